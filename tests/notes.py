@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,11 @@ class Notes:
         then = time.time() - seconds
         os.utime(self.root / path, (then, then))
 
-    def open(self, embedder=None, settings=CHUNKS, index=None):
+    def open(self, embedder=None, settings=CHUNKS, index=None, *, fresh=False):
+        """Open the notes; nothing runs in the background, unless they are to be kept fresh."""
+        if not fresh:
+            sync = replace(settings.sync, on_open=False, on_search=False)
+            settings = replace(settings, sync=sync)
         return Memory.open(
             self.root,
             settings=settings,
@@ -126,3 +131,13 @@ def unprivileged():
         yield
     finally:
         os.setresuid(0, 0, 0)
+
+
+def eventually(condition, *, deadline_s=30.0):
+    """Wait for a condition; False when it did not come about in time."""
+    until = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True

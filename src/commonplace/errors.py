@@ -66,7 +66,15 @@ class SettingsError(CommonplaceError, ValueError):
 
 
 class EmbedderError(CommonplaceError, RuntimeError):
-    """An embedding provider failed, or its answer could not be used."""
+    """An embedding provider failed, or its answer could not be used.
+
+    Attributes:
+        temporary: Whether the same texts may be embedded later.
+    """
+
+    def __init__(self, *arguments: object, temporary: bool = False) -> None:
+        super().__init__(*arguments)
+        self.temporary = temporary
 
 
 class MissingExtraError(EmbedderError, ImportError):

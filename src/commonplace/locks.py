@@ -107,3 +107,17 @@ class FileLease:
             return int(self.path.read_text(encoding="ascii").strip())
         except (OSError, ValueError):
             return None
+
+    def holder(self) -> int | None:
+        """Return the process that holds the lease at this moment; None when nobody does."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            if _try_lock(descriptor):
+                _unlock(descriptor)
+                return None
+            return self.owner()
+        finally:
+            os.close(descriptor)

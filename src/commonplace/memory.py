@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -13,20 +15,23 @@ from zoneinfo import ZoneInfo
 
 from commonplace.context import ContextFile, prompt_section, session_context
 from commonplace.errors import CommonplaceError, EmbedderError, StoreError, WorkspaceError
+from commonplace.indexing.background import Background
 from commonplace.indexing.keeper import IndexKeeper, default_index_path
 from commonplace.settings import Settings
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
 from commonplace.workspace.dates import log_path, parse_day
 from commonplace.workspace.files import Workspace
 from commonplace.workspace.io import UnreadableFileError, append_note, create_folder, read_text
+from commonplace.workspace.sessions import SessionFolder, is_session_path, sessions_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from commonplace.embeddings.base import Embedder, ModelName, Vector
+    from commonplace.embeddings.encoder import Encoder
     from commonplace.embeddings.registry import Choice
     from commonplace.indexing.indexer import Progress
-    from commonplace.store.base import RowFilter
+    from commonplace.store.base import IndexIdentity, Reader, RowFilter
 
     Clock = Callable[[], datetime]
 
@@ -35,6 +40,15 @@ __all__ = ["Memory"]
 _MAX_QUERY_CHARS = 4_000
 """What is read of a query: a question, not a book."""
 _MAX_RESULTS = 1_000
+
+_FINISH_S = 0.5
+"""What `close` spends on session files of which too little was new to read them."""
+
+_RANKING = frozenset(
+    ("max_results", "min_score", "candidate_multiplier", "vector_weight", "text_weight", "decay")
+    + ("half_life_days", "mmr", "mmr_lambda", "match")
+)
+"""Search settings that the index does not depend on."""
 
 _T = TypeVar("_T")
 
@@ -58,9 +72,18 @@ class Memory:
         """Use `Memory.open`."""
         self.workspace = workspace
         self.settings = settings
-        self._embedder = embedder
         self._now = now or _utc_now
-        self._keeper = IndexKeeper(workspace, index_path, settings=settings, choose=self._choose)
+        folder = sessions_path(settings, root=workspace.root, index_path=index_path)
+        workspace.sessions = SessionFolder(folder, settings)
+        self._keeper = IndexKeeper(
+            workspace,
+            index_path,
+            settings=settings,
+            choose=_chooser(embedder, settings),
+            named=embedder != "auto" or settings.embedding.provider != "auto",
+        )
+        self._background = Background(workspace, self._keeper)
+        self._background.opened()
 
     @classmethod
     def open(
@@ -73,6 +96,9 @@ class Memory:
         now: Clock | None = None,
     ) -> Self:
         """Open a workspace. Nothing is created in it, and nothing is read until it is needed.
+
+        An index that is there is brought up to date in the background a moment later, unless
+        `SyncSettings.on_open` says otherwise; a new workspace is indexed by the first search.
 
         Args:
             workspace: The folder; ``MEMORY.md`` and ``memory/`` may not exist yet.
@@ -119,12 +145,15 @@ class Memory:
 
     def close(self) -> None:
         """Let go of the index; the memory cannot be used afterwards."""
+        self._keeper.finish_sessions(timeout_s=_FINISH_S)
         self._keeper.close()
 
     # -- index -----------------------------------------------------------------------------------
 
     def index(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index up to date with the disk.
+
+        A background run in flight is waited for, and both are reported together.
 
         Args:
             force: Build it anew, beside the old one. Vectors are taken over.
@@ -134,14 +163,18 @@ class Memory:
             StoreError: The index cannot be written.
             EmbedderError: The embedder that was named cannot be had.
         """
-        return self._keeper.index(force=force, progress=progress)
+        return self._background.scheduler.together(
+            lambda: self._keeper.index(force=force, progress=progress)
+        )
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[None]:
-        """Keep the index fresh while the block runs."""
-        from commonplace.indexing.watcher import watching
+    def watch(self, *, on_run: Callable[[IndexReport], object] | None = None) -> Iterator[None]:
+        """Keep the index fresh while the block runs: what is saved is found within seconds.
 
-        with watching(self.workspace, self.index, debounce_ms=self.settings.sync.debounce_ms):
+        Args:
+            on_run: Called, by another thread, with what each run in the background did.
+        """
+        with self._background.watching(on_run):
             yield
 
     def status(self, *, deep: bool = False) -> Status:
@@ -152,7 +185,9 @@ class Memory:
         """
         from commonplace.indexing.inspect import inspect
 
-        return self._keeper.recovering(lambda: inspect(self._keeper, self.workspace, deep=deep))
+        return self._keeper.recovering(
+            lambda: inspect(self._keeper, self.workspace, self._background, deep=deep)
+        )
 
     # -- search ----------------------------------------------------------------------------------
 
@@ -169,8 +204,8 @@ class Memory:
     ) -> SearchResults:
         """Find the lines that answer a question, best first.
 
-        A workspace that was never completely indexed is indexed first; later searches answer from
-        what is in the index.
+        A workspace that was never completely indexed is indexed first; later searches answer at
+        once from what is in the index, and have it brought up to date in the background.
 
         Args:
             query: A question or keywords; any text.
@@ -188,9 +223,44 @@ class Memory:
         limit, bar = self._checked_limits(max_results, min_score)
         rows = self._row_filter(sources, after, before)
         text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
-        return self._keeper.recovering(
+        results = self._keeper.recovering(
             lambda: self._search(query, text, limit=limit, bar=bar, rows=rows, explain=explain)
         )
+        self._background.scheduler.searched()
+        return results
+
+    def with_search(self, **changes: Any) -> Self:
+        """Return this memory with other search settings: `memory.with_search(decay=False)`.
+
+        It shares the index with this one, and is closed with it.
+
+        Args:
+            changes: Fields of `SearchSettings`, but for those that shape the index.
+
+        Raises:
+            SettingsError: A value is wrong.
+            ValueError: There is no such setting, or a change of it needs another index.
+        """
+        wrong = sorted(changes.keys() - _RANKING)
+        if wrong:
+            raise ValueError(
+                f"{wrong[0]} cannot be changed on an open memory; these can: "
+                f"{', '.join(sorted(_RANKING))}. Others are given to Memory.open."
+            )
+        other = copy.copy(self)
+        search = replace(self.settings.search, **changes)
+        other.settings = replace(self.settings, search=search)
+        return other
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Read one state of the index as a whole, as `commonplace.explorer` does.
+
+        A workspace that was never completely indexed is indexed first.
+        """
+        self._keeper.recovering(self._keeper.index_if_new)
+        with self._keeper.store.reading() as reader:
+            yield reader
 
     def _search(
         self, query: str, text: str, *, limit: int, bar: float, rows: RowFilter, explain: bool
@@ -200,17 +270,19 @@ class Memory:
 
         keeper = self._keeper
         keeper.index_if_new()
-        vector, fallback = self._query_vector(text)
+        held = keeper.store.known_identity or keeper.store.identity
+        used, vector, fallback = self._query_vector(text, held)
         with keeper.store.reading() as reader:
-            # Asked of what is read: a rebuild may have ended since the query was embedded.
-            if vector is not None and (reason := keeper.why_no_vectors(reader.identity)):
-                vector, fallback = None, reason
+            # A rebuild, of any process, may have ended since the query was embedded.
+            if reader.identity != held:
+                used, vector, fallback = self._query_vector(text, keeper.store.identity)
+            if used is not None and (reason := keeper.embedders.why_not(used, reader.identity)):
+                used, vector, fallback = None, None, reason
             asked = Query(text, vector, self._ranking_time(), limit, bar, rows)
             results = rank(reader, asked, self.settings.search, explain=explain) if text else []
         mode: SearchMode = "keyword" if vector is None else "hybrid"
         if vector is not None and not self.settings.search.text_weight:
             mode, fallback = "vector", "search.text_weight is 0"
-        used = keeper.encoder if vector is not None else None
         return SearchResults(
             results,
             query=query,
@@ -218,24 +290,25 @@ class Memory:
             fallback=fallback,
             provider=used.name.provider if used else None,
             model=used.name.model if used else None,
-            warnings=tuple(keeper.warnings),
+            warnings=self._background.warnings,
         )
 
-    def _query_vector(self, text: str) -> tuple[Vector | None, str | None]:
-        """Embed a query; None, and why, where vectors cannot take part."""
+    def _query_vector(
+        self, text: str, held: IndexIdentity | None
+    ) -> tuple[Encoder | None, Vector | None, str | None]:
+        """Embed a query for an index; nothing, and why, where vectors cannot take part."""
         keeper = self._keeper
-        encoder = keeper.encoder
-        if encoder is None:
-            return None, keeper.choice.reason
+        if keeper.encoder is None:
+            return None, None, keeper.choice.reason
         if not self.settings.search.vector_weight:
-            return None, "search.vector_weight is 0"
-        reason = keeper.why_no_vectors(keeper.store.known_identity or keeper.store.identity)
-        if reason or not text:
-            return None, reason
+            return None, None, "search.vector_weight is 0"
+        encoder, reason = keeper.embedders.of_index(held)
+        if encoder is None or not text:
+            return None, None, reason
         try:
-            return encoder.query(text), None
+            return encoder, encoder.query(text), None
         except EmbedderError as error:
-            return None, str(error)
+            return None, None, str(error)
 
     def _checked_limits(
         self, max_results: int | None, min_score: float | None
@@ -283,12 +356,25 @@ class Memory:
         name = self.workspace.plain_name(path)
         start = max(1, from_line or 1)
         try:
+            if is_session_path(name):
+                return self._session_excerpt(name, absolute, start, lines)
             text = read_text(absolute).text
         except FileNotFoundError:
             return Excerpt(name, "", start, 0, False, None, "not_found")
         except UnreadableFileError as error:
             raise WorkspaceError(f"{name}: {error}.") from error
         return _excerpt(name, text, start, lines)
+
+    def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
+        """Render lines of a session file as they are indexed: numbered as in the file, masked."""
+        from commonplace.transcripts.read import Rules, rendered_text
+
+        wanted = None if lines is None else max(1, lines) + 1  # one more tells whether there is
+        rules = Rules.of(self.settings)
+        text = rendered_text(absolute, rules, from_line=start, lines=wanted) or ""
+        part = _excerpt(name, text, 1, lines)
+        behind = part.next_from and part.next_from + start - 1
+        return replace(part, from_line=start, next_from=behind)
 
     def append(self, text: str, *, when: date | datetime | None = None) -> str:
         """Append a note to a day's log and return the log's path.
@@ -402,15 +488,18 @@ class Memory:
         """`status` in a thread."""
         return await _in_thread(self.status, **options)
 
-    def _choose(self, built_with: ModelName | None) -> Choice:
+
+def _chooser(
+    embedder: str | Embedder | Any | None, settings: Settings
+) -> Callable[[ModelName | None], Choice]:
+    """Return the function that chooses the embedder, given what the index was built with."""
+
+    def chosen(built_with: ModelName | None) -> Choice:
         from commonplace.embeddings.registry import choose
 
-        return choose(
-            self._embedder,
-            configured=self.settings.embedding.provider,
-            model=self.settings.embedding.model,
-            built_with=built_with,
-        )
+        return choose(embedder, settings=settings.embedding, built_with=built_with)
+
+    return chosen
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:

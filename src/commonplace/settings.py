@@ -262,29 +262,64 @@ class FlushSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings(_Checked):
-    """Who makes the vectors, when the call does not say.
+    """Who makes the vectors, when the call does not say, and how they are asked.
+
+    `model`, `dimensions`, `base_url`, `headers` and `key_variable` are for `provider`; with
+    ``auto``, for the provider that `Memory.open` names. No other one ever gets them.
 
     Attributes:
-        provider: A name that `Memory.open` takes, or ``auto``.
-        model: The provider's model; None is its default.
-        dimensions: Length of the vectors, where the provider lets one choose.
-        base_url: Another endpoint of the same protocol.
-        headers: Headers sent with each request.
-        fallback: A provider that is tried once when the first one fails.
-        batch: Whether large first runs go through the vendor's batch interface.
+        provider: A name that `Memory.open` takes, ``provider:model`` too, or ``auto``.
+        model: The provider's model; None is its default. With ``auto``, a folder of a
+            sentence-transformers model is the configured local model that comes before all keys.
+            Another model is paid for anew; the old vectors answer until the new ones are complete.
+        dimensions: Length of the vectors, where the provider lets one choose; None is the model's.
+            Shorter ones make a smaller index and faster searches, and answer a little worse.
+        base_url: Another endpoint of the same protocol: a proxy, a gateway, a server of one's own.
+            The key is sent there.
+        headers: Headers sent with each request, for a gateway that wants some; never told.
+        key_variable: The environment variable that holds the key, where it is not the vendor's
+            usual one. Keys themselves are no settings: a file of settings is read by many.
+        fallback: A provider that is tried once when the first one fails for good while an index
+            is built: a refused key, an exhausted quota, or a first run without a single answer.
+            The index is then built with it (and paid for, where it costs), and search says so.
+            None leaves what could not be embedded to be found by words until a later run.
+        batch: Whether runs of at least `batch_min_texts` go through the vendor's batch interface
+            (openai, gemini, voyage), which costs about half and takes minutes to hours; until
+            then, search is by words, or by the old vectors.
+        batch_min_texts: Below it plain requests are done sooner than a job is even begun.
+        batch_poll_s: Seconds between two looks at a job. 2, as the reference.
+        batch_timeout_minutes: How long a job may take before it is handed in once more, and after
+            that given up for plain requests. 60, as the reference; a vendor may take 24 hours.
+        timeout_s: Seconds that one request for documents may take. 60: a busy server of one's own
+            may need more.
+        query_timeout_s: Seconds that a search waits for the vector of its question, tries
+            included, before it answers by words. 5: people and agents wait for it.
+        concurrency: Requests under way at once; None is the provider's own (4 for services, 1 for
+            an object that was passed in, for nobody knows whether threads may share it).
     """
 
     provider: str = "auto"
     model: str | None = None
     dimensions: int | None = None
     base_url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_variable: str | None = None
     fallback: str | None = None
     batch: bool = False
+    batch_min_texts: int = 1000
+    batch_poll_s: float = 2.0
+    batch_timeout_minutes: float = 60.0
+    timeout_s: float = 60.0
+    query_timeout_s: float = 5.0
+    concurrency: int | None = None
 
     def _check_ranges(self) -> None:
-        if self.dimensions is not None:
-            _check(self.dimensions >= 1, "embedding.dimensions", self.dimensions, "at least 1")
+        for name in ("dimensions", "concurrency", "batch_min_texts"):
+            value = getattr(self, name)
+            _check(value is None or value >= 1, f"embedding.{name}", value, "at least 1")
+        for name in ("timeout_s", "query_timeout_s", "batch_poll_s", "batch_timeout_minutes"):
+            value = getattr(self, name)
+            _check(value > 0, f"embedding.{name}", value, "more than 0")
 
 
 @dataclass(frozen=True, slots=True)

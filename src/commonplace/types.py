@@ -7,10 +7,15 @@ Lines count from 1 and both ends of a range are included. A score is higher for 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Literal
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from rich.console import RenderableType
 
 __all__ = [
     "Chunk",
@@ -42,6 +47,44 @@ def citation(path: str, start_line: int, end_line: int) -> str:
     if start_line == end_line:
         return f"{path}#L{start_line}"
     return f"{path}#L{start_line}-L{end_line}"
+
+
+_brief = Repr()
+_brief.maxstring = _brief.maxother = 60
+_brief.maxtuple = _brief.maxlist = _brief.maxdict = 2
+
+
+class _Shown:
+    """Shows itself in a notebook and, through rich, in a terminal.
+
+    The looks are those of `commonplace.display`, which is loaded when something is shown.
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from commonplace.display import as_html
+
+        return as_html(self)
+
+    def __rich__(self) -> RenderableType:
+        from commonplace.display import as_rich
+
+        return as_rich(self)
+
+
+class _ShownValue(_Shown):
+    """A dataclass with a short `repr`: fields as by default are left out, long ones cut."""
+
+    __slots__ = ()
+
+    def __repr__(self: DataclassInstance) -> str:
+        told = (
+            f"{each.name}={_brief.repr(value)}"
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default and value not in ((), {})
+        )
+        return f"{type(self).__name__}({', '.join(told)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +144,8 @@ class Explanation:
     terms: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchResult(_ShownValue):
     """A piece of a file that answers a query, and where it stands."""
 
     path: str
@@ -120,7 +163,7 @@ class SearchResult:
         return citation(self.path, self.start_line, self.end_line)
 
 
-class SearchResults(list[SearchResult]):
+class SearchResults(_Shown, list[SearchResult]):
     """Results, best first, and how they were found.
 
     Attributes:
@@ -151,9 +194,31 @@ class SearchResults(list[SearchResult]):
         self.model = model
         self.warnings = warnings
 
+    def __repr__(self) -> str:
+        places = ", ".join(result.citation for result in self[:2]) + ", …" * (len(self) > 2)
+        return f"<SearchResults {_brief.repr(self.query)}, {self.mode}, {len(self)}: {places}>"
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> SearchResult: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> SearchResults: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> SearchResult | SearchResults:
+        """Return a result; some of them are `SearchResults` again, and show themselves."""
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        return SearchResults(
+            super().__getitem__(index),
+            query=self.query,
+            mode=self.mode,
+            fallback=self.fallback,
+            provider=self.provider,
+            model=self.model,
+            warnings=self.warnings,
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Excerpt(_ShownValue):
     """Lines of a file, read from the disk.
 
     Attributes:
@@ -175,8 +240,8 @@ class Excerpt:
     status: Literal["ok", "not_found"] = "ok"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexReport(_ShownValue):
     """What an index run did.
 
     Attributes:
@@ -202,8 +267,8 @@ class IndexReport:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+@dataclass(frozen=True, slots=True, repr=False)
+class Status(_ShownValue):
     """The state of a memory: what is indexed, by what, and what is out of date.
 
     Attributes:
@@ -276,8 +341,8 @@ FlushReason = Literal["tokens", "transcript", "compaction", "session_end", "jour
 session; or an earlier flush had not come to its end and was found in the journal."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlushReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class FlushReport(_ShownValue):
     """What a flush did.
 
     Attributes:

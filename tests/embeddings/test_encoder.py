@@ -3,8 +3,9 @@ import threading
 import numpy as np
 import pytest
 
-from commonplace.embeddings.base import Embedder, Encoder, ModelName
+from commonplace.embeddings.base import Embedder, ModelName
 from commonplace.embeddings.bundled import BundledEmbedder, is_available
+from commonplace.embeddings.encoder import Encoder
 from commonplace.errors import EmbedderError
 from fakes import NONSENSE, HashedWords, Nonsense, Raising
 

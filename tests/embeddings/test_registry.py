@@ -4,13 +4,15 @@ from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.bundled import BundledEmbedder, is_available
 from commonplace.embeddings.registry import choose
 from commonplace.errors import EmbedderError
+from commonplace.settings import EmbeddingSettings
 from fakes import HashedWords
 
 bundled = pytest.mark.skipif(not is_available(), reason="wordllama has no wheel here")
 
 
 def chosen(wanted, *, configured="auto", model=None, built_with=None):
-    return choose(wanted, configured=configured, model=model, built_with=built_with)
+    settings = EmbeddingSettings(provider=configured, model=model)
+    return choose(wanted, settings=settings, built_with=built_with)
 
 
 @pytest.mark.parametrize("wanted", [None, "none"])
@@ -49,7 +51,7 @@ def test_auto_takes_the_next_best_when_what_the_index_was_built_with_is_gone():
 
 
 def test_an_unknown_provider_is_told_with_those_that_are_known():
-    with pytest.raises(EmbedderError, match=r"no embedder 'opnai:x'.*bundled"):
+    with pytest.raises(EmbedderError, match=r"no embedder 'opnai'.*bundled"):
         chosen("opnai:x")
 
 

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from commonplace.demo import demo_questions, write_demo_workspace
-from commonplace.embeddings.base import Encoder
+from commonplace.embeddings.encoder import Encoder
 from commonplace.memory import Memory
 from commonplace.retrieval.pipeline import rank
 from commonplace.retrieval.query import Query

@@ -21,6 +21,7 @@ from commonplace.flush import token_limit
 from langchain_commonplace.counting import (
     TokenCounter,
     context_window,
+    count_ahead,
     default_counter,
     part_counter,
 )
@@ -139,6 +140,7 @@ class ChatMemory(SummarizationMiddleware):
     async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Flush and compact, if it is time."""
         with _looking_at(state["messages"]) as run:
+            await asyncio.to_thread(count_ahead, run.messages)
             try:
                 update = await super().abefore_model(state, runtime)
             except _PutOffError:
@@ -148,7 +150,7 @@ class ChatMemory(SummarizationMiddleware):
                     gone = _gone(run, update)
                     await self._notes.aflush(gone, thread=run.thread, reason="compaction")
                 return update
-            reason = self._notes.due(run.messages, state, thread=run.thread)
+            reason = await self._notes.adue(run.messages, state, thread=run.thread)
             if reason is None:
                 return None
             report = await self._notes.aflush(run.messages, thread=run.thread, reason=reason)

@@ -27,6 +27,7 @@ __all__ = [
     "TokenCounter",
     "Trigger",
     "context_window",
+    "count_ahead",
     "default_counter",
     "part_counter",
     "reported_tokens",
@@ -45,11 +46,10 @@ def default_counter(model: BaseChatModel | None = None) -> TokenCounter:
     and ours, which knows scripts and tool calls.
     """
     approximate = partial(_approximate(model), use_usage_metadata_scaling=True)
-    ours = _Ours()
 
     def count(messages: Iterable[MessageLikeRepresentation]) -> int:
         listed = convert_to_messages(messages)
-        return max(approximate(listed), ours(listed))
+        return max(approximate(listed), _ours(listed))
 
     return count
 
@@ -57,33 +57,40 @@ def default_counter(model: BaseChatModel | None = None) -> TokenCounter:
 def part_counter(model: BaseChatModel | None = None) -> TokenCounter:
     """Return what counts some messages of a conversation: reported usage is of the whole."""
     approximate = _approximate(model)
-    ours = _Ours()
 
     def count(messages: Iterable[MessageLikeRepresentation]) -> int:
         listed = convert_to_messages(messages)
-        return max(approximate(listed), ours(listed))
+        return max(approximate(listed), _ours(listed))
 
     return count
 
 
-class _Ours:
-    """The core's count. A conversation is counted before each model call: each message once."""
+def count_ahead(messages: Iterable[BaseMessage]) -> None:
+    """Count messages for the counters above, which LangChain calls in the event loop.
 
-    def __init__(self) -> None:
-        self._counted: Recent[int] = Recent(10_000)
+    Called in a thread: the first count loads a vocabulary, and that of a long conversation takes
+    its time. Afterwards every message is known.
+    """
+    _ours(messages)
 
-    def __call__(self, messages: Iterable[BaseMessage]) -> int:
-        """Count the tokens of messages, those of summaries included."""
-        return sum(map(self._of, messages))
 
-    def _of(self, message: BaseMessage) -> int:
-        plain = flush_message(message)
-        key = f"{hash(plain.text)} {len(plain.text)} {hash(repr(plain.tool_calls))}"
-        tokens = self._counted.get(key)
-        if tokens is None:
-            tokens = message_tokens([plain])
-            self._counted.set(key, tokens)
-        return tokens
+def _ours(messages: Iterable[BaseMessage]) -> int:
+    """Count the tokens of messages as the core does, those of summaries included."""
+    return sum(map(_tokens_of, messages))
+
+
+_COUNTED: Recent[int] = Recent(10_000)
+"""The tokens of messages: a conversation is counted before each model call, each message once."""
+
+
+def _tokens_of(message: BaseMessage) -> int:
+    plain = flush_message(message)
+    key = f"{hash(plain.text)} {len(plain.text)} {hash(repr(plain.tool_calls))}"
+    tokens = _COUNTED.get(key)
+    if tokens is None:
+        tokens = message_tokens([plain])
+        _COUNTED.set(key, tokens)
+    return tokens
 
 
 def _approximate(model: BaseChatModel | None) -> Callable[..., int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, NotRequired
@@ -111,6 +112,12 @@ class Notes:
             return "tokens"
         size = transcript_bytes(flush_messages(messages))
         return flush_reason(self._limits, tokens=tokens, transcript_bytes=size, cycle=cycle)
+
+    async def adue(
+        self, messages: Sequence[BaseMessage], state: Any, *, thread: str
+    ) -> FlushReason | None:
+        """Do what `due` does, in a thread: a long conversation takes its time to be counted."""
+        return await asyncio.to_thread(self.due, messages, state, thread=thread)
 
     def done(
         self, messages: Sequence[BaseMessage], state: Any, report: FlushReport

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import warnings
 from collections.abc import Awaitable, Callable
@@ -124,11 +125,11 @@ class MemoryFlush(AgentMiddleware[FlushState, Any, Any]):
         """Flush, if it is time."""
         thread = current_thread()
         self._look(state, thread)
-        if at_stake := self._about_to_go(state):
+        if at_stake := await asyncio.to_thread(self._about_to_go, state):
             await self._notes.aflush(at_stake, thread=thread, reason="compaction")
             return None
         shown = _shown(state)
-        reason = None if self._can_wait() else self._notes.due(shown, state, thread=thread)
+        reason = None if self._can_wait() else await self._notes.adue(shown, state, thread=thread)
         if reason is None:
             return None
         report = await self._notes.aflush(shown, thread=thread, reason=reason)

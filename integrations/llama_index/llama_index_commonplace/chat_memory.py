@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from llama_index.core import Settings
@@ -14,6 +14,7 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms import LLM
 from llama_index.core.memory import Memory as StockMemory
 from llama_index.core.storage.chat_store.base_db import MessageStatus
+from sqlalchemy import make_url
 
 from commonplace import Memory
 from commonplace.flush import Flusher, FlushMessage, FlushReason, FlushReport
@@ -48,6 +49,7 @@ class ChatMemory(StockMemory):
     _flusher: Flusher | None = PrivateAttr(default=None)
     _flushes: bool = PrivateAttr(default=True)
     _opened: bool = PrivateAttr(default=False)
+    _counted: bool = PrivateAttr(default=False)
 
     @classmethod
     def class_name(cls) -> str:
@@ -91,6 +93,19 @@ class ChatMemory(StockMemory):
         window = llm.metadata.context_window
         model = SilentModel(llm)
         self._flusher = Flusher(memory, model, context_window=window, on_flush=on_flush)
+        if uri := getattr(self.sql_store, "async_database_uri", None):
+            make_url(uri).get_dialect()  # imported here, else at the first message, in the loop
+
+    # -- what is told ------------------------------------------------------------------------------
+
+    async def aget(
+        self, input: str | ChatMessage | None = None, **block_kwargs: Any  # noqa: A002
+    ) -> list[ChatMessage]:
+        """Return what the model is shown."""
+        if not self._counted:  # the stock class counts, too, but in the event loop
+            self._counted = True
+            await asyncio.to_thread(self._counts, await self.aget_all(MessageStatus.ACTIVE))
+        return await super().aget(input, **block_kwargs)
 
     # -- what is put -------------------------------------------------------------------------------
 
@@ -127,6 +142,7 @@ class ChatMemory(StockMemory):
         stake = await self._replaced(messages)
         report = await self._awrite_down(stake)
         await asyncio.to_thread(self._keep_if_possible, stake, report)
+        await asyncio.to_thread(self._counts, messages)
         await super().aset(messages)
 
     def reset(self, *, archive: bool = False) -> None:
@@ -212,13 +228,18 @@ class ChatMemory(StockMemory):
     def _anything_leaves(self, active: list[ChatMessage]) -> bool:
         gone = leaving(
             active,
-            [self._estimate_token_count(message) for message in active],
+            self._counts(active),
             limit=self.token_limit * self.chat_history_token_ratio,
             flush_size=self.token_flush_size,
         )
         return bool(gone) and bool(
             self._notes.new_messages(flush_messages(gone), thread=self.session_id)
         )
+
+    def _counts(self, messages: Sequence[ChatMessage]) -> list[int]:
+        """Count the tokens of each message; the tokenizer, which is made at first, keeps them."""
+        self.tokenizer_fn("")
+        return [self._estimate_token_count(message) for message in messages]
 
     async def _replaced(self, messages: Iterable[ChatMessage]) -> list[FlushMessage]:
         """Return the conversation when it has messages that the new one has not."""

@@ -12,11 +12,12 @@ from commonplace.flush import FlushMessage, message_tokens
 __all__ = ["leaving", "tokenize", "uncounted"]
 
 
-@functools.lru_cache(maxsize=2_048)
+@functools.lru_cache(maxsize=16_384)
 def tokenize(text: str) -> range:
     """Return something as long as the text has tokens; needs no network, ever.
 
-    LlamaIndex counts every message of the conversation for every message that is put.
+    LlamaIndex counts every message of the conversation for every message that is put, and does so
+    in the event loop: what was counted is kept, for more messages than a conversation has.
     """
     return range(message_tokens([FlushMessage("user", text)]))
 

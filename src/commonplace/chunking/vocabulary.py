@@ -5,17 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.util
+import io
 import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import tiktoken
+from commonplace.chunking.byte_pairs import BytePairs
 
-__all__ = ["load_encoding", "vocabulary_folders"]
+__all__ = ["load_vocabulary", "vocabulary_folders"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +87,13 @@ def _bundled_folders() -> list[Path]:
     return [Path(root, "core", "_static", "tiktoken_cache") for root in roots]
 
 
-def load_encoding(folders: Sequence[Path]) -> tiktoken.Encoding | None:
+def load_vocabulary(folders: Sequence[Path]) -> BytePairs | None:
     """Load o200k_base, else cl100k_base, from the first folder that holds it undamaged."""
     for vocabulary in _VOCABULARIES:
         for folder in folders:
             data = _read_verified(folder / vocabulary.file_name, sha256=vocabulary.sha256)
             if data is not None:
-                return _build_encoding(vocabulary, data)
+                return BytePairs(vocabulary.pattern, _ranks(data))
     return None
 
 
@@ -107,15 +106,7 @@ def _read_verified(path: Path, *, sha256: str) -> bytes | None:
     return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
 
-def _build_encoding(vocabulary: _Vocabulary, data: bytes) -> tiktoken.Encoding | None:
-    if importlib.util.find_spec("tiktoken") is None:
-        return None
-    import tiktoken
-
-    ranks = (line.split() for line in data.splitlines() if line)
-    return tiktoken.Encoding(
-        vocabulary.name,
-        pat_str=vocabulary.pattern,
-        mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in ranks},
-        special_tokens={},
-    )
+def _ranks(data: bytes) -> dict[bytes, int]:
+    """Read lines of a token in base64 and its rank, one by one: other threads go on meanwhile."""
+    ranks = (line.split() for line in io.BytesIO(data) if line.strip())
+    return {base64.b64decode(token): int(rank) for token, rank in ranks}

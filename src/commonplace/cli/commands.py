@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+import signal
 import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -177,20 +180,31 @@ def append(options: Options, text: str) -> None:
 @click.command()
 @pass_options
 def watch(options: Options) -> None:
-    """Keep the index fresh until interrupted."""
-    with options.open_memory() as memory:
+    """Keep the index fresh until interrupted; each run is told in one line."""
+    with options.open_memory() as memory, _ended_by_signals():
         _show_report(_run_index(memory))
-        with memory.watch():
+        with memory.watch(on_run=_tell_run):
             click.echo(f"watching {one_line(str(memory.workspace.root))}; Ctrl-C ends", err=True)
-            _sleep_until_interrupted()
+            while True:
+                time.sleep(_SLEEP_S)
 
 
-def _sleep_until_interrupted() -> None:
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End the block, as if nothing were the matter, when the process is told to stop."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        while True:
-            time.sleep(_SLEEP_S)
+        yield
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tell_run(report: IndexReport) -> None:
+    done = f"{report.added} added, {report.updated} updated, {report.removed} removed"
+    click.echo(f"{time.strftime('%H:%M:%S')}  {done}, {report.seconds:.2f} s")
+    _tell_failures(report)
 
 
 def _run_index(memory: Memory, *, force: bool = False) -> IndexReport:

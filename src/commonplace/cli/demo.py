@@ -124,16 +124,10 @@ def _show_question(question: Question) -> None:
 
 
 def _show_result(result: SearchResult) -> None:
-    if not on_terminal():
+    if on_terminal():
+        print_rich(result_view(result, explain=True))
+    else:
         print_text(plain_result(result, explain=True))
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    score = Text(f"{result.score:.2f}", style="bold green")
-    grid.add_row(score, result_view(result, explain=True))
-    print_rich(grid)
 
 
 def _count_lines(folder: Path) -> str:

@@ -1,17 +1,24 @@
-"""How values show themselves: plain text for pipes, rich renderables for a terminal."""
+"""How values show themselves: plain text for pipes, rich for a terminal, HTML for a notebook."""
 
+from commonplace.display.html import as_html
 from commonplace.display.marks import matched_spans, matched_words
 from commonplace.display.plain import plain_report, plain_result, plain_results, plain_status
 from commonplace.display.printable import one_line, printable
 from commonplace.display.terminal import (
+    as_rich,
+    excerpt_view,
+    flush_panel,
     report_panel,
     result_view,
     results_table,
-    score_bars,
     status_panel,
 )
 
 __all__ = [
+    "as_html",
+    "as_rich",
+    "excerpt_view",
+    "flush_panel",
     "matched_spans",
     "matched_words",
     "one_line",
@@ -23,6 +30,5 @@ __all__ = [
     "report_panel",
     "result_view",
     "results_table",
-    "score_bars",
     "status_panel",
 ]

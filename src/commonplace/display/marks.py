@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["matched_spans", "matched_words"]
+__all__ = ["matched_spans", "matched_words", "query_terms"]
 
 _WORD = re.compile(r"[^\W_]+")
+_MOST_QUERY = 4_000
 _ENDING = re.compile(
     "(?:s|es|ed|e|er|ers|ing|ings|ly|y|ies|ion|ions|ation|ations|ment|ments|ness|able|ible|al|ally"
     "|ity|ive|ful|fully|or|ors|ance|ence|ism|ist|ize|ized|izing)?"
@@ -41,6 +42,14 @@ def matched_words(text: str, *, terms: Iterable[str]) -> list[str]:
     for start, end in matched_spans(text, terms=terms):
         words.setdefault(_fold(text[start:end]), text[start:end])
     return list(words.values())
+
+
+def query_terms(query: str) -> tuple[str, ...]:
+    """Return the words of a query that are worth marking: none that every sentence has."""
+    from commonplace.retrieval.stopwords import ENGLISH
+
+    words = dict.fromkeys(_fold(match[0]) for match in _WORD.finditer(query[:_MOST_QUERY]))
+    return tuple(word for word in words if word not in ENGLISH)
 
 
 def _fold(word: str) -> str:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from commonplace.display.marks import matched_words
+from commonplace.display.facts import (
+    explanation_parts,
+    found_words,
+    report_rows,
+    status_rows,
+    to_do,
+)
 from commonplace.display.printable import one_line, printable
 
 if TYPE_CHECKING:
-    from commonplace.types import Explanation, IndexReport, SearchResult, SearchResults, Status
+    from commonplace.types import IndexReport, SearchResult, SearchResults, Status
 
-__all__ = [
-    "explanation_parts",
-    "found_words",
-    "plain_report",
-    "plain_result",
-    "plain_results",
-    "plain_status",
-    "report_rows",
-    "status_rows",
-]
+__all__ = ["plain_report", "plain_result", "plain_results", "plain_status"]
 
 
 def plain_results(results: SearchResults, *, explain: bool = False) -> str:
@@ -50,58 +47,9 @@ def plain_status(status: Status) -> str:
         text += f"stale: {one_line(path)}: {one_line(reason)}\n"
     for warning in status.warnings:
         text += f"warning: {one_line(warning)}\n"
-    if status.stale:
-        text += "to do: run 'commonplace index' to bring the index up to date\n"
+    if wanted := to_do(status):
+        text += f"to do: run '{wanted[0]}' {wanted[1]}\n"
     return text
-
-
-def report_rows(report: IndexReport) -> list[tuple[str, str]]:
-    """Name what an index run did, in the order in which it is shown."""
-    files = f"{report.added} added, {report.updated} updated, {report.removed} removed"
-    rows = [
-        ("files", f"{files}, {report.unchanged} unchanged"),
-        ("chunks", f"{report.chunks} in the index"),
-        ("texts", f"{report.embedded} embedded, {report.cached} from the cache"),
-        ("time", f"{report.seconds:.2f} s"),
-    ]
-    return rows + ([("failed", str(len(report.failed)))] if report.failed else [])
-
-
-def status_rows(status: Status) -> list[tuple[str, str]]:
-    """Name the state of a memory, in the order in which it is shown."""
-    rows = [
-        ("workspace", status.workspace),
-        ("index", status.index_path),
-        ("files", str(status.files)),
-        ("chunks", str(status.chunks)),
-        ("embeddings", _embeddings(status)),
-        ("vectors", status.vector_engine),
-        ("words", status.keyword_engine),
-        *status.details.items(),
-    ]
-    return [(one_line(name), one_line(value)) for name, value in rows if value]
-
-
-def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
-    """List what the stages gave: name, value, and a word on it, leaving out what had no part."""
-    age = explanation.age_days
-    aged = "does not age" if age is None else f"{age:.0f} {'day' if round(age) == 1 else 'days'}"
-    parts = [
-        ("vector", explanation.vector, ""),
-        ("keyword", explanation.keyword, ""),
-        ("fused", explanation.fused, ""),
-        ("decay", explanation.decay, aged),
-        ("mmr", explanation.mmr, ""),
-    ]
-    return [(name, value, note) for name, value, note in parts if value is not None]
-
-
-def found_words(result: SearchResult) -> str:
-    """Name the words of the query that the snippet holds, as the snippet writes them."""
-    if result.explanation is None:
-        return ""
-    words = matched_words(result.snippet, terms=result.explanation.terms)
-    return one_line(", ".join(words or result.explanation.terms))
 
 
 def _named(result: SearchResult) -> list[str]:
@@ -112,13 +60,6 @@ def _named(result: SearchResult) -> list[str]:
     ]
     words = found_words(result)
     return [*parts, f"words: {words}"] if words else parts
-
-
-def _embeddings(status: Status) -> str:
-    if status.provider is None:
-        return "none: search is by keywords only"
-    model = f"{status.provider}, {status.model}" if status.model else status.provider
-    return f"{model}, {status.dimension} dimensions" if status.dimension else model
 
 
 def _aligned(rows: list[tuple[str, str]]) -> str:

@@ -1,7 +1,8 @@
 """Makes text from notes harmless for a terminal.
 
 Notes are written by models and pasted from anywhere. An escape code in one could recolour, clear or
-retitle a terminal, or make it answer; a right-to-left override could show a path backwards.
+retitle a terminal, or make it answer; a right-to-left override could show a path backwards; signs
+that nobody sees could say something else to a model than to its reader.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _HARMFUL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line feed; CR is below
     "\u2028\u2029"  # line and paragraph separators
     "\u202a-\u202e\u2066-\u2069"  # embeddings, overrides and isolates of direction
+    "\u2060-\u2064\ufeff\u180e\U000e0000-\U000e007f"  # joiners, marks and tags that are not seen
     "\ud800-\udfff]"  # lone surrogates, which no stream can encode
+    "|(?<=[\x00-\x7f])\u200b|\u200b(?=[\x00-\x7f])"  # a break; Thai and Khmer have it between words
     "|\r(?!\n)"  # a carriage return that would overwrite its line
 )
 

@@ -2,118 +2,251 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from commonplace.display.facts import (
+    MOST_LISTED,
+    clipped,
+    explanation_parts,
+    flush_rows,
+    found_words,
+    report_rows,
+    results_caption,
+    score_parts,
+    shown_terms,
+    status_rows,
+    to_do,
+)
 from commonplace.display.marks import matched_spans
-from commonplace.display.plain import explanation_parts, found_words, report_rows, status_rows
 from commonplace.display.printable import one_line, printable
+from commonplace.types import (
+    Excerpt,
+    FlushReport,
+    IndexReport,
+    SearchResult,
+    SearchResults,
+    Status,
+    citation,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
     from rich.text import Text
 
-    from commonplace.types import Explanation, IndexReport, SearchResult, SearchResults, Status
+__all__ = [
+    "as_rich",
+    "excerpt_view",
+    "flush_panel",
+    "report_panel",
+    "result_view",
+    "results_table",
+    "status_panel",
+]
 
-__all__ = ["report_panel", "result_view", "results_table", "score_bars", "status_panel"]
-
-_BAR_CELLS = 12
-_PART_STYLES = {
-    "vector": "cyan",
-    "keyword": "magenta",
-    "fused": "green",
-    "decay": "yellow",
-    "mmr": "blue",
+_BAR_CELLS = 10
+_MARK = "bold black on yellow"
+"""Read on a light and on a dark terminal alike, and seen without colours as bold."""
+_CELLS = {
+    "score": ("█", "green"),
+    "vector": ("█", "cyan"),
+    "keyword": ("█", "magenta"),
+    "decay": ("▒", "yellow"),
 }
+_MOST_HEADING = 80
+_MOST_LINES = 400
+
+
+@singledispatch
+def as_rich(value: object) -> RenderableType:
+    """Show a value of `commonplace.types` in a terminal."""
+    raise TypeError(f"a {type(value).__name__} has no look of its own.")
+
+
+@as_rich.register(SearchResults)
+def _(results: SearchResults) -> RenderableType:
+    return results_table(results, explain=True)
+
+
+@as_rich.register(SearchResult)
+def _(result: SearchResult) -> RenderableType:
+    return result_view(result, explain=True)
 
 
 def results_table(results: SearchResults, *, explain: bool = False) -> RenderableType:
-    """Show results as a table: score, place, and the snippet with its matched words marked."""
-    from rich import box
-    from rich.table import Table
+    """Show results, best first, and below how they were found.
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, expand=True)
-    table.add_column("score", justify="right", no_wrap=True, style="bold green")
-    table.add_column("where and what", ratio=1)
-    for number, result in enumerate(results):
-        if number:
-            table.add_row()
-        table.add_row(f"{result.score:.2f}", result_view(result, explain=explain))
+    Args:
+        results: What a search found.
+        explain: Whether to show what made the scores, where that is known.
+    """
+    from rich.text import Text
+
+    table = _hit_grid()
+    for result in results:
+        table.add_row(*_hit(result, query=results.query, explain=explain))
+        table.add_row()
+    table.add_row(None, Text(results_caption(results), style="dim"))
     return table
 
 
 def result_view(result: SearchResult, *, explain: bool = False) -> RenderableType:
-    """Show a result's place, snippet and, on request, the parts of its score."""
-    from rich.console import Group
-    from rich.text import Text
-
-    place = Text(one_line(result.citation), style="bold")
-    if result.heading:
-        place.append(f"  {one_line(result.heading)}", style="dim")
-    explanation = result.explanation
-    snippet = _marked(result.snippet, terms=explanation.terms if explanation else ())
-    if explanation is None or not explain:
-        return Group(place, snippet)
-    words = found_words(result)
-    found = [Text(f"words    {words}", style="dim")] if words else []
-    return Group(place, snippet, score_bars(explanation), *found)
+    """Show a result: its score, place and snippet and, on request, what made the score."""
+    table = _hit_grid()
+    table.add_row(*_hit(result, query="", explain=explain))
+    return table
 
 
-def score_bars(explanation: Explanation) -> RenderableType:
-    """Show what each stage gave as a small bar and a number."""
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, value, note in explanation_parts(explanation):
-        bar = Text(_bar(value), style=_PART_STYLES[name])
-        grid.add_row(Text(name, style="dim"), bar, f"{value:.2f}", Text(note, style="dim"))
-    return grid
-
-
+@as_rich.register(IndexReport)
 def report_panel(report: IndexReport) -> RenderableType:
     """Show what an index run did."""
-    from rich.panel import Panel
-
-    style = "yellow" if report.failed else "green"
-    return Panel(_grid(report_rows(report)), title="index", border_style=style, expand=False)
+    failed = _listed("could not be indexed", report.failed)
+    return _panel([_grid(report_rows(report)), *failed], title="index", good=not report.failed)
 
 
+@as_rich.register(Status)
 def status_panel(status: Status) -> RenderableType:
     """Show the state of a memory, what is out of date, and what to do about it."""
-    from rich.console import Group
-    from rich.panel import Panel
     from rich.text import Text
 
-    parts: list[RenderableType] = [_grid(status_rows(status))]
-    if status.stale:
-        parts += [Text("\nout of date", style="bold yellow"), _grid(status.stale)]
-        parts.append(Text.assemble("run ", ("commonplace index", "bold")))
-    if status.warnings:
-        parts.append(Text("\nwarnings", style="bold yellow"))
-        parts += [Text(f"- {one_line(warning)}") for warning in status.warnings]
-    style = "yellow" if status.stale or status.warnings else "green"
-    return Panel(Group(*parts), title="memory", border_style=style, expand=False)
+    parts = [_grid(status_rows(status)), *_listed("out of date", status.stale)]
+    if wanted := to_do(status):
+        parts.append(Text.assemble("run ", (wanted[0], "bold"), f" {wanted[1]}"))
+    parts += _listed("warnings", [("-", warning) for warning in status.warnings])
+    return _panel(parts, title="memory", good=not (status.stale or status.warnings))
 
 
-def _grid(rows: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> RenderableType:
+@as_rich.register(FlushReport)
+def flush_panel(report: FlushReport) -> RenderableType:
+    """Show what a flush did, and the notes that it wrote."""
+    from rich.text import Text
+
+    parts = [_grid(flush_rows(report))]
+    if report.notes:
+        parts.append(Text("\nnotes", style="bold"))
+        parts += [_marked(note, terms=()) for note in report.notes[:MOST_LISTED]]
+    return _panel(parts, title="flush", good=report.safe and not report.failed)
+
+
+@as_rich.register(Excerpt)
+def excerpt_view(excerpt: Excerpt) -> RenderableType:
+    """Show lines of a file with their numbers."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
+    if excerpt.status == "not_found":
+        return Text(f"{one_line(excerpt.path)}: there is no such file")
+    last = max(excerpt.from_line, excerpt.from_line + excerpt.lines - 1)
+    place = Text(one_line(citation(excerpt.path, excerpt.from_line, last)), style="bold")
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in rows:
-        grid.add_row(Text(one_line(name), style="bold"), Text(one_line(value)))
+    grid.add_column(justify="right", style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    lines = printable(excerpt.text).replace("\r\n", "\n").split("\n")[: excerpt.lines]
+    for number, line in enumerate(lines[:_MOST_LINES], start=excerpt.from_line):
+        grid.add_row(str(number), Text(line))
+    left = len(lines) - _MOST_LINES
+    more = f"{left} more lines" if left > 0 else f"goes on at line {excerpt.next_from}"
+    tail = [Text(more, style="dim")] if left > 0 or excerpt.truncated else []
+    return Group(place, grid, *tail)
+
+
+def _hit_grid() -> Table:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    grid.add_column(justify="right", no_wrap=True, width=_BAR_CELLS)
+    grid.add_column(ratio=1, overflow="fold")
     return grid
 
 
-def _marked(snippet: str, *, terms: tuple[str, ...]) -> Text:
+def _hit(
+    result: SearchResult, *, query: str, explain: bool
+) -> tuple[RenderableType, RenderableType]:
+    """Return what stands left of a result, its score, and right."""
+    from rich.console import Group
+    from rich.text import Text
+
+    explained = explain and result.explanation is not None
+    place = Text(one_line(result.citation), style="bold")
+    if result.heading:
+        place.append(f"  {clipped(result.heading, _MOST_HEADING)}", style="dim")
+    snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
+    score = Text(f"{result.score:.2f}", style="bold green")
+    parts: list[RenderableType] = [place, snippet]
+    if explained:
+        parts.append(_legend(result))
+    return Group(score, _bar(result, split=explained)), Group(*parts)
+
+
+def _bar(result: SearchResult, *, split: bool) -> Text:
+    """Draw a score, cut into its parts or whole, to the nearest cell."""
+    from rich.text import Text
+
+    parts = score_parts(result) if split else [("score", result.score)]
+    bar, reached, drawn = Text(), 0.0, 0
+    for name, share in parts:
+        reached += share
+        cells = min(_BAR_CELLS, round(reached * _BAR_CELLS)) - drawn
+        sign, style = _CELLS[name]
+        bar.append(sign * cells, style=style)
+        drawn += cells
+    return bar.append("░" * (_BAR_CELLS - drawn), style="dim")
+
+
+def _legend(result: SearchResult) -> Text:
+    """Name the numbers behind a bar, each with the sign that stands for it."""
+    from rich.text import Text
+
+    assert result.explanation is not None
+    legend = Text()
+    for name, value, note in explanation_parts(result.explanation):
+        sign, style = _CELLS.get(name, ("", ""))
+        legend.append(f"{sign} " if sign else "", style=style)
+        legend.append(f"{name} {value:.2f}" + f" ({note})" * bool(note) + "   ", style="dim")
+    legend.rstrip()
+    if words := found_words(result):
+        legend.append(f"\nwords: {words}", style="dim")
+    return legend
+
+
+def _marked(snippet: str, *, terms: Sequence[str]) -> Text:
     from rich.text import Text
 
     text = Text(printable(snippet).replace("\r\n", "\n").strip("\n"))
     for start, end in matched_spans(text.plain, terms=terms):
-        text.stylize("bold yellow", start, end)
+        text.stylize(_MARK, start, end)
     return text
 
 
-def _bar(value: float) -> str:
-    filled = round(min(max(value, 0.0), 1.0) * _BAR_CELLS)
-    return "█" * filled + "░" * (_BAR_CELLS - filled)
+def _panel(parts: Sequence[RenderableType], *, title: str, good: bool) -> RenderableType:
+    from rich.console import Group
+    from rich.panel import Panel
+
+    style = "green" if good else "yellow"
+    return Panel(Group(*parts), title=title, border_style=style, expand=False)
+
+
+def _listed(title: str, rows: Sequence[tuple[str, str]]) -> list[RenderableType]:
+    """Show rows under a title, the first ones of many."""
+    from rich.text import Text
+
+    if not rows:
+        return []
+    left = len(rows) - MOST_LISTED
+    more = [Text(f"and {left} more", style="dim")] if left > 0 else []
+    return [Text(f"\n{title}", style="bold yellow"), _grid(rows[:MOST_LISTED]), *more]
+
+
+def _grid(rows: Sequence[tuple[str, str]]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold", style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(Text(one_line(name)), Text(one_line(value)))
+    return grid

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-
-from commonplace.errors import EmbedderError
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,9 +16,15 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
     """``(d,)`` float32, of length 1."""
 
-__all__ = ["Embedder", "Encoder", "ModelName"]
-
-_QUERIES_KEPT = 128
+__all__ = [
+    "BatchJobs",
+    "Embedder",
+    "JobState",
+    "ModelName",
+    "Provider",
+    "ProviderOptions",
+    "RequestLimits",
+]
 
 
 @runtime_checkable
@@ -64,6 +66,103 @@ class ModelName:
         return cls(_text(embedder, "provider") or kind, kind, _endpoint(embedder))
 
 
+@dataclass(frozen=True, slots=True)
+class ProviderOptions:
+    """What is handed to the constructor of a provider: `EmbeddingSettings`, resolved.
+
+    Attributes:
+        model: The vendor's model; "" is the provider's default.
+        dimensions: Length of the vectors, where the vendor lets one choose; None is the model's.
+        base_url: Another endpoint of the same protocol; None is the vendor's (or what the
+            vendor's own environment variable says).
+        headers: Headers sent with each request; their values may be secrets.
+        key_variable: The environment variable that holds the key; None is the vendor's usual one.
+        timeout_s: Seconds that one request may take.
+    """
+
+    model: str = ""
+    dimensions: int | None = None
+    base_url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    key_variable: str | None = None
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How much one request of a provider carries, and how many are under way at once.
+
+    Attributes:
+        max_texts: Texts in a request, at most.
+        max_bytes: Bytes of UTF-8 in a request, at most; a longer text travels alone.
+        concurrency: Requests at once; 1 embeds in the calling thread.
+    """
+
+    max_texts: int = 2048
+    max_bytes: int = 8000
+    concurrency: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """How a batch job of a vendor stands.
+
+    Attributes:
+        state: ``running`` until the vendor is through; ``done`` when results can be fetched
+            (some texts may still be missing from them); ``failed`` when there will be none
+            (failed, expired, cancelled).
+        detail: The vendor's own word for it, or its reason; no secrets.
+    """
+
+    state: Literal["running", "done", "failed"]
+    detail: str = ""
+
+
+class BatchJobs(Protocol):
+    """A vendor's batch interface. Every call is one or a few requests, without retries.
+
+    The vendor client's exceptions are let through.
+    """
+
+    max_texts: int
+    """Texts in one job, at most."""
+
+    def submit(self, texts: list[str]) -> str:
+        """Hand in texts and return the job's id, by which another process can go on."""
+
+    def poll(self, job: str) -> JobState:
+        """Ask how a job stands."""
+
+    def results(self, job: str) -> Mapping[int, Sequence[float]]:
+        """Fetch a done job's vectors by the text's place in `submit`; failed texts are absent."""
+
+    def cancel(self, job: str) -> None:
+        """Tell the vendor that nobody waits for the job any more."""
+
+
+class Provider(Protocol):
+    """A provider by name: one file of this package, imported when it is first asked for.
+
+    It is constructed with a `ProviderOptions`. `embed_documents` is one request to the vendor:
+    cutting into requests, waiting and trying again are `Encoder`'s. The vendor client's own
+    retries are off, and its exceptions are let through. Optional besides: ``dimension`` (int, when
+    it is known before the first answer) and ``jobs`` (`BatchJobs`).
+    """
+
+    name: ModelName
+    is_local: bool
+    """Whether texts are embedded in this process, without a network."""
+    limits: RequestLimits
+    price: float | None
+    """US dollars for a million tokens; None where it is not known, 0 where there is none."""
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        """Return one vector for each text, in order."""
+
+    def embed_query(self, text: str) -> Any:
+        """Return the vector of a query."""
+
+
 def _text(embedder: object, attribute: str) -> str | None:
     value = getattr(embedder, attribute, None)
     return value if isinstance(value, str) and value else None
@@ -76,111 +175,3 @@ def _endpoint(embedder: object) -> str:
         if value:
             return hashlib.sha256(value.encode()).hexdigest()[:16]
     return ""
-
-
-class Encoder:
-    """An embedder with its name, whose answers are checked and scaled to unit length.
-
-    Every failure is an `EmbedderError` that names the model; keys never appear in it.
-    """
-
-    def __init__(self, embedder: Embedder, name: ModelName | None = None) -> None:
-        for method in ("embed_documents", "embed_query"):
-            if not callable(getattr(embedder, method, None)):
-                raise EmbedderError(
-                    f"{type(embedder).__name__} has no {method}(): an embedder needs "
-                    "embed_documents(list[str]) and embed_query(str), as every LangChain "
-                    "Embeddings has."
-                )
-        self.embedder = embedder
-        self.name = name or ModelName.of(embedder)
-        self.dimension: int | None = getattr(embedder, "dimension", None)
-        if not isinstance(self.dimension, int):
-            self.dimension = None
-        self._queries: OrderedDict[str, Vector] = OrderedDict()
-        self._lock = threading.Lock()
-
-    @property
-    def is_local(self) -> bool:
-        """Whether texts are embedded at once, without a network or a long wait."""
-        return bool(getattr(self.embedder, "is_local", False))
-
-    @property
-    def label(self) -> str:
-        """The provider and model, for messages."""
-        return f"{self.name.provider}:{self.name.model}"
-
-    def documents(self, texts: Sequence[str]) -> EmbeddingMatrix:
-        """Embed texts: ``(len(texts), d)``.
-
-        Raises:
-            EmbedderError: The embedder failed, or what it gave are not that many vectors of one
-                length with finite values, at least one of them not zero.
-        """
-        answer = self._ask(lambda: self.embedder.embed_documents(list(texts)))
-        return self._checked(answer, len(texts))
-
-    def query(self, text: str) -> Vector:
-        """Embed a query: ``(d,)``. The last queries are remembered.
-
-        Raises:
-            EmbedderError: As `documents`.
-        """
-        with self._lock:
-            known = self._queries.get(text)
-            if known is not None:
-                self._queries.move_to_end(text)
-                return known
-        answer = self._ask(lambda: [self.embedder.embed_query(text)])
-        vector: Vector = self._checked(answer, 1)[0]
-        with self._lock:
-            self._queries[text] = vector
-            if len(self._queries) > _QUERIES_KEPT:
-                self._queries.popitem(last=False)
-        return vector
-
-    def _ask(self, call: Any) -> Any:
-        try:
-            return call()
-        except EmbedderError:
-            raise
-        except Exception as error:
-            raise EmbedderError(f"the embedder {self.label} failed: {_one_line(error)}") from error
-
-    def _checked(self, answer: Any, count: int) -> EmbeddingMatrix:
-        import numpy as np
-
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # told below, in our words
-                matrix = np.asarray(answer, dtype=np.float32)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise self._nonsense("vectors of different lengths, or no numbers") from error
-        if count == 0:
-            return matrix.reshape(0, self.dimension or 0)
-        if matrix.ndim != 2 or not matrix.shape[1]:
-            raise self._nonsense(f"an array of shape {matrix.shape} for {count} texts")
-        if len(matrix) != count:
-            raise self._nonsense(f"{len(matrix)} vectors for {count} texts")
-        if self.dimension is not None and matrix.shape[1] != self.dimension:
-            raise self._nonsense(
-                f"vectors of {matrix.shape[1]} dimensions where it gave {self.dimension} before"
-            )
-        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-        if not np.isfinite(norms).all():
-            raise self._nonsense("values that are not finite (NaN or infinity)")
-        if not norms.any():
-            raise self._nonsense("nothing but zeros")
-        self.dimension = matrix.shape[1]
-        # A single zero row stays zero: it is near to nothing.
-        unit: EmbeddingMatrix = np.divide(
-            matrix, np.where(norms > 0, norms, 1.0)[:, None], dtype=np.float32, casting="same_kind"
-        )
-        return unit
-
-    def _nonsense(self, what: str) -> EmbedderError:
-        return EmbedderError(f"the embedder {self.label} gave {what}; its answer is not used.")
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else text[:299] + "…"

@@ -6,12 +6,14 @@ logging and load an HTTP client, and its loader looks for the data where it is n
 
 from __future__ import annotations
 
+import json
 import threading
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from commonplace.embeddings.base import ModelName
+from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
 from commonplace.errors import EmbedderError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -47,8 +49,15 @@ class BundledEmbedder:
     name = ModelName("bundled", "wordllama-l2-supercat-256")
     dimension = 256
     is_local = True
+    limits = RequestLimits(max_texts=512, max_bytes=1 << 20, concurrency=1)
+    price = 0.0
 
-    def __init__(self) -> None:
+    def __init__(self, options: ProviderOptions | None = None) -> None:
+        if options and options.model not in ("", self.name.model):
+            raise EmbedderError(
+                f"there is no bundled model {options.model!r}; use 'bundled', which is "
+                f"{self.name.model}."
+            )
         if not is_available():
             raise MissingExtraError(
                 "the bundled vectors need the package wordllama, which is not installed (it has "
@@ -88,12 +97,11 @@ class BundledEmbedder:
     def _read() -> tuple[Tokenizer, NDArray[np.float32]]:
         import numpy as np
         from safetensors import safe_open
-        from tokenizers import Tokenizer
 
         folder = _folder()
         assert folder is not None  # checked when the embedder was made
         try:
-            tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+            tokenizer = _tokenizer(folder / _TOKENIZER)
             tokenizer.no_padding()
             tokenizer.no_truncation()
             with safe_open(str(folder / _WEIGHTS), framework="np") as weights:
@@ -104,3 +112,35 @@ class BundledEmbedder:
                 "pip install --force-reinstall wordllama"
             ) from error
         return tokenizer, np.ascontiguousarray(table, dtype=np.float32)
+
+
+class _Pairs(Sequence[tuple[str, ...]]):
+    """The pairs that a tokenizer joins, made of texts one by one while they are taken over.
+
+    All at once, they are so many objects that Python would look for garbage in the whole process.
+    """
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, at: Any) -> Any:
+        return tuple(self._texts[at].split(" "))
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return (tuple(text.split(" ")) for text in self._texts)
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    """Read a tokenizer in steps: while the package reads a whole file, no other thread can run."""
+    from tokenizers import Tokenizer, models
+
+    config = json.loads(path.read_bytes())
+    model = config["model"]
+    empty = config | {"model": model | {"vocab": {}, "merges": []}}
+    options = {name: model[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
+    tokenizer = Tokenizer.from_str(json.dumps(empty))
+    tokenizer.model = models.BPE(model["vocab"], _Pairs(model["merges"]), **options)
+    return tokenizer

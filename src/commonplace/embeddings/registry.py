@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+import importlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
-from commonplace.embeddings import bundled
-from commonplace.embeddings.base import Embedder, Encoder, ModelName
-from commonplace.errors import EmbedderError
+from commonplace.embeddings.base import Embedder, ModelName, Provider, ProviderOptions
+from commonplace.embeddings.encoder import Encoder
+from commonplace.errors import EmbedderError, MissingExtraError
+from commonplace.settings import EmbeddingSettings
 
-__all__ = ["Choice", "choose"]
+__all__ = [
+    "Choice",
+    "ProviderEntry",
+    "choose",
+    "fallback_of",
+    "known_providers",
+    "made_by",
+    "named",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,33 +34,92 @@ class Choice:
     reason: str
 
 
-def _bundled(model: str) -> Encoder:
-    if model and model != bundled.BundledEmbedder.name.model:
-        raise EmbedderError(
-            f"there is no bundled model {model!r}; use 'bundled', which is "
-            f"{bundled.BundledEmbedder.name.model}."
-        )
-    return Encoder(bundled.BundledEmbedder(), bundled.BundledEmbedder.name)
+@dataclass(frozen=True, slots=True)
+class ProviderEntry:
+    """Where a provider is found and what it needs, told without importing it.
+
+    Attributes:
+        module: Its module in this package.
+        kind: Its class there, constructed with a `ProviderOptions`.
+        extra: The extra that installs its client; "" when it needs none.
+        packages: Modules that have to be there, as `import` names them.
+        keys: Environment variables that may hold its key, the first one that is set counts; none
+            where it takes no key.
+        rank: The place among those that ``auto`` takes for their key; 0 is never.
+    """
+
+    module: str
+    kind: str
+    extra: str = ""
+    packages: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    rank: int = 0
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether everything it imports is there."""
+        return all(map(_is_there, self.packages))
+
+    def key_variable(self, options: ProviderOptions) -> str | None:
+        """The environment variable that holds the key; None when none is set."""
+        names = (options.key_variable,) if options.key_variable else self.keys
+        return next((name for name in names if os.environ.get(name)), None)
 
 
-def _sentence_transformers(model: str) -> Encoder:
-    from commonplace.embeddings.sentence_transformers import SentenceTransformersEmbedder
-
-    embedder = SentenceTransformersEmbedder(model)
-    return Encoder(embedder, embedder.name)
-
-
-_PROVIDERS: dict[str, Callable[[str], Encoder]] = {
-    "bundled": _bundled,
-    "sentence-transformers": _sentence_transformers,
+_PROVIDERS: dict[str, ProviderEntry] = {
+    "bundled": ProviderEntry("bundled", "BundledEmbedder"),
+    "sentence-transformers": ProviderEntry(
+        "sentence_transformers",
+        "SentenceTransformersEmbedder",
+        extra="sentence-transformers",
+        packages=("sentence_transformers",),
+    ),
+    "openai": ProviderEntry(
+        "openai",
+        "OpenAIEmbedder",
+        extra="openai",
+        packages=("openai",),
+        keys=("OPENAI_API_KEY",),
+        rank=1,
+    ),
+    "gemini": ProviderEntry(
+        "gemini",
+        "GeminiEmbedder",
+        extra="gemini",
+        packages=("google.genai",),
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        rank=2,
+    ),
+    "voyage": ProviderEntry(
+        "voyage",
+        "VoyageEmbedder",
+        extra="voyage",
+        packages=("voyageai",),
+        keys=("VOYAGE_API_KEY",),
+        rank=3,
+    ),
+    "mistral": ProviderEntry(
+        "mistral",
+        "MistralEmbedder",
+        extra="mistral",
+        packages=("mistralai.client",),
+        keys=("MISTRAL_API_KEY",),
+        rank=4,
+    ),
+    "ollama": ProviderEntry("ollama", "OllamaEmbedder", extra="ollama", packages=("ollama",)),
 }
+"""The providers by name. An entry is all that another one takes here."""
+
+
+def known_providers() -> tuple[str, ...]:
+    """Return the names that can be asked for."""
+    return tuple(sorted(_PROVIDERS))
 
 
 def choose(
     wanted: str | Embedder | Any | None,
     *,
-    configured: str,
-    model: str | None,
+    settings: EmbeddingSettings,
     built_with: ModelName | None,
 ) -> Choice:
     """Choose the embedder.
@@ -55,8 +127,8 @@ def choose(
     Args:
         wanted: What `Memory.open` was given: ``auto``, ``provider``, ``provider:model``, an
             object, or None for keyword search.
-        configured: `EmbeddingSettings.provider`; stands in for ``auto``.
-        model: `EmbeddingSettings.model`; the model where `wanted` names none.
+        settings: `EmbeddingSettings.provider` stands in for ``auto``; the rest is for the provider
+            that it names, or, where it names none, for the one that is used.
         built_with: What the index was built with; ``auto`` keeps it while it can be had.
 
     Raises:
@@ -65,34 +137,140 @@ def choose(
     if wanted is None:
         return Choice(None, "embedder=None: search by keywords")
     if not isinstance(wanted, str):
-        return Choice(Encoder(wanted), f"{type(wanted).__name__} was passed in")
+        return Choice(Encoder(wanted, settings=settings), f"{type(wanted).__name__} was passed in")
     if wanted == "auto":
-        wanted = configured
+        wanted = settings.provider
     if wanted == "none":
         return Choice(None, "no embedder was asked for: search by keywords")
     if wanted == "auto":
-        return _automatic(built_with)
-    provider, _, named_model = wanted.partition(":")
-    if provider not in _PROVIDERS:
+        return _automatic(settings, built_with)
+    return Choice(named(wanted, settings), f"{wanted} was named")
+
+
+def named(wanted: str, settings: EmbeddingSettings) -> Encoder:
+    """Make the encoder of a ``provider`` or ``provider:model``.
+
+    Raises:
+        EmbedderError: The name is unknown, or the provider cannot be had.
+    """
+    name, _, model = wanted.partition(":")
+    options = _options(name, settings)
+    return _make(name, replace(options, model=model or options.model), settings)
+
+
+def fallback_of(settings: EmbeddingSettings) -> Choice | None:
+    """Make the encoder of `EmbeddingSettings.fallback`; None when none is set.
+
+    Raises:
+        EmbedderError: It cannot be had.
+    """
+    if settings.fallback is None or settings.fallback == "none":
+        return None
+    name, _, model = settings.fallback.partition(":")
+    same = settings.provider.partition(":")[0] == name
+    options = replace(_options(name, settings) if same else _bare(settings), model=model)
+    return Choice(_make(name, options, settings), f"{settings.fallback} is the fallback")
+
+
+def made_by(name: ModelName, dimension: int | None, settings: EmbeddingSettings) -> Encoder | None:
+    """Make the encoder whose vectors an index holds; None when it cannot be had by name."""
+    if name.provider not in _PROVIDERS:
+        return None
+    for asked in (_options(name.provider, settings), _bare(settings)):
+        for length in (asked.dimensions, dimension):
+            options = replace(asked, model=name.model, dimensions=length)
+            with contextlib.suppress(EmbedderError):
+                encoder = _make(name.provider, options, settings)
+                if encoder.name == name and _can_be(encoder.dimension, dimension):
+                    return encoder
+    return None
+
+
+def _can_be(made: int | None, wanted: int | None) -> bool:
+    return None in (made, wanted) or made == wanted
+
+
+def _options(name: str, settings: EmbeddingSettings) -> ProviderOptions:
+    """What the settings say to a provider: nothing, when they speak of another one."""
+    provider, _, model = settings.provider.partition(":")
+    if provider not in ("auto", name):
+        return _bare(settings)
+    return ProviderOptions(
+        model=model or settings.model or "",
+        dimensions=settings.dimensions,
+        base_url=settings.base_url,
+        headers=settings.headers,
+        key_variable=settings.key_variable,
+        timeout_s=settings.timeout_s,
+    )
+
+
+def _bare(settings: EmbeddingSettings) -> ProviderOptions:
+    return ProviderOptions(timeout_s=settings.timeout_s)
+
+
+def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> Encoder:
+    if name not in _PROVIDERS:
         raise EmbedderError(
-            f"there is no embedder {wanted!r}; known are auto, none, "
-            f"{', '.join(sorted(_PROVIDERS))}, each with ':model' if it takes one."
+            f"there is no embedder {name!r}; known are auto, none, "
+            f"{', '.join(known_providers())}, each with ':model' if it takes one."
         )
-    return Choice(_PROVIDERS[provider](named_model or model or ""), f"{wanted} was named")
+    entry = _PROVIDERS[name]
+    if not entry.is_installed:
+        raise MissingExtraError(
+            f"{name} is not installed ({', '.join(entry.packages)} is missing): "
+            f"pip install 'commonplace[{entry.extra}]'"
+        )
+    variable = entry.key_variable(options)
+    if entry.keys and variable is None and not options.base_url:
+        raise EmbedderError(
+            f"{name} needs a key: set the environment variable "
+            f"{options.key_variable or ' or '.join(entry.keys)}."
+        )
+    kind = getattr(importlib.import_module(f"commonplace.embeddings.{entry.module}"), entry.kind)
+    options = replace(options, key_variable=variable)
+    provider: Provider = kind(options)
+    return Encoder(provider, provider.name, settings=settings, options=options)
 
 
-def _automatic(built_with: ModelName | None) -> Choice:
-    if built_with is not None and built_with.provider in _PROVIDERS:
-        try:
-            encoder = _PROVIDERS[built_with.provider](built_with.model)
-        except EmbedderError:
-            pass  # what it was built with is gone; the next best is taken and the index rebuilt
-        else:
-            return Choice(encoder, f"the index was built with {encoder.label}")
-    if bundled.is_available():
-        return Choice(_bundled(""), "no provider is configured: the bundled vectors are used")
+def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Choice:
+    if built_with is not None and (encoder := made_by(built_with, None, settings)):
+        return Choice(encoder, f"auto: the index was built with {encoder.label}")
+    for name, options, why in _candidates(settings):
+        with contextlib.suppress(EmbedderError):  # the next one may do
+            return Choice(_make(name, options, settings), f"auto: {why}")
     return Choice(
         None,
-        "no provider is configured and the bundled vectors (package wordllama) have no wheel for "
-        "this platform: search by keywords",
+        "auto: no provider is configured and the bundled vectors (package wordllama) have no wheel "
+        "for this platform: search by keywords",
     )
+
+
+def _candidates(settings: EmbeddingSettings) -> Iterator[tuple[str, ProviderOptions, str]]:
+    """Yield what ``auto`` tries, in order.
+
+    Raises:
+        EmbedderError: A model is configured that cannot be told to be anybody's.
+    """
+    if settings.model:
+        if not os.path.isdir(os.path.expanduser(settings.model)):
+            raise EmbedderError(
+                f"embedding.model is {settings.model!r}, which is no folder, and "
+                "embedding.provider is 'auto': say whose model it is with embedding.provider."
+            )
+        options = replace(_bare(settings), model=settings.model)
+        yield "sentence-transformers", options, f"the configured model {settings.model}"
+    ranked = sorted((entry.rank, name) for name, entry in _PROVIDERS.items() if entry.rank)
+    for _, name in ranked:
+        entry = _PROVIDERS[name]
+        options = replace(_options(name, settings), model="", key_variable=None)
+        if entry.is_installed and (variable := entry.key_variable(options)):
+            yield name, options, f"{variable} is set and the client of {name} is installed"
+    yield "bundled", _bare(settings), "no provider is configured: the bundled vectors are used"
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False  # a package above it is missing, or is no package

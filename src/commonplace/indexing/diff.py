@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from commonplace.store.base import FileRecord
+from commonplace.transcripts.progress import Unread
 from commonplace.types import MemoryFile
 from commonplace.workspace.files import Scan
 
 __all__ = ["IndexPlan", "plan_index"]
+
+UnreadIn = Callable[[MemoryFile, FileRecord, bool], Unread | None]
+"""Says what is new in a session file, which may have changed or not; None when nothing is."""
 
 _SETTLING_NS = 3_000_000_000
 """A file that changed this shortly before it was read may have changed again within one tick of
@@ -25,32 +29,60 @@ class IndexPlan:
             new file.
         removed: Paths that are in the index and no longer on the disk.
         unchanged: How many files need no look.
+        waiting: ``(path, why)`` of each session file in which too little is new to read it.
     """
 
     read: tuple[tuple[MemoryFile, FileRecord | None, str], ...]
     removed: tuple[str, ...]
     unchanged: int
+    waiting: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.read and not self.removed
+
+    def without(self, leave: Callable[[MemoryFile], bool]) -> IndexPlan:
+        """Return the plan without the files that are to be left alone; they count as nothing."""
+        return replace(self, read=tuple(item for item in self.read if not leave(item[0])))
 
 
-def plan_index(scan: Scan, known: Mapping[str, FileRecord], *, embeds: bool = False) -> IndexPlan:
+def plan_index(
+    scan: Scan,
+    known: Mapping[str, FileRecord],
+    *,
+    embeds: bool = False,
+    unread: UnreadIn = lambda _file, _record, changed: (
+        Unread("changed on disk") if changed else None
+    ),
+) -> IndexPlan:
     """Compare a walk over the disk with the files of an index.
 
     Args:
         scan: What is on the disk.
         known: What is in the index, by path.
         embeds: Whether there is an embedder: files whose vectors are missing are then read again.
+        unread: Looks into session files for what is new.
     """
     read = []
+    waiting = []
     present = set()
     for file in scan.files:
         present.add(file.path)
         record = known.get(file.path)
         why = _why(file, record, embeds=embeds)
+        if record and file.source == "sessions" and (not why or why != record.pending):
+            new = unread(file, record, bool(why))
+            why = new.why if new else None
+            if new and new.waits:
+                waiting.append((file.path, new.why))
+                continue
         if why:
             read.append((file, record, why))
     unseen = [path for path, _ in scan.problems]
     removed = [path for path in known if path not in present and not _is_under(path, unseen)]
-    return IndexPlan(tuple(read), tuple(removed), len(scan.files) - len(read))
+    unchanged = len(scan.files) - len(read)
+    return IndexPlan(tuple(read), tuple(removed), unchanged, tuple(waiting))
 
 
 def _why(file: MemoryFile, record: FileRecord | None, *, embeds: bool) -> str | None:

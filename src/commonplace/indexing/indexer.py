@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 from commonplace.chunking.chunks import chunk_id, split_oversized
 from commonplace.chunking.lines import line_units, pack_units, unit_text
 from commonplace.chunking.markdown import chunk_markdown
-from commonplace.embeddings.base import Encoder
+from commonplace.embeddings.encoder import EmbeddingRun, Encoder
 from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
+from commonplace.indexing.keeping import OpenChunks
 from commonplace.settings import Settings
 from commonplace.store.base import (
     Embedded,
@@ -25,14 +27,13 @@ from commonplace.store.base import (
     IndexIdentity,
     Store,
 )
+from commonplace.transcripts.parts import SessionPart, read_parts
+from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, IndexReport, MemoryFile
 from commonplace.workspace.io import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from commonplace.store.base import Vector
 
@@ -49,14 +50,14 @@ Progress = Callable[[int, int, str], None]
 _BATCH_CHUNKS = 256
 """Chunks that are embedded and written together: one transaction, a short one."""
 _BATCH_FILES = 1024
-_TEXTS_A_CALL = 512
 _MAX_CHUNK_BYTES = 8000
 """A text above it is cut, as the reference does: no provider takes more than 8,192 tokens."""
 _MAX_LINES_LEARNT = 50_000
 """Lines whose vectors are taken from what a run replaces; about 1 KiB each."""
 _TRIES = 3
-_GIVE_UP_AFTER = 3
-"""Calls to the embedder that fail one after another before a run goes on without it."""
+_LATER = "found by keywords only until the next run"
+_LINES_BYTES = 32 * 2**20
+"""Vectors of lines that are remembered while a run lasts, besides."""
 
 
 class DimensionChangedError(Exception):
@@ -65,13 +66,31 @@ class DimensionChangedError(Exception):
 
 @dataclass(slots=True)
 class _File:
-    """A file that was read and cut; without chunks where the index has its text already."""
+    """A file that was read and cut; without chunks where the index has its text already.
+
+    A session file may come in parts: `part` is this one, and `known` is whether the file was in the
+    index before the first of them.
+    """
 
     file: MemoryFile
     before: FileRecord | None
     record: FileRecord
     chunks: list[Chunk] | None
     embedded: list[Embedded | None] = field(default_factory=list)
+    part: SessionPart | None = None
+    known: bool = False
+
+    @property
+    def more(self) -> bool:
+        """Whether another part of the file follows."""
+        return self.part is not None and self.part.more
+
+    @property
+    def days(self) -> list[int | None]:
+        """The day of each chunk."""
+        if self.part is not None:
+            return [day for _, day in self.part.chunks]
+        return [self.record.day] * len(self.chunks or ())
 
 
 @dataclass(slots=True)
@@ -92,6 +111,8 @@ class Indexer:
         encoder: Who makes the vectors; None for none.
         settings: How files are cut and what is embedded.
         sources: Other indexes whose vectors may be taken over, such as the one being replaced.
+        check: Called between the steps of a run; what it raises ends the run there, and what was
+            written so far stays.
     """
 
     def __init__(
@@ -101,14 +122,23 @@ class Indexer:
         encoder: Encoder | None,
         settings: Settings,
         sources: Sequence[Store] = (),
+        check: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
+        self._check = check
         self._encoder = encoder
         self._settings = settings
         self._whole_chunks = settings.search.grain == "chunks"
         self._sources = [store, *sources]
         self._identity = store.identity
-        self._failures = 0
+        self._embedding = EmbeddingRun(encoder) if encoder else None
+        self._problem: EmbedderError | None = None
+        """Why a part of the batch has no vectors."""
+        self._passing: dict[str, MemoryFile] = {}
+        """Files that lack vectors for a reason that may pass."""
+        self._kept: list[str] = []
+        """Chunks whose vectors are in the cache until their files are written."""
+        self._is_again = False
         self._lines: dict[str, Vector] | None = None
         self._latest: dict[str, Embedded] = {}
         """The vectors of the batch before, which is being written and cannot be looked up yet."""
@@ -128,11 +158,12 @@ class Indexer:
         again = self._apply(plan, progress)
         for _ in range(_TRIES):  # files that somebody else wrote, from an older state of them
             again = self._apply(IndexPlan(tuple(again), (), 0), None)
+        self._embed_what_failed()
         if plan.removed:
             # Last, so that a renamed file finds its vectors under the old name.
             self._store.write((), plan.removed)
         with self._store.reading() as reader:
-            chunks = reader.totals().chunks
+            chunks = reader.chunk_count()
         return IndexReport(
             added=counts.added,
             updated=counts.updated,
@@ -145,6 +176,28 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
+    @property
+    def failure(self) -> EmbedderError | None:
+        """Why the embedder was given up during the run; None when it was not."""
+        return self._embedding.failure if self._embedding else None
+
+    def _embed_what_failed(self) -> None:
+        """Ask once more, at the end of a run, for what failed for a reason that may have passed."""
+        failed, self._passing = self._passing, {}
+        if not failed or self._embedding is None or self._embedding.is_hopeless:
+            return
+        self._embedding.try_again()
+        self._counts.failed = [
+            one for one in self._counts.failed if one[0] not in failed or _LATER not in one[1]
+        ]
+        records = ((file, self._record(path)) for path, file in failed.items())
+        read = tuple((file, record, "lacks vectors") for file, record in records)
+        self._is_again = True
+        try:
+            self._apply(IndexPlan(read, (), 0), None)
+        finally:
+            self._is_again = False
+
     def _apply(self, plan: IndexPlan, progress: Progress | None) -> list[_Again]:
         """Read, embed and write; return what has to be done again.
 
@@ -154,33 +207,95 @@ class Indexer:
             return []
         from concurrent.futures import ThreadPoolExecutor
 
-        again = []
+        again: list[_Again] = []
         with ThreadPoolExecutor(max_workers=1) as writer:
             written: Callable[[], list[_Again]] = list
-            for done, batch in self._batches(plan):
+            for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
                     self._learn_lines(plan)
                     self._embed(batch)
                 again += written()
                 written = functools.partial(self._settle, batch, writer.submit(self._write, batch))
                 if progress is not None:
-                    progress(done, len(plan.read), plan.read[done - 1][0].path)
-            return again + written()
+                    progress(done, len(plan.read), path)
+            again += written()
+            return list({item[0].path: item for item in again}.values())
 
     # -- reading -------------------------------------------------------------------------------
 
-    def _batches(self, plan: IndexPlan) -> Iterator[tuple[int, list[_File]]]:
-        """Yield how many files of the plan are read, and those of them that are to be written."""
+    def _batches(self, plan: IndexPlan) -> Iterator[tuple[int, str, list[_File]]]:
+        """Yield how many files of the plan are read, the last one, and what is to be written."""
         batch: list[_File] = []
         chunks = 0
-        for done, (file, before, _) in enumerate(plan.read, 1):
-            item = self._read(file, before)
-            if item is not None:
+        for done, (file, before, _) in enumerate(plan.read):
+            self._check()
+            for item in self._items(file, before):
                 batch.append(item)
                 chunks += len(item.chunks or ())
-            if chunks >= _BATCH_CHUNKS or len(batch) >= _BATCH_FILES or done == len(plan.read):
-                yield done, batch
-                batch, chunks = [], 0
+                full = chunks >= _BATCH_CHUNKS or len(batch) >= _BATCH_FILES
+                # A part is written before the next one of its file, which goes on from its record.
+                if item.more or (full and done + 1 < len(plan.read)):
+                    yield done + (not item.more), file.path, batch
+                    batch, chunks = [], 0
+                    self._check()
+        yield len(plan.read), plan.read[-1][0].path, batch
+
+    def _items(self, file: MemoryFile, before: FileRecord | None) -> Iterator[_File]:
+        if file.source == "sessions":
+            yield from self._parts(file, before)
+        elif (item := self._read(file, before)) is not None:
+            yield item
+
+    def _parts(self, file: MemoryFile, before: FileRecord | None) -> Iterator[_File]:
+        """Read what is new in a session file, a part after the other."""
+        known = before is not None
+        parts = read_parts(
+            file.absolute,
+            SessionProgress.of(before),
+            settings=self._settings,
+            day=file.date.toordinal() if file.date else None,
+            completes=self._encoder is not None,
+            max_bytes=_MAX_CHUNK_BYTES,
+        )
+        try:
+            for part in parts:
+                item = self._part(file, before, part, known=known)
+                yield item
+                before = item.record
+        except FileNotFoundError:
+            return  # it vanished between the walk and now; the next run removes its rows
+        except UnreadableFileError as error:
+            self._counts.failed.append((file.path, str(error)))
+
+    def _part(
+        self, file: MemoryFile, before: FileRecord | None, part: SessionPart, *, known: bool
+    ) -> _File:
+        if part.note and not part.more:
+            self._counts.failed.append((file.path, part.note))
+        progress, pending = part.progress, None
+        left_day = before.day if before else None
+        left = SessionProgress.of(before)
+        later = left and left.lacking and part.start.line > left.lacking.line
+        if before and left and (progress.lacking or later):
+            # What an earlier run, or an earlier part of this one, left without vectors.
+            progress, pending = replace(progress, lacking=left.lacking), before.pending
+        record = FileRecord(
+            path=file.path,
+            source=file.source,
+            hash=part.hash,
+            size=part.size,
+            mtime_ns=part.mtime_ns,
+            indexed_ns=time.time_ns(),
+            day=next(
+                (day for _, day in reversed(part.chunks) if day), before.day if before else None
+            ),
+            pending=pending,
+            note=part.note,
+            progress=progress.note(),
+        )
+        same = before is not None and before.hash == record.hash and not (known and before.pending)
+        chunks = None if same else [chunk for chunk, _ in part.chunks]
+        return _File(file, before, record, chunks, part=part, known=known)
 
     def _read(self, file: MemoryFile, before: FileRecord | None) -> _File | None:
         """Read and cut a file; None when that is not possible."""
@@ -204,9 +319,10 @@ class Indexer:
             day=file.date.toordinal() if file.date else None,
             note=read.note,
         )
+        known = before is not None
         if before and before.hash == record.hash and not before.pending:
-            return _File(file, before, record, None)
-        return _File(file, before, record, self._cut(read.text))
+            return _File(file, before, record, None, known=known)
+        return _File(file, before, record, self._cut(read.text), known=known)
 
     def _cut(self, text: str) -> list[Chunk]:
         chunks = chunk_markdown(text, self._settings.chunking)
@@ -235,9 +351,13 @@ class Indexer:
 
     def _leave_pending(self, item: _File, problem: str | None, *, gained: bool) -> None:
         item.record = replace(item.record, pending=f"has no vectors yet: {problem}")
+        if item.part is not None and (progress := SessionProgress.of(item.record)):
+            lacking = progress.lacking or item.part.start
+            item.record = replace(item.record, progress=replace(progress, lacking=lacking).note())
         if self._encoder is not None:
-            told = f"found by keywords only until the next run: {problem}"
-            self._counts.failed.append((item.file.path, told))
+            self._counts.failed.append((item.file.path, f"{_LATER}: {problem}"))
+            if self._problem is not None and self._problem.temporary:
+                self._passing[item.file.path] = item.file
         if item.before and item.before.hash == item.record.hash and not gained:
             item.chunks = None  # its rows are as good as these
 
@@ -267,38 +387,55 @@ class Indexer:
         learnt = self._lines or {}
         vectors = {text: learnt[text] for text in texts if text in learnt}
         self._counts.cached += len(vectors)
-        problem = self._call_for([text for text in texts if text not in vectors], vectors)
+        problem = self._call_for([text for text in texts if text not in vectors], vectors, parts)
         lacking = {key for key, lines in parts.items() if not all(map(vectors.__contains__, lines))}
         some = {key: lines for key, lines in parts.items() if any(map(vectors.__contains__, lines))}
         return (self._combined(some, vectors) if some else {}), lacking, problem
 
-    def _call_for(self, texts: list[str], vectors: dict[str, Vector]) -> str | None:
-        if self._encoder is None:
-            return "it was indexed without an embedder"
-        try:
-            for at in range(0, len(texts), _TEXTS_A_CALL):
-                some = texts[at : at + _TEXTS_A_CALL]
-                vectors |= zip(some, self._call(self._encoder, some), strict=True)
-                self._counts.embedded += len(some)
-        except EmbedderError as error:
-            logger.warning("indexing goes on without vectors for now: %s", error)
-            return str(error)
-        return None
+    def _call_for(
+        self, texts: list[str], vectors: dict[str, Vector], parts: dict[str, list[str]]
+    ) -> str | None:
+        """Embed texts into `vectors`, as far as the embedder answers; return why not all of them.
 
-    def _call(self, encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
-        if self._failures >= _GIVE_UP_AFTER:
-            raise EmbedderError(
-                f"the embedder {encoder.label} failed {_GIVE_UP_AFTER} times in a row; "
-                "the rest of this run goes on without it"
-            )
-        try:
-            matrix = encoder.documents(texts)
-        except EmbedderError:
-            self._failures += 1
-            raise
-        self._failures = 0
-        self._learn_dimension(matrix.shape[1])
-        return matrix
+        What a service has made is kept at once: it was paid for.
+        """
+        if self._embedding is None:
+            return "it was indexed without an embedder"
+        keeps = not self._embedding.encoder.is_local
+        open_chunks = OpenChunks(parts, vectors) if keeps else None
+        problem: EmbedderError | None = None
+        for answer in self._embedding.send(texts):
+            self._check()
+            if answer.error is not None:
+                if problem is None or answer.error.temporary > problem.temporary:
+                    problem = answer.error
+                continue
+            self._learn_dimension(answer.vectors.shape[1])
+            vectors |= zip(answer.texts, answer.vectors, strict=True)
+            self._counts.embedded += len(answer.texts)
+            if open_chunks is not None:
+                self._keep(open_chunks.closed_by(answer.texts), vectors)
+        self._remember(vectors)
+        self._problem = problem
+        if problem is not None:
+            logger.warning("indexing goes on without some vectors for now: %s", problem)
+        return None if problem is None else str(problem)
+
+    def _keep(self, whole: dict[str, list[str]], vectors: dict[str, Vector]) -> None:
+        """Put the vectors of chunks in the cache until their files are written."""
+        if whole:
+            some = {text: vectors[text] for lines in whole.values() for text in lines}
+            self._store.keep(self._combined(whole, some))
+            self._kept += whole
+
+    def _remember(self, vectors: dict[str, Vector]) -> None:
+        """Remember the vectors of lines for the rest of the run: many lines occur again."""
+        if self._whole_chunks or self._lines is None or not vectors:
+            return
+        size = 4 * len(next(iter(vectors.values())))
+        room = _LINES_BYTES // size - len(self._lines)
+        if room > 0:
+            self._lines.update(itertools.islice(vectors.items(), room))
 
     def _learn_dimension(self, dimension: int) -> None:
         assert self._identity is not None
@@ -346,10 +483,12 @@ class Indexer:
         self._lines = {}
         if self._whole_chunks or not _has_vectors(self._identity):
             return
-        paths = [file.path for file, before, _ in plan.read if before is not None]
+        places = [
+            (file.path, _end_of(before)) for file, before, _ in plan.read if before is not None
+        ]
         with self._store.reading() as reader:
-            for path in [*paths, *plan.removed]:
-                for chunk, embedded in reader.chunks_of(path):
+            for path, line in [*places, *((path, None) for path in plan.removed)]:
+                for chunk, embedded in reader.chunks_of(path, from_line=line):
                     self._learn_lines_of(chunk, embedded)
                 if len(self._lines) > _MAX_LINES_LEARNT:
                     break
@@ -371,6 +510,7 @@ class Indexer:
                 item.record,
                 None if item.chunks is None else self._rows(item, model),
                 item.before.indexed_ns if item.before else None,
+                item.part.keep_before if item.part else None,
             )
             for item in batch
         ]
@@ -379,6 +519,8 @@ class Indexer:
     def _settle(self, batch: list[_File], writing: Future[set[str]]) -> list[_Again]:
         """Wait for a batch to be written; return what somebody else wrote an older state of."""
         skipped = writing.result()
+        if self._kept:
+            self._drop_kept([item for item in batch if item.file.path not in skipped])
         again = []
         for item in batch:
             if item.file.path not in skipped:
@@ -389,19 +531,27 @@ class Indexer:
                 again.append((item.file, now, "was written by somebody else"))
         return again
 
+    def _drop_kept(self, written: list[_File]) -> None:
+        indexed = {chunk.hash for item in written for chunk in item.chunks or ()}
+        self._store.keep({}, drop=[key for key in self._kept if key in indexed])
+        self._kept = [key for key in self._kept if key not in indexed]
+
     def _rows(self, item: _File, model: str) -> list[IndexedChunk]:
         """The rows of a file; parts of one line with the same text are one row."""
         record = item.record
         rows: dict[str, IndexedChunk] = {}
         embedded = item.embedded or [None] * len(item.chunks or ())
-        for chunk, vectors in zip(item.chunks or (), embedded, strict=True):
+        days = item.days if item.chunks else []
+        for chunk, vectors, day in zip(item.chunks or (), embedded, days, strict=True):
             row_id = chunk_id(record.source, record.path, chunk, model)
             units = b"" if self._whole_chunks else pack_units(self._units(chunk.text))
-            rows.setdefault(row_id, IndexedChunk(row_id, chunk, vectors, record.day, units))
+            rows.setdefault(row_id, IndexedChunk(row_id, chunk, vectors, day, units))
         return list(rows.values())
 
     def _count(self, item: _File) -> None:
-        if item.before is None:
+        if item.more or self._is_again:
+            return  # what is tried again was counted before
+        if not item.known:
             self._counts.added += 1
         elif item.chunks is None:
             self._counts.unchanged += 1
@@ -415,6 +565,12 @@ class Indexer:
 
 def _has_vectors(identity: IndexIdentity | None) -> bool:
     return identity is not None and bool(identity.dimension)
+
+
+def _end_of(record: FileRecord) -> int | None:
+    """Return the line from which on a run replaces a file's chunks; None for all of them."""
+    progress = SessionProgress.of(record)
+    return progress.tail.line if progress else None
 
 
 def _is_whole(embedded: Embedded) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from commonplace.embeddings.base import Encoder
-from commonplace.errors import CommonplaceError
+from commonplace.embeddings.encoder import Encoder
+from commonplace.indexing.background import Background
 from commonplace.indexing.indexer import text_hash
 from commonplace.indexing.keeper import IndexKeeper
-from commonplace.store.base import FileRecord, IndexIdentity, RowFilter, Word
+from commonplace.indexing.probe import probe
+from commonplace.store.base import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.files import Workspace
 from commonplace.workspace.io import UnreadableFileError, read_text
@@ -17,7 +18,9 @@ from commonplace.workspace.io import UnreadableFileError, read_text
 __all__ = ["inspect"]
 
 
-def inspect(keeper: IndexKeeper, workspace: Workspace, *, deep: bool) -> Status:
+def inspect(
+    keeper: IndexKeeper, workspace: Workspace, background: Background, *, deep: bool
+) -> Status:
     """Compare the disk with the index and describe both; `deep` also tries each part."""
     store, encoder = keeper.store, keeper.encoder
     identity = store.identity
@@ -34,10 +37,10 @@ def inspect(keeper: IndexKeeper, workspace: Workspace, *, deep: bool) -> Status:
         vector_engine=store.engines["vectors"],
         keyword_engine=store.engines["words"],
         stale=stale,
-        warnings=tuple(_warnings(keeper, workspace, known, problems)),
+        warnings=(*background.warnings, *_warnings(keeper, workspace, known, problems)),
         workspace=str(workspace.root),
         index_path=str(keeper.path),
-        details=_probe(keeper) if deep else {},
+        details={**dict(_background(keeper, background)), **(probe(keeper) if deep else {})},
     )
 
 
@@ -72,7 +75,6 @@ def _warnings(
     known: dict[str, FileRecord],
     problems: tuple[tuple[str, str], ...],
 ) -> Iterator[str]:
-    yield from keeper.warnings
     if keeper.encoder is None:
         yield f"Search is by keywords only: {keeper.choice.reason}."
     yield from _warnings_of_the_index(keeper)
@@ -99,49 +101,12 @@ def _warnings_of_the_index(keeper: IndexKeeper) -> Iterator[str]:
         yield f"The index {keeper.path} cannot be written; it answers as it is."
 
 
-def _probe(keeper: IndexKeeper) -> dict[str, str]:
-    """Try each part and say how it did, and what to do where it failed."""
-    return {
-        "embedder": _outcome(lambda: _try_embedder(keeper)),
-        "vectors": _outcome(lambda: _try_vectors(keeper)),
-        "words": _outcome(lambda: _try_words(keeper)),
-        "index file": _outcome(lambda: _try_file(keeper)),
-    }
-
-
-def _outcome(call: Callable[[], str]) -> str:
-    try:
-        return call()
-    except CommonplaceError as error:
-        return f"failed: {error}"
-
-
-def _try_embedder(keeper: IndexKeeper) -> str:
-    encoder = keeper.encoder
-    if encoder is None:
-        return f"none ({keeper.choice.reason})"
-    return f"ok: {encoder.label} gives {len(encoder.query('a first try'))} dimensions"
-
-
-def _try_vectors(keeper: IndexKeeper) -> str:
-    encoder = keeper.encoder
-    if encoder is None or keeper.why_no_vectors(keeper.store.identity):
-        return "not tried: " + (
-            keeper.why_no_vectors(keeper.store.identity) or "there is no embedder"
-        )
-    with keeper.store.reading() as reader:
-        found = reader.nearest(encoder.query("a first try"), 1, RowFilter())
-        return f"ok: {reader.totals().vectors} vectors" if found else "ok: there are none yet"
-
-
-def _try_words(keeper: IndexKeeper) -> str:
-    with keeper.store.reading() as reader:
-        if keeper.store.known_identity is None:
-            return "not tried: nothing is indexed yet"
-        reader.match([Word("word", "word")], every=False, limit=1, rows=RowFilter())
-        return f"ok: {reader.totals().chunks} chunks"
-
-
-def _try_file(keeper: IndexKeeper) -> str:
-    keeper.store.check()
-    return f"ok: {keeper.path.stat().st_size / 2**20:.1f} MiB"
+def _background(keeper: IndexKeeper, background: Background) -> Iterator[tuple[str, str]]:
+    """Tell what is going on at this moment."""
+    scheduler, watcher = background.scheduler, background.watcher
+    if scheduler.running:
+        yield "indexing", f"now, in the background ({', '.join(scheduler.running)})"
+    elif runner := keeper.handle.runner():
+        yield "indexing", f"now, by process {runner}"
+    if watcher is not None:
+        yield "watching", "in part" if watcher.problem else "yes"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import logging
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,35 +16,46 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
-from commonplace.embeddings.base import Encoder, ModelName
+from commonplace.embeddings.base import ModelName
+from commonplace.embeddings.encoder import Encoder
 from commonplace.embeddings.registry import Choice
 from commonplace.errors import (
+    CommonplaceError,
     EmbedderError,
-    IndexBusyError,
-    IndexDamagedError,
-    IndexReadOnlyError,
     StoreError,
 )
 from commonplace.indexing.diff import IndexPlan, plan_index
+from commonplace.indexing.embedders import Embedders
+from commonplace.indexing.handle import RUN_TIMEOUT_S, SWAP, IndexHandle
 from commonplace.indexing.indexer import DimensionChangedError, Indexer, Progress
-from commonplace.locks import FileLease
 from commonplace.settings import Settings, default_state_dir
 from commonplace.store.base import IndexIdentity
-from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
-from commonplace.types import IndexReport
+from commonplace.store.sqlite.store import SqliteStore
+from commonplace.transcripts.progress import unread
+from commonplace.types import IndexReport, MemoryFile
 from commonplace.workspace.files import Workspace
 
-__all__ = ["IndexKeeper", "default_index_path"]
+__all__ = ["IndexKeeper", "Leave", "default_index_path"]
 
 logger = logging.getLogger(__name__)
 
 _SCHEMA = 1
 """Version of what the indexer writes: raise it when chunks or vectors are made another way."""
-_LEASE_TIMEOUT_S = 3600.0
-_SWAP = ".swap"
-"""Lock file for what must not happen at once: one file is indexed, or the index is exchanged."""
 _SWAP_TIMEOUT_S = 30.0
+_CLOSING_S = 0.1
+"""How soon a thread that waits for another one's run notices that the memory is closed."""
 _T = TypeVar("_T")
+
+Leave = Callable[[MemoryFile], bool]
+"""Says of a file that would be read that it is left alone."""
+Outcome = tuple[IndexReport, EmbedderError | None]
+"""What a run did, and why the embedder was given up in it, if it was."""
+Problems = tuple[tuple[str, str], ...]
+"""``(path, reason)`` of what could not be looked at."""
+
+
+class _OutOfTimeError(Exception):
+    """The memory is about to be closed."""
 
 
 def default_index_path(root: Path) -> Path:
@@ -62,6 +73,7 @@ class IndexKeeper:
         path: The index file.
         settings: How.
         choose: Chooses the embedder, given what the index was built with.
+        named: Whether the embedder was named, and is not whatever ``auto`` finds.
     """
 
     def __init__(
@@ -71,50 +83,38 @@ class IndexKeeper:
         *,
         settings: Settings,
         choose: Callable[[ModelName | None], Choice],
+        named: bool = True,
     ) -> None:
-        self.path = path
-        self.warnings: list[str] = []
+        self.handle = IndexHandle(path)
         self._workspace = workspace
         self._settings = settings
-        self._choose = choose
-        self._store: SqliteStore | None = None
+        self.embedders = Embedders(settings.embedding, choose, lambda: self.store)
+        self._named = named
         self._answering: SqliteStore | None = None
-        self._file_key: tuple[int, int] | None = None
-        self._choice: Choice | None = None
-        self._opening = threading.RLock()
         self._running = threading.Lock()
-        self._closed = False
         self._chunking = json.dumps(asdict(settings.chunking), sort_keys=True)
 
     # -- what there is ---------------------------------------------------------------------------
 
     @property
     def store(self) -> SqliteStore:
-        """The index, opened when it is first needed.
+        """The index, opened when it is first needed; see `IndexHandle.store`."""
+        return self.handle.store
 
-        Raises:
-            IndexDamagedError: It is no index; see `recovering`.
-            StoreError: It cannot be opened or created.
-        """
-        with self._opening:
-            if self._closed:
-                raise StoreError("the memory is closed; open it again with Memory.open(...).")
-            if self._store is None:
-                self._store = self._open_store()
-            return self._store
+    @property
+    def path(self) -> Path:
+        """The index file."""
+        return self.handle.path
+
+    @property
+    def warnings(self) -> list[str]:
+        """What users should know about this index, a sentence each."""
+        return self.handle.warnings
 
     @property
     def choice(self) -> Choice:
         """The embedder that is used, and why; chosen when it is first needed."""
-        with self._opening:
-            if self._choice is None:
-                identity = self.store.identity
-                built_with = None
-                if identity and identity.provider and identity.model:
-                    built_with = ModelName(identity.provider, identity.model, identity.endpoint)
-                self._choice = self._choose(built_with)
-                logger.info("embedder: %s", self._choice.reason)
-            return self._choice
+        return self.embedders.choice
 
     @property
     def encoder(self) -> Encoder | None:
@@ -139,22 +139,8 @@ class IndexKeeper:
         )
 
     def why_no_vectors(self, held: IndexIdentity | None) -> str | None:
-        """Say why an index's vectors cannot be compared with the embedder's; None if they can."""
-        wanted = self.wanted_identity
-        if held is None or held.model is None or not held.dimension:
-            return "the index holds no vectors yet; index again when the embedder answers"
-        if held.vectors_key[:2] != wanted.vectors_key[:2] or held.endpoint != wanted.endpoint:
-            return (
-                f"the index was built with {held.provider}:{held.model} and not with "
-                f"{wanted.provider}:{wanted.model}; index again to rebuild it"
-            )
-        if wanted.dimension not in (None, held.dimension):
-            return (
-                f"the index holds vectors of {held.dimension} dimensions and "
-                f"{wanted.provider}:{wanted.model} gives {wanted.dimension}; "
-                "index again to rebuild it"
-            )
-        return None
+        """Say why an index's vectors cannot answer a query; None if they can."""
+        return self.embedders.of_index(held)[1]
 
     @property
     def fits(self) -> bool:
@@ -165,15 +151,17 @@ class IndexKeeper:
         identity = store.identity
         return identity is not None and identity.fits(self.wanted_identity)
 
-    def plan(self) -> tuple[IndexPlan, tuple[tuple[str, str], ...]]:
+    def plan(self) -> tuple[IndexPlan, Problems]:
         """Compare the disk with the index; also return what could not be looked at."""
-        return self._plan_for(self.store)
+        return self._plan_for(self.store, self.encoder)
 
-    def _plan_for(self, store: SqliteStore) -> tuple[IndexPlan, tuple[tuple[str, str], ...]]:
+    def _plan_for(self, store: SqliteStore, encoder: Encoder | None) -> tuple[IndexPlan, Problems]:
         scan = self._workspace.scan()
         with store.reading() as reader:
             known = reader.files()
-        return plan_index(scan, known, embeds=self.encoder is not None), scan.problems
+        new = functools.partial(unread, settings=self._settings)
+        plan = plan_index(scan, known, embeds=encoder is not None, unread=new)
+        return plan, scan.problems
 
     # -- what is done ----------------------------------------------------------------------------
 
@@ -183,14 +171,36 @@ class IndexKeeper:
         Raises:
             StoreError: The index cannot be written.
         """
-        with self._running:
+        with self._alone():
             return self.recovering(lambda: self._index(force=force, progress=progress))
+
+    def refresh(
+        self, *, leave: Leave = lambda _: False, first: bool = True, rebuild: bool = False
+    ) -> IndexReport | None:
+        """Bring the index up to date in the background: nobody who indexes is waited for.
+
+        Args:
+            leave: Says which new and changed files are left alone this time.
+            first: Whether a workspace that never was indexed to the end is indexed now.
+            rebuild: Whether an index of other settings, or of another model than the one that was
+                named, is rebuilt; never because ``auto`` found another one, such as where a key
+                is missing today. Else it goes on as it is: what is new is found by its words.
+
+        Returns:
+            What was done; None when there was nothing to do.
+
+        Raises:
+            IndexBusyError: Another process is indexing.
+            StoreError: The index cannot be read or written.
+        """
+        with self._alone():
+            return self.recovering(lambda: self._refresh(leave, first=first, rebuild=rebuild))
 
     def index_if_new(self) -> None:
         """Index a workspace that never was indexed to the end; another's run is waited for."""
         if self._answers():
             return
-        with self._running:
+        with self._alone():
             if not self._answers():
                 self._index(force=False, progress=None)
 
@@ -209,7 +219,7 @@ class IndexKeeper:
         Vectors are made at once where that takes no network; else the next run makes them.
         """
         written_ns = time.time_ns()
-        with self._lease(_SWAP, timeout_s=_SWAP_TIMEOUT_S):
+        with self.handle.lease(SWAP, timeout_s=_SWAP_TIMEOUT_S):
             store = self.store
             if store.identity is None or not store.writable:
                 return  # the first search or run indexes everything
@@ -219,8 +229,8 @@ class IndexKeeper:
             if file is None or (record is not None and record.indexed_ns > written_ns):
                 return  # somebody else has read it since
             encoder = self._encoder_at_hand(store.identity)
-            indexer = Indexer(store, encoder=encoder, settings=self._settings)
-            indexer.run(IndexPlan(((file, record, "was written"),), (), 0))
+            plan = IndexPlan(((file, record, "was written"),), (), 0)
+            self._indexer(store, encoder).run(plan)
 
     def _encoder_at_hand(self, identity: IndexIdentity) -> Encoder | None:
         """The embedder, if it answers at once with vectors such as the index holds."""
@@ -234,134 +244,147 @@ class IndexKeeper:
         same = identity.vectors_key == wanted.vectors_key
         return encoder if same and identity.fits(wanted) else None
 
+    def finish_sessions(self, *, timeout_s: float) -> None:
+        """Index what is left in session files, too little to be read by itself, before the end.
+
+        What takes longer, or is done by somebody else just now, is left to the next run.
+        """
+        sessions = self._workspace.sessions
+        if sessions is None or not sessions.enabled or not self.path.exists():
+            return
+        deadline = time.monotonic() + timeout_s
+        with (
+            contextlib.suppress(CommonplaceError, _OutOfTimeError),
+            self.handle.lease(timeout_s=timeout_s / 4),
+        ):
+            store = self.store
+            if store.complete and store.writable and store.identity is not None:
+                encoder = self._encoder_at_hand(store.identity)
+                plan, _ = self._plan_for(store, encoder)
+                self._finish(store, encoder, dict(plan.waiting), deadline)
+
+    def _finish(
+        self, store: SqliteStore, encoder: Encoder | None, waiting: dict[str, str], deadline: float
+    ) -> None:
+        def check() -> None:
+            if time.monotonic() > deadline:
+                raise _OutOfTimeError
+
+        for path, why in waiting.items():
+            check()
+            file = self._workspace.stat(path)
+            with store.reading() as reader:
+                record = reader.file(path)
+            if file is not None and record is not None:
+                plan = IndexPlan(((file, record, why),), (), 0)
+                Indexer(store, encoder=encoder, settings=self._settings, check=check).run(plan)
+
     def recovering(self, call: Callable[[], _T]) -> _T:
-        """Call something that uses the index; again, with a new one, when it is damaged or gone."""
-        self._notice_other_file()
-        for certain in (False, True):
-            try:
-                return call()
-            except IndexDamagedError as error:
-                self._replace_damaged(error, certain=certain)
-        return call()
+        """Call something that uses the index; see `IndexHandle.recovering`."""
+        return self.handle.recovering(call)
 
     def close(self) -> None:
-        """Let go of the index."""
-        with self._opening:
-            self._closed = True
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+        """Let go of the index and of the embedders."""
+        self.handle.close()
+        self.embedders.close()
 
     # -- how -------------------------------------------------------------------------------------
 
-    def _make_folder(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise StoreError(
-                f"the index folder {self.path.parent} cannot be created ({error.strerror}). "
-                "Set COMMONPLACE_STATE_DIR, or index_path, to a folder of yours."
-            ) from error
-
-    def _open_store(self) -> SqliteStore:
-        self._make_folder()
-        if self.path.is_dir():
-            raise StoreError(f"the index path {self.path} is a folder; a file name was expected.")
-        store = SqliteStore.open(self.path)
-        self._file_key = _file_key(self.path)
-        return store
-
-    def _notice_other_file(self) -> None:
-        """Let go of an index that somebody has deleted or replaced since it was opened."""
-        with self._opening:
-            if self._store is not None and _file_key(self.path) != self._file_key:
-                self._let_go()
-
-    def _let_go(self) -> None:
-        """Open the index anew at the next use.
-
-        Threads that are still using it finish with it, but for Windows, where a file that is open
-        cannot be moved.
-        """
-        with self._opening:
-            if self._store is not None and sys.platform == "win32":
-                self._store.close()
-            self._store = None
-
-    def _replace_damaged(self, error: IndexDamagedError, *, certain: bool) -> None:
-        """Move a damaged index aside, unless somebody else has done so meanwhile.
-
-        Args:
-            error: What was found.
-            certain: Whether it is damaged even if a look through the file finds nothing.
-        """
-        self._let_go()
-        if not certain and not self._is_damaged():
-            return
-        with self._lease():
-            if certain or self._is_damaged():
-                aside = move_damaged_aside(self.path)
-                warning = (
-                    f"the index {self.path} was damaged and is rebuilt from the Markdown; "
-                    f"the damaged file is kept as {aside.name}."
-                )
-                logger.warning("%s (%s)", warning, error)
-                self.warnings.append(warning)
-
-    def _is_damaged(self) -> bool:
-        try:
-            with contextlib.closing(SqliteStore.open(self.path)) as store:
-                store.check()
-        except IndexDamagedError:
-            return True
-        return False
-
     @contextlib.contextmanager
-    def _lease(
-        self, suffix: str = ".lock", *, timeout_s: float = _LEASE_TIMEOUT_S
-    ) -> Iterator[None]:
-        """Hold the right to write the index.
-
-        Raises:
-            StoreError: The lock file cannot be written, or somebody else held it for too long.
-        """
-        self._make_folder()
-        lease = FileLease(self.path.with_name(self.path.name + suffix))
-        with contextlib.ExitStack() as stack:
-            try:
-                got = stack.enter_context(lease.held(timeout_s=timeout_s))
-            except OSError as error:
-                raise IndexReadOnlyError(
-                    f"the index {self.path} cannot be locked ({error.strerror or error}). Give "
-                    "yourself write access to its folder, or set COMMONPLACE_STATE_DIR to a folder "
-                    "of yours."
-                ) from error
-            if not got:
-                raise IndexBusyError(
-                    f"process {lease.owner()} has held the index {self.path} for {timeout_s:g} s. "
-                    "Wait for it, or stop it."
-                )
+    def _alone(self) -> Iterator[None]:
+        """Be the one thread that indexes; whoever waits for that ends when the memory is closed."""
+        while not self._running.acquire(timeout=_CLOSING_S):
+            self.handle.check_open()
+        try:
             yield
+        finally:
+            self._running.release()
 
-    def _index(self, *, force: bool, progress: Progress | None) -> IndexReport:
-        with self._lease():
+    def _refresh(self, leave: Leave, *, first: bool, rebuild: bool) -> IndexReport | None:
+        store = self.store
+        complete = store.complete
+        if not store.writable or not (complete or first):
+            return None
+        fits = self._fits(store)
+        rebuild = not complete or (rebuild and (self._named or self._is_same_model(store)))
+        if complete and (fits or not rebuild):
+            plan, _ = self._plan_for(store, self.encoder if fits else None)
+            if plan.without(leave).is_empty:
+                return None
+        return self._index(leave=leave, rebuild=rebuild, wait_s=0.0)
+
+    def _is_same_model(self, store: SqliteStore) -> bool:
+        held, wanted = store.identity, self.wanted_identity
+        return held is None or held.model is None or held.vectors_key == wanted.vectors_key
+
+    def _index(
+        self,
+        *,
+        force: bool = False,
+        progress: Progress | None = None,
+        leave: Leave = lambda _: False,
+        rebuild: bool = True,
+        wait_s: float = RUN_TIMEOUT_S,
+    ) -> IndexReport:
+        with self.handle.lease(timeout_s=wait_s):
             store = self.store
-            self._probe_dimension(store)
-            if store.identity is None:
-                store.set_identity(self.wanted_identity)
-            if force or not self._fits(store):
-                return self._rebuild(store, force=force, progress=progress)
+            report, failure = self._run(
+                store, force=force, progress=progress, leave=leave, rebuild=rebuild
+            )
+            if failure is not None and self._use_fallback(store, failure):
+                report, _ = self._run(store, progress=progress, leave=leave)
+            return report
+
+    def _run(
+        self,
+        store: SqliteStore,
+        *,
+        force: bool = False,
+        progress: Progress | None,
+        leave: Leave,
+        rebuild: bool = True,
+    ) -> Outcome:
+        self._probe_dimension(store)
+        if store.identity is None:
+            store.set_identity(self.wanted_identity)
+        fits = self._fits(store)
+        if force or (rebuild and not fits):
+            return self._rebuild(store, force=force, progress=progress)
+        if fits:
             self._adopt_model(store)
-            plan, problems = self._plan_for(store)
-            indexer = Indexer(store, encoder=self.encoder, settings=self._settings)
-            try:
-                report = indexer.run(plan, progress=progress)
-            except DimensionChangedError:
-                return self._rebuild(store, force=force, progress=progress)
-            if not store.complete:
-                store.set_complete()
-            store.trim_cache(self._cache_entries)
-            return replace(report, failed=(*problems, *report.failed))
+        encoder = self.encoder if fits else None
+        plan, problems = self._plan_for(store, encoder)
+        indexer = self._indexer(store, encoder)
+        try:
+            report = indexer.run(plan.without(leave), progress=progress)
+        except DimensionChangedError:
+            return self._rebuild(store, force=force, progress=progress)
+        if not store.complete:
+            store.set_complete()
+        store.trim_cache(self._cache_entries)
+        return replace(report, failed=(*problems, *report.failed)), indexer.failure
+
+    def _use_fallback(self, store: SqliteStore, failure: EmbedderError) -> bool:
+        """Go on with the fallback when waiting is no use, or there is nothing to wait with."""
+        with store.reading() as reader:
+            has_vectors = bool(reader.totals().vectors)
+        if failure.temporary and has_vectors:
+            return False
+        used = self.embedders.use_fallback(failure)
+        if used:
+            self.warnings.append(self.choice.reason)
+        return used
+
+    def _indexer(
+        self, store: SqliteStore, encoder: Encoder | None, *sources: SqliteStore
+    ) -> Indexer:
+        return Indexer(
+            store,
+            encoder=encoder,
+            settings=self._settings,
+            sources=sources,
+            check=self.handle.check_open,
+        )
 
     def _adopt_model(self, store: SqliteStore) -> None:
         """Name the model of an index that was begun without one."""
@@ -378,21 +401,40 @@ class IndexKeeper:
         with contextlib.suppress(EmbedderError):  # it is reported when texts are embedded
             encoder.query("dimension")
 
-    def _rebuild(
-        self, store: SqliteStore, *, force: bool, progress: Progress | None
-    ) -> IndexReport:
-        """Build a new index beside the old one, which goes on answering, then put it in place."""
+    def _rebuild(self, store: SqliteStore, *, force: bool, progress: Progress | None) -> Outcome:
+        """Build a new index beside the old one, which goes on answering, then put it in place.
+
+        When the embedder fails meanwhile, the old one stays, and the next run goes on beside it.
+        """
         beside = self.path.with_name(self.path.name + ".rebuild")
         if force:
             _delete_index(beside)
         try:
             with contextlib.closing(_begin(beside, self._identity_after(store))) as new:
-                report = self._fill(new, store, progress)
+                outcome = self._fill(new, store, progress)
         except DimensionChangedError:  # what a crash left there holds other vectors
             _delete_index(beside)
             return self._rebuild(store, force=force, progress=progress)
+        except _UnfinishedError as left:
+            return self._keep_up(store, left)
         _delete_index(beside)
-        return report
+        return outcome
+
+    def _keep_up(self, store: SqliteStore, left: _UnfinishedError) -> Outcome:
+        """Bring the index that stays up to date, with its own embedder where that can be had."""
+        own = self.embedders.of_index(store.identity)[0]
+        same_grain = store.identity and store.identity.grain == self.wanted_identity.grain
+        encoder = own if same_grain else None
+        plan, problems = self._plan_for(store, encoder)
+        try:
+            report = self._indexer(store, encoder).run(plan)
+        except DimensionChangedError:
+            report = self._indexer(store, None).run(self._plan_for(store, None)[0])
+        logger.warning("the index stays as it was built for now: %s", left.failure)
+        failed = (*problems, *report.failed, *left.report.failed)
+        embedded = left.report.embedded + report.embedded
+        report = replace(report, failed=tuple(dict.fromkeys(failed)), embedded=embedded)
+        return report, left.failure
 
     def _identity_after(self, store: SqliteStore) -> IndexIdentity:
         """What a rebuilt index is built with: without an embedder, vectors that are there stay."""
@@ -407,21 +449,27 @@ class IndexKeeper:
             dimension=held.dimension,
         )
 
-    def _fill(self, new: SqliteStore, store: SqliteStore, progress: Progress | None) -> IndexReport:
+    def _fill(self, new: SqliteStore, store: SqliteStore, progress: Progress | None) -> Outcome:
         """Index everything into a new file and let it take the place of the old one."""
         encoder = self.encoder
         sources = [store] if self._settings.cache.enabled or encoder is None else []
-        indexer = Indexer(new, encoder=encoder, settings=self._settings, sources=sources)
+        indexer = self._indexer(new, encoder, *sources)
         before = _paths(store)
-        plan, problems = self._plan_for(new)
+        plan, problems = self._plan_for(new, encoder)
         report = indexer.run(plan, progress=progress)
+        if indexer.failure is not None and _is_loss(store, new):
+            raise _UnfinishedError(report, indexer.failure)
+        failure = indexer.failure
+        if encoder is not None and not encoder.is_local:
+            indexer = self._indexer(new, None, *sources)  # nobody waits for a service meanwhile
+            encoder = None
         # What was appended meanwhile is in the old index only; from here on appends wait.
-        with self._lease(_SWAP):
-            late = indexer.run(self._plan_for(new)[0])
+        with self.handle.lease(SWAP):
+            late = indexer.run(self._plan_for(new, encoder)[0])
             after = _paths(new)
             new.set_complete()
             store.replace_with(new, keep_cache=self._cache_entries)
-        return IndexReport(
+        report = IndexReport(
             added=len(after - before),
             updated=len(after & before),
             removed=len(before - after),
@@ -431,10 +479,29 @@ class IndexKeeper:
             failed=tuple(dict.fromkeys((*problems, *report.failed, *late.failed))),
             seconds=report.seconds + late.seconds,
         )
+        return report, failure
 
     @property
     def _cache_entries(self) -> int:
         return self._settings.cache.max_entries if self._settings.cache.enabled else 0
+
+
+class _UnfinishedError(Exception):
+    """The embedder failed while an index was built; the old one says more than the new one."""
+
+    def __init__(self, report: IndexReport, failure: EmbedderError) -> None:
+        super().__init__(str(failure))
+        self.report = report
+        self.failure = failure
+
+
+def _is_loss(old: SqliteStore, new: SqliteStore) -> bool:
+    """Tell whether an index that lacks vectors would take the place of one that has its own."""
+    held, made = old.identity, new.identity
+    if held is None or made is None or held.fits(made):
+        return False
+    with old.reading() as reader:
+        return bool(reader.totals().vectors)
 
 
 def _begin(path: Path, identity: IndexIdentity) -> SqliteStore:
@@ -454,15 +521,6 @@ def _begin(path: Path, identity: IndexIdentity) -> SqliteStore:
 def _paths(store: SqliteStore) -> set[str]:
     with store.reading() as reader:
         return set(reader.files())
-
-
-def _file_key(path: Path) -> tuple[int, int] | None:
-    """Tell files apart that stood at a path one after the other."""
-    try:
-        info = os.stat(path)
-    except OSError:
-        return None
-    return info.st_dev, info.st_ino
 
 
 def _delete_index(path: Path) -> None:

@@ -1,87 +1,162 @@
-"""Watching the files: an index run when they have been quiet for a while after a change."""
+"""Watching the files: an index run is asked for when those that changed have come to rest."""
 
 from __future__ import annotations
 
-import contextlib
+import fnmatch
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from commonplace.errors import CommonplaceError
+from commonplace.indexing.schedule import Scheduler
+from commonplace.indexing.settling import Settling
+from commonplace.indexing.watches import Watches
 from commonplace.workspace.files import Workspace
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
 
-__all__ = ["watching"]
+__all__ = ["Watcher"]
 
 logger = logging.getLogger(__name__)
 
-
-@contextlib.contextmanager
-def watching(
-    workspace: Workspace, index: Callable[[], object], *, debounce_ms: int
-) -> Iterator[None]:
-    """Index at the start of the block, and after each burst of changes until its end."""
-    from watchdog.events import FileSystemEventHandler
-    from watchdog.observers import Observer
-
-    changed, stopped = threading.Event(), threading.Event()
-
-    class Changes(FileSystemEventHandler):
-        def on_any_event(self, event: FileSystemEvent) -> None:
-            if _concerns_the_memory(event):
-                changed.set()
-
-    observer = Observer()
-    for folder, recursive in workspace.watched_folders().items():
-        observer.schedule(Changes(), str(folder), recursive=recursive)
-    worker = threading.Thread(
-        target=_work,
-        args=(index, changed, stopped, debounce_ms / 1000),
-        name="commonplace-watch",
-        daemon=True,
-    )
-    changed.set()
-    observer.start()
-    worker.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        changed.set()
-        observer.stop()
-        observer.join(timeout=1.0)
-        worker.join()
+_GATHER_S = 0.1
+"""Events of so long are taken together."""
+_LEAST_QUIET_S = 0.02
+_FOLDERS_EVERY_S = 2.0
+"""How often it is seen to that the folders that are watched are those that are there."""
+_NET_EVERY_S = 60.0
+_NET_SHARE = 500
+"""Once a minute everything is looked at, whatever was told; less often where that takes more than
+this share of the time."""
+_POLL_EVERY_S = 10.0
+_POLL_SHARE = 50
 
 
-def _concerns_the_memory(event: FileSystemEvent) -> bool:
-    """Tell whether notes may have changed; an index among them changes all the time."""
-    if event.event_type in ("opened", "closed_no_write"):
-        return False
-    if event.is_directory:
-        return event.event_type != "modified"
-    return any(os.fsdecode(path).endswith(".md") for path in (event.src_path, event.dest_path))
+class Watcher(threading.Thread):
+    """Watches a workspace until it is stopped.
 
+    A run is asked for at the start, after each burst of changes, and now and then in any case.
 
-def _work(
-    index: Callable[[], object],
-    changed: threading.Event,
-    stopped: threading.Event,
-    quiet_s: float,
-) -> None:
-    while True:
-        changed.wait()
-        while not stopped.is_set() and changed.is_set():
-            changed.clear()
-            stopped.wait(quiet_s)
-        if stopped.is_set():
-            return
+    Args:
+        workspace: Whose files.
+        scheduler: Who is asked to index.
+        warn: Told, once, what users should know.
+    """
+
+    def __init__(
+        self, workspace: Workspace, scheduler: Scheduler, warn: Callable[[str], None]
+    ) -> None:
+        super().__init__(name="commonplace-watch", daemon=True)
+        sync = workspace.settings.sync
+        self._workspace = workspace
+        self._scheduler = scheduler
+        self._warn = warn
+        self._polls = not sync.on_search and not sync.interval_minutes
+        self._settling = Settling(max(_LEAST_QUIET_S, sync.debounce_ms / 1000))
+        self._gather_s = min(_GATHER_S, sync.debounce_ms / 4000)
+        self._watches = Watches(self._note)
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._events: set[str] = set()
+        self._moved_folders = False
+        self._next_folders = self._next_look = 0.0
+        self._has_warned = False
+
+    @property
+    def problem(self) -> str | None:
+        """What is lacking to watch everything; None while nothing is."""
+        return self._watches.problem
+
+    def stop(self) -> None:
+        """Let the thread end at its next step."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+
+    def run(self) -> None:
+        """Watch; this is the thread's."""
         try:
-            index()
-        except CommonplaceError as error:
-            logger.warning("%s", error)
+            self._renew(whole=True)
+            while not self._stopped:
+                self._round()
         except Exception:
-            logger.exception("an index run failed; the next change tries again")
+            logger.exception("watching the files ended")
+        finally:
+            self._watches.stop()
+
+    def _round(self) -> None:
+        now = time.monotonic()
+        self._take_events(now)
+        if now >= self._next_folders:
+            self._next_folders = now + _FOLDERS_EVERY_S
+            if self._watches.differ_from(self._workspace.watched_folders()):
+                self._renew(whole=False)
+                self._settling.touch(str(self._workspace.root), now)
+        if self._settling.settled(now) or now >= self._next_look:
+            self._ask(now)
+        self._sleep(min(self._next_folders, self._next_look, self._settling.due or now + 3600))
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def _note(self, event: FileSystemEvent) -> None:
+        """Take an event down; called by watchdog's threads."""
+        paths = [os.fsdecode(path) for path in (event.src_path, event.dest_path) if path]
+        paths = [path for path in paths if event.is_directory or self._is_of_the_memory(path)]
+        if not paths:
+            return
+        with self._wake:
+            if not self._events:
+                self._wake.notify_all()
+            self._events.update(paths)
+            self._moved_folders |= event.is_directory
+
+    def _is_of_the_memory(self, path: str) -> bool:
+        """Tell notes and transcripts from the rest, such as an index that lies among them."""
+        sessions = self._workspace.settings.sessions
+        return path.endswith(".md") or (
+            sessions.enabled
+            and any(fnmatch.fnmatch(path, f"*{pattern}") for pattern in sessions.patterns)
+        )
+
+    def _take_events(self, now: float) -> None:
+        with self._wake:
+            events, self._events = self._events, set()
+        for path in events:
+            self._settling.touch(path, now)
+
+    def _sleep(self, until: float) -> None:
+        with self._wake:
+            if not self._stopped and not self._events:
+                self._wake.wait(max(0.0, until - time.monotonic()))
+            if not self._stopped and self._events:
+                self._wake.wait(self._gather_s)
+
+    # -- what is done ----------------------------------------------------------------------------
+
+    def _ask(self, now: float) -> None:
+        if self._moved_folders or self.problem:
+            self._moved_folders = False
+            self._renew(whole=True)
+        restless = [self._workspace.display_path(path) for path in self._settling.restless]
+        # Now and then everything is indexed, also what never comes to rest.
+        is_net = now >= self._next_look
+        self._scheduler.request("watch", skip=() if is_net else restless)
+        self._next_look = now + self._look_every_s()
+
+    def _look_every_s(self) -> float:
+        if self.problem and self._polls:
+            return max(_POLL_EVERY_S, _POLL_SHARE * self._scheduler.look_s)
+        return max(_NET_EVERY_S, _NET_SHARE * self._scheduler.look_s)
+
+    def _renew(self, *, whole: bool) -> None:
+        self._watches.renew(self._workspace.watched_folders(), whole=whole)
+        if self.problem and not self._has_warned:
+            self._has_warned = True
+            how = "by looking every few seconds" if self._polls else "by searches and the interval"
+            self._warn(
+                f"not all files can be watched: there are no more {self.problem}. Changes are "
+                f"noticed {how} instead. Raise that limit, or end programs that watch files."
+            )

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.store.products import row_products
+
 if TYPE_CHECKING:
     from commonplace.store.base import Matrix, Vector
 
@@ -133,9 +135,9 @@ def centred_cosines(vectors: Matrix, query: Vector, mean: Vector) -> Floats:
     """Return the cosines after what all texts have in common is taken away; 0 for a zero row."""
     direction = query - mean
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    lengths = np.sqrt(np.maximum(squares - 2 * (vectors @ mean) + mean @ mean, 1e-12))
+    lengths = np.sqrt(np.maximum(squares - 2 * row_products(vectors, mean) + mean @ mean, 1e-12))
     lengths *= max(float(np.linalg.norm(direction)), 1e-6)
-    cosines = (vectors @ direction - mean @ direction) / lengths
+    cosines = (row_products(vectors, direction) - mean @ direction) / lengths
     return np.where(squares > 0, cosines, 0.0).astype(np.float32)
 
 

@@ -38,6 +38,7 @@ from commonplace.retrieval.timewords import Days, closeness, days_named
 from commonplace.retrieval.windows import Window, pack_windows
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Reader, RowFilter, StoredChunk, Word
+from commonplace.store.products import row_products
 from commonplace.store.terms import Analyzer
 from commonplace.types import Explanation, SearchResult
 
@@ -226,7 +227,7 @@ def _score(
     scores += (text_weight / 0.3) * word_scores(present, words.weights, pool.passage, above=above)
     cosines = None
     if query.vector is not None and mean is not None and pool.vectors is not None:
-        cosines = pool.vectors @ query.vector
+        cosines = row_products(pool.vectors, query.vector)
         centred = centred_cosines(pool.vectors, query.vector, mean)
         _guess_unknown(centred, pool.vectors, present, words)
         scores += (vector_weight / 0.7) * vector_scores(centred, pool.passage)

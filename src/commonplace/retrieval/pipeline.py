@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from commonplace.retrieval.balance import balanced
 from commonplace.retrieval.chunks import rank_chunks
 from commonplace.retrieval.lines import rank_lines
 from commonplace.retrieval.query import Query
@@ -18,6 +19,8 @@ def rank(
     reader: Reader, query: Query, settings: SearchSettings, *, explain: bool = False
 ) -> list[SearchResult]:
     """Answer a query: the best snippets first, each with a score of 0..1."""
-    ranked = rank_chunks if settings.grain == "chunks" else rank_lines
-    results = ranked(reader, query, settings)
+    if settings.grain == "chunks":
+        results = rank_chunks(reader, query, settings)
+    else:
+        results = balanced(reader, query, lambda asked: rank_lines(reader, asked, settings))
     return results if explain else [replace(result, explanation=None) for result in results]

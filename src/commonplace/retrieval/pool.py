@@ -157,7 +157,9 @@ def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:
     Where a long line was cut, two chunks hold different parts of the line of one number. A passage
     may end with such a part: only the chunk that follows in the file is right behind it.
     """
-    if passage.path != chunk.path or chunk.start_line > passage.next_line:
+    if (passage.path, passage.day) != (chunk.path, chunk.day):
+        return False  # a session's days are told apart
+    if chunk.start_line > passage.next_line:
         return False
     if chunk.start_line == passage.next_line:
         return chunk.seq == passage.last_seq + 1

@@ -108,6 +108,7 @@ class FileRecord:
         pending: Why the file has to be indexed again although it has not changed (its vectors are
             missing); None when nothing is missing.
         note: What was odd about the file when it was read; None when nothing was.
+        progress: How far a file that grows was read, as its reader notes it; None for any other.
     """
 
     path: str
@@ -119,6 +120,7 @@ class FileRecord:
     day: int | None = None
     pending: str | None = None
     note: str | None = None
+    progress: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +152,22 @@ class IndexedChunk:
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file to be written, with all its chunks.
+    """A file to be written, with all its chunks, or with those of its end.
 
     Attributes:
         record: The file's new record.
-        chunks: All of its chunks; None where only the record is new (the text is the same).
+        chunks: Its chunks; None where only the record is new (the text is the same).
         replaces: `FileRecord.indexed_ns` of the record that this one was planned against; None for
             a file that was not in the index. When somebody else wrote the file meanwhile, theirs
             stays.
+        keep_before: Chunks in the index that begin before this line stay, and `chunks` come behind
+            them; None where `chunks` are all there are.
     """
 
     record: FileRecord
     chunks: Sequence[IndexedChunk] | None
     replaces: int | None = None
+    keep_before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +273,18 @@ class Reader(Protocol):
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Fetch chunks; one that is gone is left out."""
 
-    def chunks_of(self, path: str) -> list[tuple[Chunk, Embedded | None]]:
-        """Fetch the chunks of a file with their vectors, in order."""
+    def holds(self, source: Source) -> bool:
+        """Tell whether there is any file of a source, at once."""
+
+    def chunks_of(
+        self, path: str, *, from_line: int | None = None
+    ) -> list[tuple[Chunk, Embedded | None]]:
+        """Fetch the chunks of a file with their vectors, in order.
+
+        Args:
+            path: The file.
+            from_line: Leave out those that begin before it.
+        """
 
     def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
@@ -314,6 +329,14 @@ class Store(Protocol):
 
         Raises:
             StoreError: Nothing was changed.
+        """
+
+    def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
+        """Put vectors of texts that are not indexed yet in the cache; drop those of others.
+
+        Args:
+            vectors: By the hash of the chunk's text.
+            drop: Hashes of texts whose vectors are indexed by now.
         """
 
     def replace_with(self, other: Store, *, keep_cache: int) -> None:

@@ -27,7 +27,7 @@ from commonplace.store.base import (
 )
 from commonplace.store.packing import pack_all
 from commonplace.store.terms import Analyzer, grams_text
-from commonplace.types import Chunk
+from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
     from commonplace.store.base import Vector
@@ -134,13 +134,30 @@ class MemoryStore:
             if state.identity is None:
                 raise StoreError("the index has no identity; set_identity(...) first.")
             mine = [file for file in files if _is_current(state, file)]
-            for path in [*removed, *(f.record.path for f in mine if f.chunks is not None)]:
+            for path in removed:
                 _remove(state, path)
+            for file in mine:
+                if file.chunks is not None:
+                    _remove(state, file.record.path, from_line=file.keep_before or 1)
             for file in mine:
                 state = _insert(state, file)
             self._state = state
         written = {id(file) for file in mine}
         return tuple(file.record.path for file in files if id(file) not in written)
+
+    def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
+        """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
+        with self._lock:
+            state = self._state.copy()
+            identity = state.identity
+            if identity is None or not identity.model or not identity.dimension:
+                return
+            for key, made in vectors.items():
+                if len(made.vector) == identity.dimension:
+                    state.cache[identity.vectors_key, identity.dimension, key] = made
+            for key in drop:
+                state.cache.pop((identity.vectors_key, identity.dimension, key), None)
+            self._state = state
 
     def replace_with(self, other: Store, *, keep_cache: int) -> None:
         """Take over everything from another store in memory."""
@@ -290,10 +307,17 @@ class MemoryReader:
             lines=pack_all([lines])[0] if lines is not None else None,
         )
 
-    def chunks_of(self, path: str) -> list[tuple[Chunk, Embedded | None]]:
+    def holds(self, source: Source) -> bool:
+        """Tell whether there is any file of a source."""
+        return any(record.source == source for record in self._state.files.values())
+
+    def chunks_of(
+        self, path: str, *, from_line: int | None = None
+    ) -> list[tuple[Chunk, Embedded | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
-        rows = self._state.rows.values()
-        return [(row.item.chunk, row.item.embedded) for row in rows if row.path == path]
+        items = [row.item for row in self._state.rows.values() if row.path == path]
+        first = from_line or 1
+        return [(item.chunk, item.embedded) for item in items if item.chunk.start_line >= first]
 
     def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
@@ -320,8 +344,9 @@ def _is_current(state: _State, file: IndexedFile) -> bool:
     )
 
 
-def _remove(state: _State, path: str) -> None:
-    for seq in [seq for seq, row in state.rows.items() if row.path == path]:
+def _remove(state: _State, path: str, *, from_line: int = 1) -> None:
+    rows = [(seq, row) for seq, row in state.rows.items() if row.path == path]
+    for seq in [seq for seq, row in rows if row.item.chunk.start_line >= from_line]:
         _to_cache(state.cache, state, seq)
         del state.rows[seq]
     state.files.pop(path, None)

@@ -15,6 +15,7 @@ from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
 from commonplace.workspace.dates import log_date, openclaw_log_date
+from commonplace.workspace.sessions import SessionFolder, is_session_path
 
 __all__ = ["Scan", "Workspace"]
 
@@ -77,6 +78,8 @@ class Workspace:
         self._below = os.path.join(self.root, "")
         self.settings = settings or Settings()
         self._extra = tuple(dict.fromkeys(self._extra_roots()))
+        self.sessions: SessionFolder | None = None
+        """Where transcripts are, once somebody has said so: beside an index, as a rule."""
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.root)!r})"
@@ -135,6 +138,8 @@ class Workspace:
                 files.append(file)
             else:
                 problems.append((_printable(file.path), "its name is no plain text: rename it"))
+        if self.sessions is not None:
+            files += self.sessions.scan(problems)
         return Scan(tuple(files), tuple(dict.fromkeys(problems)))
 
     def locate(self, path: str) -> Path:
@@ -144,6 +149,11 @@ class Workspace:
             PathNotAllowedError: The path is not one of the memory's files.
         """
         name = self.plain_name(path)
+        if is_session_path(name):
+            found = self.sessions.locate(name) if self.sessions else None
+            if found is None:
+                raise self._refusal(path)
+            return found
         if name in ("MEMORY.md", *self._long_term_names()):
             return self._without_links(self.root, name, path)
         if not _is_normal(name):
@@ -174,6 +184,8 @@ class Workspace:
 
     def stat(self, path: str) -> MemoryFile | None:
         """Look at one file by the path that search shows; None when it is not there."""
+        if self.sessions is not None and is_session_path(path):
+            return self.sessions.stat(path)
         absolute = self.locate(path)
         try:
             info = os.lstat(absolute)
@@ -288,6 +300,8 @@ class Workspace:
             allowed += ", and .md files of the extra paths " + ", ".join(
                 self.display_path(extra) for extra in self._extra
             )
+        if self.sessions is not None and self.sessions.enabled:
+            allowed += f", and session files, {self.sessions.allowed}"
         shown = path if len(path) <= 200 else path[:200] + "…"
         return PathNotAllowedError(
             f"{shown!r} is not a file of this memory. Allowed are {allowed}: "

@@ -11,7 +11,8 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.embeddings import MockEmbedding
 
 from commonplace import Embedder
-from commonplace.embeddings.base import Encoder, ModelName
+from commonplace.embeddings.base import ModelName
+from commonplace.embeddings.encoder import Encoder
 from commonplace.errors import EmbedderError
 from fakes import HashedWords
 from llama_index_commonplace import LlamaIndexEmbedder

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import apsw
 
+from commonplace.store.base import Embedded, IndexIdentity
+from commonplace.store.packing import pack_all
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.reader import load_identity
 
-__all__ = ["size", "take_over", "trim"]
+__all__ = ["keep", "size", "take_over", "trim"]
 
 
 def size(connection: apsw.Connection) -> int:
     """Count the texts whose vectors are cached."""
     return int(connection.execute("SELECT count(*) FROM embedding_cache").get)
+
+
+def keep(
+    connection: apsw.Connection,
+    identity: IndexIdentity,
+    vectors: Mapping[str, Embedded],
+    drop: Iterable[str],
+) -> None:
+    """Put vectors of texts in the cache and drop others; inside a transaction."""
+    made_by = (*identity.vectors_key, identity.dimension)
+    now = time.time_ns()
+    for key, made in vectors.items():
+        if len(made.vector) == identity.dimension:
+            lines = None if made.lines is None else pack_all([made.lines])[0]
+            connection.execute(
+                """INSERT OR REPLACE INTO embedding_cache
+                (provider, model, endpoint, dimension, hash, embedding, lines, updated_ns)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (*made_by, key, made.vector.tobytes(), lines, now),
+            )
+    connection.execute(
+        """DELETE FROM embedding_cache WHERE provider = ? AND model = ? AND endpoint = ?
+        AND dimension = ? AND hash IN (SELECT value FROM json_each(?))""",
+        (*made_by, json.dumps(list(drop))),
+    )
 
 
 def trim(connection: apsw.Connection, max_entries: int) -> None:

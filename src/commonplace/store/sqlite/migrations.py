@@ -49,6 +49,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (provider, model, endpoint, dimension, hash)) WITHOUT ROWID""",
         "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
     ),
+    (
+        "ALTER TABLE files ADD COLUMN progress TEXT",
+        # Of sessions alone: whether there are any is asked at every search.
+        "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
+    ),
 )
 
 

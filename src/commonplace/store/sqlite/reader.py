@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,13 +22,13 @@ from commonplace.store.base import (
 from commonplace.store.packing import unpack
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.fts import match_expression, row_conditions
-from commonplace.types import Chunk
+from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
     from commonplace.store.base import Vector
     from commonplace.store.sqlite.vectors import ResidentVectors
 
-__all__ = ["Shared", "SqliteReader", "load_identity"]
+__all__ = ["Shared", "SqliteReader", "load_identity", "seqs_from"]
 
 _COMMON = 100
 """Chunks that hold a word, from which on it is worth while to remember their count."""
@@ -56,6 +57,15 @@ def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
             f"the index {name} does not say what it was built with ({error}). "
             "It can be deleted: it is rebuilt from the Markdown files."
         ) from error
+
+
+def seqs_from(connection: apsw.Connection, path: str, line: int) -> list[int]:
+    """Return the chunks of a file that begin at or behind a line; the others are not looked at."""
+    found = connection.execute(
+        "SELECT seq, start_line FROM chunks WHERE path = ? ORDER BY seq DESC", (path,)
+    )
+    last = itertools.takewhile(lambda row: row[1] >= line, found)
+    return [seq for seq, _ in last][::-1]
 
 
 class SqliteReader:
@@ -187,13 +197,26 @@ class SqliteReader:
         )
         return {row[0]: StoredChunk(*row) for row in rows}
 
-    def chunks_of(self, path: str) -> list[tuple[Chunk, Embedded | None]]:
+    def holds(self, source: Source) -> bool:
+        """Tell whether there is any file of a source, at once."""
+        # Spelt out: only then does SQLite use the index of sessions.
+        where = "source = 'sessions'" if source == "sessions" else "source <> 'sessions'"
+        sql = f"SELECT EXISTS (SELECT 1 FROM files WHERE {where})"
+        return bool(self._connection.execute(sql).get)
+
+    def chunks_of(
+        self, path: str, *, from_line: int | None = None
+    ) -> list[tuple[Chunk, Embedded | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
+        where, value = "path = ?", path
+        if from_line is not None:
+            where = "seq IN (SELECT value FROM json_each(?))"
+            value = json.dumps(seqs_from(self._connection, path, from_line))
         rows = self._connection.execute(
-            """SELECT start_line, end_line, text, hash, heading, embedding, data
+            f"""SELECT start_line, end_line, text, hash, heading, embedding, data
             FROM chunks LEFT JOIN vectors USING (seq) LEFT JOIN line_vectors USING (seq)
-            WHERE path = ? ORDER BY seq""",
-            (path,),
+            WHERE {where} ORDER BY seq""",
+            (value,),
         )
         return [(Chunk(*row[:5]), _embedded(row[5], row[6])) for row in rows]
 

@@ -9,14 +9,14 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import apsw
 
 from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
-from commonplace.store.base import IndexedFile, IndexIdentity, Store
+from commonplace.store.base import Embedded, IndexedFile, IndexIdentity, Store
 from commonplace.store.sqlite import cache
 from commonplace.store.sqlite.connection import (
     ConnectionPool,
@@ -167,11 +167,23 @@ class SqliteStore:
             # Vectors of a model that this process has not heard of yet are not mixed with its own.
             known = self._identity is None or self._identity.fits(identity)
             mine = [file for file in files if known and writer.is_current(file)]
-            writer.remove([*removed, *(f.record.path for f in mine if f.chunks is not None)])
+            replaced = [file for file in mine if file.chunks is not None]
+            whole = [file.record.path for file in replaced if file.keep_before is None]
+            writer.remove([*removed, *whole])
+            for file in replaced:
+                if file.keep_before is not None:
+                    writer.cut_off(file.record.path, file.keep_before)
             writer.insert(mine)
         self._identity = identity
         written = {id(file) for file in mine}
         return tuple(file.record.path for file in files if id(file) not in written)
+
+    def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
+        """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
+        with self.writing() as connection, transaction(connection):
+            identity = SqliteReader(self, connection).identity
+            if identity is not None and identity.model and identity.dimension:
+                cache.keep(connection, identity, vectors, drop)
 
     def replace_with(self, other: Store, *, keep_cache: int) -> None:
         """Take over everything from another SQLite store, in one step for readers.
@@ -209,6 +221,18 @@ class SqliteStore:
             answer = connection.pragma("quick_check")
         if answer != "ok":
             raise IndexDamagedError(f"the index {self.path} is damaged ({answer}).")
+
+    def check_words(self) -> None:
+        """Hold the index of words against the chunks; one that cannot be written is taken as it is.
+
+        Raises:
+            IndexDamagedError: They differ.
+        """
+        if self._writable:
+            with self.writing() as connection:
+                connection.execute(
+                    "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)"
+                )
 
     def close(self) -> None:
         """Close all connections and let go of the vectors."""

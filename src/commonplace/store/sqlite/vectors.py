@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.base import RowFilter
+from commonplace.store.products import row_products
 from commonplace.store.sqlite.fts import row_conditions
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ class ResidentVectors:
         scores = np.empty(count, dtype=np.float32)
         base = min(count, len(self._base))
         if base:
-            np.dot(self._base[:base], query, out=scores[:base])
+            row_products(self._base[:base], query, out=scores[:base])
         if count > base:
-            np.dot(self._tail[: count - base], query, out=scores[base:])
+            row_products(self._tail[: count - base], query, out=scores[base:])
         return scores
 
     def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:

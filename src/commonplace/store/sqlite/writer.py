@@ -16,6 +16,7 @@ from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
 from commonplace.store.packing import pack_all, sum_packed
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.migrations import create_vec0
+from commonplace.store.sqlite.reader import seqs_from
 from commonplace.store.terms import grams_text
 
 if TYPE_CHECKING:
@@ -88,6 +89,11 @@ class Writer:
             "DELETE FROM files WHERE path IN (SELECT value FROM json_each(?))", (wanted,)
         )
 
+    def cut_off(self, path: str, line: int) -> None:
+        """Remove the chunks of a file that begin at or behind a line: its last ones."""
+        if seqs := seqs_from(self._connection, path, line):
+            self._remove_chunks(seqs)
+
     def _remove_chunks(self, seqs: list[int]) -> None:
         gone = (json.dumps(seqs),)
         execute = self._connection.execute
@@ -125,7 +131,7 @@ class Writer:
     def insert(self, files: Sequence[IndexedFile]) -> None:
         """Insert files, or their records alone where the chunks stay."""
         self._connection.executemany(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_record_values(file.record) for file in files],
         )
         first = 1 + int(

@@ -1,0 +1,185 @@
+"""What is told of a value, in what order: the facts that every surface shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.display.marks import matched_words, query_terms
+from commonplace.display.printable import one_line
+
+if TYPE_CHECKING:
+    from commonplace.types import (
+        Explanation,
+        FlushReport,
+        IndexReport,
+        SearchResult,
+        SearchResults,
+        Status,
+    )
+
+__all__ = [
+    "MOST_LISTED",
+    "ScorePart",
+    "clipped",
+    "explanation_parts",
+    "flush_rows",
+    "found_words",
+    "report_rows",
+    "results_caption",
+    "score_parts",
+    "score_words",
+    "shown_terms",
+    "status_rows",
+    "to_do",
+]
+
+MOST_LISTED = 20
+"""Files, notes or warnings that are shown one by one; of the others, the number is told."""
+_MOST_WORDS = 12
+
+
+class ScorePart(NamedTuple):
+    """A piece of a score's bar: what it is of, and how long, as a share of a full score."""
+
+    name: str
+    share: float
+
+
+def score_parts(result: SearchResult) -> list[ScorePart]:
+    """Cut the bar of a score: what vector and keyword speak for, and what was lost.
+
+    The score is divided as the two values are to each other. What age and repetition took from it
+    follows as ``decay``. Without an explanation, all of it is ``score``.
+    """
+    score = _unit(result.score)
+    explanation = result.explanation
+    if explanation is None:
+        return [ScorePart("score", score)]
+    vector, keyword = _unit(explanation.vector or 0.0), _unit(explanation.keyword or 0.0)
+    both = vector + keyword
+    if not both:
+        return [ScorePart("score", score)]
+    parts = [
+        ScorePart("vector", score * vector / both),
+        ScorePart("keyword", score * keyword / both),
+        ScorePart("decay", max(0.0, _unit(explanation.fused) - score)),
+    ]
+    return [part for part in parts if part.share > 0]
+
+
+def score_words(result: SearchResult) -> str:
+    """Say what a score's bar shows, for those who cannot see it."""
+    told = f"score {result.score:.2f} of 1"
+    if result.explanation is None:
+        return told
+    parts = ", ".join(f"{name} {value:.2f}" for name, value, _ in _said(result.explanation))
+    return f"{told}: {parts}"
+
+
+def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
+    """List what the stages gave: name, value, and a word on it, leaving out what had no part."""
+    age = explanation.age_days
+    aged = "does not age" if age is None else f"{age:.0f} {'day' if round(age) == 1 else 'days'}"
+    parts = [
+        ("vector", explanation.vector, ""),
+        ("keyword", explanation.keyword, ""),
+        ("fused", explanation.fused, ""),
+        ("decay", explanation.decay, aged),
+        ("mmr", explanation.mmr, ""),
+    ]
+    return [(name, value, note) for name, value, note in parts if value is not None]
+
+
+def found_words(result: SearchResult) -> str:
+    """Name the words of the query that the snippet holds, as the snippet writes them."""
+    if result.explanation is None:
+        return ""
+    words = matched_words(result.snippet, terms=result.explanation.terms)
+    return one_line(", ".join((words or list(result.explanation.terms))[:_MOST_WORDS]))
+
+
+def shown_terms(result: SearchResult, *, query: str = "") -> tuple[str, ...]:
+    """Return the words to mark: those that the explanation names, else the query's own."""
+    if result.explanation is not None:
+        return result.explanation.terms
+    return query_terms(query)
+
+
+def results_caption(results: SearchResults) -> str:
+    """Say what was asked, how it was answered, and from which vectors."""
+    count = f"{len(results)} result{'s' * (len(results) != 1)}" if results else "no results"
+    about = f" for {clipped(results.query, 80)!r}" if results.query else ""
+    made = f", {results.provider}:{results.model}" if results.provider else ""
+    return f"{count}{about} · {results.mode} search{one_line(made)}"
+
+
+def report_rows(report: IndexReport) -> list[tuple[str, str]]:
+    """Name what an index run did, in the order in which it is shown."""
+    files = f"{report.added} added, {report.updated} updated, {report.removed} removed"
+    rows = [
+        ("files", f"{files}, {report.unchanged} unchanged"),
+        ("chunks", f"{report.chunks} in the index"),
+        ("texts", f"{report.embedded} embedded, {report.cached} from the cache"),
+        ("time", f"{report.seconds:.2f} s"),
+    ]
+    return rows + ([("failed", str(len(report.failed)))] if report.failed else [])
+
+
+def status_rows(status: Status) -> list[tuple[str, str]]:
+    """Name the state of a memory, in the order in which it is shown."""
+    rows = [
+        ("workspace", status.workspace),
+        ("index", status.index_path),
+        ("files", str(status.files)),
+        ("chunks", str(status.chunks)),
+        ("embeddings", _embeddings(status)),
+        ("vectors", status.vector_engine),
+        ("words", status.keyword_engine),
+        *status.details.items(),
+    ]
+    return [(one_line(name), one_line(value)) for name, value in rows if value]
+
+
+def to_do(status: Status) -> tuple[str, str] | None:
+    """Return the command that brings an index up to date, and what for; None when it is."""
+    return ("commonplace index", "to bring the index up to date") if status.stale else None
+
+
+def flush_rows(report: FlushReport) -> list[tuple[str, str]]:
+    """Name what a flush did, in the order in which it is shown."""
+    count = len(report.notes)
+    notes = f"{count} note{'s' * (count != 1)}" + (f" to {report.path}" if report.path else "")
+    safe = "yes" if report.safe else "no: keep the conversation as it is if you can"
+    rows = [
+        ("reason", report.reason),
+        ("thread", report.thread),
+        ("skipped", report.skipped or ""),
+        ("failed", report.failed or ""),
+        ("written", "" if report.skipped else notes),
+        ("at stake", f"{report.messages} messages, {report.tokens} tokens"),
+        ("time", f"{report.seconds:.1f} s"),
+        ("transcript", report.transcript or ""),
+        ("safe", safe),
+    ]
+    return [(name, one_line(value)) for name, value in rows if value]
+
+
+def clipped(text: str, most: int) -> str:
+    """Put a text on one line of at most so many characters."""
+    line = one_line(text[: 4 * most])
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _said(explanation: Explanation) -> list[tuple[str, float, str]]:
+    return [part for part in explanation_parts(explanation) if part[0] != "fused"]
+
+
+def _embeddings(status: Status) -> str:
+    if status.provider is None:
+        return "none: search is by keywords only"
+    model = f"{status.provider}, {status.model}" if status.model else status.provider
+    return f"{model}, {status.dimension} dimensions" if status.dimension else model
+
+
+def _unit(value: float) -> float:
+    return min(max(value, 0.0), 1.0)

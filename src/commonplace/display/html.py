@@ -1,0 +1,207 @@
+"""Values as HTML, for notebooks: one element each, without scripts and with nothing loaded.
+
+All text goes through `_text`. The text has the page's own colour, and the accents are seen on light
+and dark pages alike, so that no theme has to be asked for. Where a page drops the styles, as code
+hosts do, headings, lists and marks still tell what is what.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from functools import singledispatch
+
+from commonplace.display.facts import (
+    MOST_LISTED,
+    clipped,
+    explanation_parts,
+    flush_rows,
+    found_words,
+    report_rows,
+    results_caption,
+    score_parts,
+    score_words,
+    shown_terms,
+    status_rows,
+    to_do,
+)
+from commonplace.display.marks import matched_spans
+from commonplace.display.printable import one_line, printable
+from commonplace.display.style import STYLE
+from commonplace.types import (
+    Excerpt,
+    FlushReport,
+    IndexReport,
+    SearchResult,
+    SearchResults,
+    Status,
+    citation,
+)
+
+__all__ = ["as_html"]
+
+_MOST_HEADING = 120
+_MOST_CHARS = 20_000
+
+
+@singledispatch
+def as_html(value: object) -> str:
+    """Show a value of `commonplace.types` as one HTML element."""
+    raise TypeError(f"a {type(value).__name__} has no look of its own.")
+
+
+@as_html.register(SearchResults)
+def _(results: SearchResults) -> str:
+    hits = "".join(f"<li>{_hit(result, query=results.query)}</li>" for result in results)
+    listed = f'<ol class="cp-hits">{hits}</ol>' if results else ""
+    notes = results.warnings
+    if results.fallback and results.fallback not in notes:
+        notes = (results.fallback, *notes)
+    return _box(f'<p class="cp-dim">{_text(results_caption(results))}</p>', listed, _bullets(notes))
+
+
+@as_html.register(SearchResult)
+def _(result: SearchResult) -> str:
+    return _box(_hit(result))
+
+
+@as_html.register(IndexReport)
+def _(report: IndexReport) -> str:
+    failed = _section("could not be indexed", _table(report.failed))
+    return _box(
+        _title("index", good=not report.failed),
+        _table(report_rows(report)),
+        failed if report.failed else "",
+    )
+
+
+@as_html.register(Status)
+def _(status: Status) -> str:
+    parts = [
+        _title("memory", good=not (status.stale or status.warnings)),
+        _table(status_rows(status)),
+    ]
+    if status.stale:
+        parts.append(_section("out of date", _table(status.stale)))
+    if wanted := to_do(status):
+        parts.append(f"<p>run <code>{wanted[0]}</code> or <code>memory.index()</code></p>")
+    if status.warnings:
+        parts.append(_section("warnings", _bullets(status.warnings)))
+    return _box(*parts)
+
+
+@as_html.register(FlushReport)
+def _(report: FlushReport) -> str:
+    notes = "".join(f"{_pre(_text(note))}" for note in report.notes[:MOST_LISTED])
+    notes += _more(len(report.notes))
+    return _box(
+        _title("flush", good=report.safe and not report.failed),
+        _table(flush_rows(report)),
+        _section("notes", notes) if report.notes else "",
+    )
+
+
+@as_html.register(Excerpt)
+def _(excerpt: Excerpt) -> str:
+    if excerpt.status == "not_found":
+        return _box(f"<p>{_place(excerpt.path)} there is no such file</p>")
+    last = max(excerpt.from_line, excerpt.from_line + excerpt.lines - 1)
+    text, left = excerpt.text[:_MOST_CHARS], len(excerpt.text) - _MOST_CHARS
+    more = f"{left} more characters" if left > 0 else f"goes on at line {excerpt.next_from}"
+    tail = f'<p class="cp-dim">{more}</p>' if left > 0 or excerpt.truncated else ""
+    place = _place(citation(excerpt.path, excerpt.from_line, last))
+    return _box(f'<div class="cp-head">{place}</div>', _pre(_text(text)), tail)
+
+
+def _hit(result: SearchResult, *, query: str = "") -> str:
+    heading = clipped(result.heading, _MOST_HEADING)
+    above = f' <span class="cp-dim"><bdi>{_text(heading)}</bdi></span>' if heading else ""
+    head = f"<strong>{result.score:.2f}</strong> {_bar(result)} {_place(result.citation)}{above}"
+    snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
+    return f'<div class="cp-head">{head}</div>{_pre(snippet)}{_legend(result)}'
+
+
+def _bar(result: SearchResult) -> str:
+    pieces = "".join(
+        f'<span class="cp-{part.name}" style="width:{100 * part.share:.1f}%"></span>'
+        for part in score_parts(result)
+    )
+    words = _text(score_words(result))
+    return f'<span class="cp-bar" role="img" aria-label="{words}" title="{words}">{pieces}</span>'
+
+
+def _legend(result: SearchResult) -> str:
+    if result.explanation is None:
+        return ""
+    told = [
+        f'<span class="cp-key cp-{name}"></span>{name} {value:.2f}' + (f" ({note})" if note else "")
+        if name in ("vector", "keyword", "decay")
+        else f"{name} {value:.2f}"
+        for name, value, note in explanation_parts(result.explanation)
+    ]
+    if words := found_words(result):
+        told.append(f"words: <bdi>{_text(words)}</bdi>")
+    return f'<div class="cp-legend">{" · ".join(told)}</div>'
+
+
+def _marked(snippet: str, *, terms: Iterable[str]) -> str:
+    text = _plain(snippet).strip("\n")
+    pieces, at = [], 0
+    for start, end in matched_spans(text, terms=terms):
+        marked = f"<mark>{html.escape(text[start:end])}</mark>"
+        pieces += [html.escape(text[at:start]), marked]
+        at = end
+    return "".join(pieces) + html.escape(text[at:])
+
+
+def _box(*parts: str) -> str:
+    return f'<div class="commonplace"><style>{STYLE}</style>{"".join(parts)}</div>'
+
+
+def _title(name: str, *, good: bool) -> str:
+    sign, word = ("✓", "good") if good else ("!", "care")
+    return f'<div class="cp-title"><span class="cp-{word}">{sign}</span> {name}</div>'
+
+
+def _section(title: str, body: str) -> str:
+    return f'<div class="cp-section"><strong>{title}</strong>{body}</div>'
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    cells = "".join(
+        f'<tr><th scope="row"><bdi>{_text(one_line(name))}</bdi></th>'
+        f'<td dir="auto">{_text(one_line(value))}</td></tr>'
+        for name, value in rows[:MOST_LISTED]
+    )
+    return f"<table><tbody>{cells}</tbody></table>{_more(len(rows))}"
+
+
+def _bullets(texts: Sequence[str]) -> str:
+    if not texts:
+        return ""
+    shown = texts[:MOST_LISTED]
+    items = "".join(f'<li dir="auto">{_text(one_line(text))}</li>' for text in shown)
+    return f'<ul class="cp-notes">{items}</ul>{_more(len(texts))}'
+
+
+def _more(count: int) -> str:
+    left = count - MOST_LISTED
+    return f'<p class="cp-dim">and {left} more</p>' if left > 0 else ""
+
+
+def _place(name: str) -> str:
+    return f'<code class="cp-place"><bdi>{_text(one_line(name))}</bdi></code>'
+
+
+def _pre(inner: str) -> str:
+    # A newline right behind the tag is dropped by the parser: this one, and none of the text's.
+    return f'<pre class="cp-text" dir="auto">\n{inner}</pre>'
+
+
+def _text(text: str) -> str:
+    """Escape a text for an element and for an attribute in double quotes."""
+    return html.escape(_plain(text))
+
+
+def _plain(text: str) -> str:
+    return printable(text).replace("\r\n", "\n")

@@ -1,0 +1,341 @@
+"""What an embedder's exception means: whether to wait, to send less, or to give up.
+
+Nothing of a vendor's client is imported: every client tells a status, a code, headers or at least a
+telling class name, and those are looked for in the exception and in what caused it.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Fault", "hidden_values", "judge", "masked", "tells_secrets"]
+
+Kind = Literal["transient", "quota", "too_large", "refused", "permanent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failed request, judged.
+
+    Attributes:
+        kind: ``transient`` (the same request may be answered later), ``quota`` (used up; waiting
+            does not help), ``too_large`` (less at once may be answered), ``refused`` (the key or
+            the account), ``permanent`` (anything else).
+        message: What happened, in one line, without secrets.
+        retry_after_s: How long the service asks to be left alone; None when it does not say.
+        slows_all: Whether it concerns every request to the service, not only this one.
+        counts_texts: For ``too_large``: whether the number of texts is meant, not their size.
+    """
+
+    kind: Kind
+    message: str
+    retry_after_s: float | None = None
+    slows_all: bool = False
+    counts_texts: bool = False
+
+
+_MAX_MESSAGE_CHARS = 300
+_MAX_CAUSES = 6
+
+_TIMEOUTS_AND_CONNECTIONS = frozenset(
+    {
+        "APIConnectionError",
+        "APITimeoutError",
+        "ChunkedEncodingError",
+        "ClientConnectionError",
+        "ClientConnectorError",
+        "ClientOSError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ConnectionError",
+        "ContentTypeError",
+        "DeadlineExceeded",
+        "GatewayTimeout",
+        "IncompleteRead",
+        "InternalServerError",
+        "JSONDecodeError",
+        "MaxRetryError",
+        "NewConnectionError",
+        "PoolTimeout",
+        "ProtocolError",
+        "ReadError",
+        "ReadTimeout",
+        "ReadTimeoutError",
+        "RemoteDisconnected",
+        "RemoteProtocolError",
+        "RetryError",
+        "ServerDisconnectedError",
+        "ServerError",
+        "ServerTimeoutError",
+        "ServiceUnavailable",
+        "ServiceUnavailableError",
+        "Timeout",
+        "TimeoutError",
+        "TimeoutException",
+        "TooManyRequests",
+        "TryAgain",
+        "WriteError",
+        "WriteTimeout",
+    }
+)
+_RATE_LIMITS = frozenset({"RateLimitError", "ResourceExhausted", "TooManyRequests"})
+_REFUSALS = frozenset({"AuthenticationError", "PermissionDenied", "PermissionDeniedError"})
+_HOPELESS = frozenset({"InvalidURL", "LocalProtocolError", "UnsupportedProtocol", "InvalidHeader"})
+"""The request cannot even be written down: a key with a line break, an address that is none."""
+
+_QUOTA = re.compile(
+    r"insufficient[_ ]quota|quota[_ ]exceeded|exceeded your current quota|quota exhausted"
+    r"|billing|payment|credit balance|insufficient (?:funds|credits|balance)",
+    re.IGNORECASE,
+)
+_QUOTA_OF_A_DAY = re.compile(r"per[_ ]?day|daily", re.IGNORECASE)
+_TOO_LARGE = re.compile(
+    r"maximum context length|context length exceeded|context_length_exceeded|input length"
+    r"|(?:request|payload|body|input|batch|prompt|text|document)s?\s?(?:size )?"
+    r"(?:is |are |was |has )?(?:too (?:large|long|big)|exceed)"
+    r"|too (?:many|large|long)\b(?! requests)"
+    r"|(?:max(?:imum)?|allowed|limit of)\b.{0,40}\b(?:tokens?|inputs?|texts?|items|bytes|batch)"
+    r"|(?:tokens?|inputs?|texts?|items|instances|batch(?: size)?)\b.{0,60}"
+    r"\b(?:at most|less than|exceeds?|maximum|limit)"
+    r"|max_(?:tokens|length|batch)\w*",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"\b(?:inputs|texts|items|instances|documents|contents|requests in)\b|batch.?size|array.{0,20}"
+    r"(?:too long|length|at most)|too many (?!tokens)",
+    re.IGNORECASE,
+)
+_SIZED = re.compile(r"tokens?\b|context|bytes|payload|length of", re.IGNORECASE)
+_BAD_KEY = re.compile(
+    r"(?:api[_ ]?key|token|credentials?)\b.{0,40}"
+    r"\b(?:not valid|invalid|incorrect|missing|required|expired|revoked)"
+    r"|(?:invalid|incorrect|missing|no) (?:api[_ ]?key|credentials?)|API_KEY_INVALID"
+    r"|unauthori[sz]ed|unauthenticated|permission denied",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"rate.?limit|too many requests|\b429\b|overloaded|temporarily|timed? ?out|try again|cloudflare"
+    r"|resource has been exhausted|tokens per (?:day|minute)|connection (?:reset|refused|aborted)"
+    r"|service unavailable|bad gateway|\b50[0234]\b",
+    re.IGNORECASE,
+)
+_WAIT_TOLD = re.compile(
+    r"(?:retry|try again)\D{0,12}?(?:in|after|delay)\W{0,4}(\d+(?:\.\d+)?)\s*"
+    r"(ms|milliseconds?|m(?:in(?:utes?)?)?\b|s(?:ec(?:onds?)?)?\b|)"
+    r"|retry_?delay\W{1,6}(\d+(?:\.\d+)?)s",
+    re.IGNORECASE,
+)
+_HTML = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
+
+
+def judge(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
+    """Say what an exception of an embedder means.
+
+    Args:
+        error: What a client, or a user's object, raised.
+        secrets: Values that must not be told.
+    """
+    chain = list(_causes(error))
+    told = " ".join(_text(one) for one in chain)
+    message = _one_line(error, list(secrets))
+    status = next((found for one in chain if (found := _status(one))), None)
+    wait = _retry_after(chain, told)
+    kind = _kind(status, {type(one).__name__ for one in chain}, chain, told, waits=wait is not None)
+    return Fault(
+        kind,
+        message if status is None or str(status) in message else f"{message} (status {status})",
+        retry_after_s=wait if kind == "transient" else None,
+        slows_all=kind == "transient" and (status in (429, 503, 529) or wait is not None),
+        counts_texts=bool(_COUNTED.search(told)) and not _SIZED.search(told),
+    )
+
+
+def _kind(
+    status: int | None, names: set[str], chain: list[BaseException], told: str, *, waits: bool
+) -> Kind:
+    if status is None:
+        return _kind_by_name(names, chain, told, waits=waits)
+    if status == 402:
+        return "quota"
+    if status == 429:
+        return "quota" if _is_used_up(told, waits=waits) else "transient"
+    if status == 413:
+        return "too_large"
+    if status in (401, 403, 407):
+        return "refused"
+    if status in (400, 422):
+        return _kind_of_bad_request(told)
+    passes = status in (408, 425) or (500 <= status <= 599 and status != 501)
+    # Servers of one's own answer 500 to what is too long for the model.
+    if status == 500 and "context" in told and _TOO_LARGE.search(told):
+        return "too_large"
+    return "transient" if passes else "permanent"
+
+
+def _kind_by_name(names: set[str], chain: list[BaseException], told: str, *, waits: bool) -> Kind:
+    if names & _HOPELESS:
+        return "permanent"
+    if names & _RATE_LIMITS:
+        return "quota" if _is_used_up(told, waits=waits) else "transient"
+    if names & _REFUSALS:
+        return "refused"
+    if names & _TIMEOUTS_AND_CONNECTIONS or any(map(_is_of_the_network, chain)):
+        return "transient"
+    if _QUOTA.search(told) and not waits:
+        return "quota"
+    if _PASSING.search(told):
+        return "transient"
+    return _kind_of_bad_request(told)
+
+
+def _kind_of_bad_request(told: str) -> Kind:
+    if _BAD_KEY.search(told):
+        return "refused"
+    return "too_large" if _TOO_LARGE.search(told) else "permanent"
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError | ConnectionError)
+
+
+def _is_used_up(told: str, *, waits: bool) -> bool:
+    """Tell an account without money from one that was too quick; vendors call both a quota."""
+    return bool(_QUOTA.search(told)) and (not waits or bool(_QUOTA_OF_A_DAY.search(told)))
+
+
+# -- what clients tell -----------------------------------------------------------------------------
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and what caused it, the last one first."""
+    seen: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if seen is None:
+            return
+        yield seen
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+
+
+def _status(error: BaseException) -> int | None:
+    response = getattr(error, "response", None)
+    for holder, name in (
+        (error, "status_code"),
+        (error, "http_status"),
+        (error, "code"),
+        (error, "status"),
+        (response, "status_code"),
+        (response, "status"),
+    ):
+        value = getattr(holder, name, None)
+        value = getattr(value, "value", value)  # an HTTPStatus, or gRPC's (number, name)
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+            return value
+    return None
+
+
+def _retry_after(chain: list[BaseException], told: str) -> float | None:
+    for error in chain:
+        for holder in (error, getattr(error, "response", None)):
+            headers = getattr(holder, "headers", None)
+            if isinstance(headers, Mapping) and (seconds := _seconds(headers)) is not None:
+                return seconds
+    return _told_seconds(told)
+
+
+def _seconds(headers: Mapping[str, Any]) -> float | None:
+    found = {str(name).lower(): str(value) for name, value in headers.items()}
+    try:
+        if "retry-after-ms" in found:
+            return max(0.0, float(found["retry-after-ms"]) / 1000)
+        if "retry-after" not in found:
+            return None
+        return max(0.0, float(found["retry-after"]))
+    except ValueError:
+        parsed = email.utils.parsedate_tz(found.get("retry-after", ""))
+        return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
+
+
+def _told_seconds(told: str) -> float | None:
+    match = _WAIT_TOLD.search(told)
+    if match is None:
+        return None
+    if match[3]:
+        return float(match[3])
+    unit = match[2].lower()
+    scale = 0.001 if unit.startswith(("ms", "milli")) else 60.0 if unit.startswith("m") else 1.0
+    return float(match[1]) * scale
+
+
+# -- what is told ----------------------------------------------------------------------------------
+
+_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|authorization", re.IGNORECASE)
+_SECRET_FORMS = (
+    re.compile(r"(\bBearer\s+)[^\s\"',;]{8,}", re.IGNORECASE),
+    re.compile(r"()\b(?:sk|pa|rk|pk|gsk|hf|xai|nvapi)[-_][A-Za-z0-9_\-*]{8,}"),
+    re.compile(r"()\bAIza[0-9A-Za-z_\-]{10,}"),
+    re.compile(r"(://[^\s:/@]*:)[^\s/@]+(?=@)"),
+    re.compile(
+        r"([?&;](?:[a-z_-]{0,24}token|api_?key|key|sig|signature|secret|password)=)[^\s&#\"'<>)]+",
+        re.IGNORECASE,
+    ),
+)
+_MASK = "***"
+_SHORTEST_SECRET = 6
+"""A value of fewer characters is a word that may stand in any message."""
+
+
+def masked(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text without the secrets, and without anything that has the form of one."""
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        for form in {secret, secret.strip(), repr(secret)[1:-1]}:
+            if len(form) >= _SHORTEST_SECRET:
+                text = text.replace(form, _MASK)
+    for pattern in _SECRET_FORMS:
+        text = pattern.sub(rf"\1{_MASK}", text)
+    return text
+
+
+def tells_secrets(error: BaseException, secrets: Iterable[str]) -> bool:
+    """Whether a traceback of the exception would show what `masked` hides."""
+    secrets = list(secrets)
+    return any(masked(text, secrets) != text for one in _causes(error) for text in (_text(one),))
+
+
+def hidden_values(*holders: object) -> set[str]:
+    """Collect what must not be told: of the environment, and of objects that hold keys."""
+    held = [item for item in os.environ.items() if _SECRET_NAME.search(item[0])]
+    for holder in holders:
+        attributes = getattr(holder, "__dict__", None) or {}
+        held += [(name, value) for name, value in attributes.items() if _is_secret(name, value)]
+    values = (_revealed(value) for _, value in held)
+    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+
+
+def _is_secret(name: str, value: object) -> bool:
+    return hasattr(value, "get_secret_value") or bool(_SECRET_NAME.search(name))
+
+
+def _revealed(value: Any) -> str:
+    revealed = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    return revealed if isinstance(revealed, str) else ""
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception that cannot even be told
+        return ""
+
+
+def _one_line(error: BaseException, secrets: Iterable[str]) -> str:
+    # Masked before it is cut: half a key is a secret too.
+    text = " ".join(masked(_text(error), secrets).split()) or type(error).__name__
+    if _HTML.search(text):
+        text = "it answered with a web page and not with JSON; is the base URL right?"
+    return text if len(text) <= _MAX_MESSAGE_CHARS else text[: _MAX_MESSAGE_CHARS - 1] + "…"

@@ -1,0 +1,55 @@
+"""Pictures of a memory: why a line was found, what has faded, what repeats itself.
+
+::
+
+    from commonplace import Memory
+    from commonplace.explorer import stages
+
+    with Memory.open("notes") as memory:
+        stages(memory, "which port does the VPN use?")
+
+Each function takes a `Memory` and returns a matplotlib figure, which a notebook shows and
+``figure.savefig("picture.png")`` writes; ``theme="dark"`` draws it for a dark page. The figures
+need ``pip install 'commonplace[notebooks]'``; the rows behind them, in `commonplace.explorer.rows`,
+are plain values and need nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from commonplace.explorer.plots import chunk_map, decay_curves, stages
+    from commonplace.explorer.timelines import calendar, repeats
+
+__all__ = ["calendar", "chunk_map", "decay_curves", "repeats", "stages"]
+
+_HOMES = {
+    "calendar": "timelines",
+    "chunk_map": "plots",
+    "decay_curves": "plots",
+    "repeats": "timelines",
+    "stages": "plots",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise MissingExtraError(
+            "the pictures need matplotlib, which is not installed: "
+            "pip install 'commonplace[notebooks]'"
+        ) from error
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

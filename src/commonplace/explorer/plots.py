@@ -1,0 +1,283 @@
+"""The pictures of a ranking: stages, ages, neighbours. The rows are `commonplace.explorer.rows`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+
+from commonplace.explorer.canvas import (
+    Picture,
+    Theme,
+    drawing,
+    label,
+    message,
+    no_ticks,
+    place_label,
+)
+from commonplace.explorer.layout import spread
+from commonplace.explorer.rows import STAGES, chunk_points, decay_rows, left_at, stage_tracks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from commonplace.explorer.canvas import Palette
+    from commonplace.explorer.rows import ChunkPoint, DecayRow, StageTrack
+    from commonplace.memory import Memory
+
+__all__ = ["chunk_map", "decay_curves", "stages"]
+
+_EMPTY = "Nothing is indexed yet: write a note, and call memory.index()."
+_NAMED_FILES = 5
+"""Files that are named on the curve; the others are points."""
+_COLOURED_FILES = 8
+_MARK_APART = 17.0
+"""Points of 1/72 inch between the middles of two ranks on the map."""
+
+
+def stages(memory: Memory, query: str, *, candidates: int = 12, theme: Theme = "light") -> Picture:
+    """Draw how a query's candidates move from rank to rank: merge, decay, MMR.
+
+    Each line is a candidate. Those of the answer are coloured; what a stage drops ends there.
+
+    Args:
+        memory: Whose index is asked.
+        query: The question.
+        candidates: How many are followed.
+        theme: ``light`` or ``dark``.
+    """
+    tracks = stage_tracks(memory, query, candidates=candidates)
+    if not tracks:
+        return message(f"No candidates for {query!r}.", theme=theme)
+    most = max(rank for track in tracks for rank in track.ranks if rank)
+    with drawing(height=1.3 + 0.36 * most, theme=theme) as (picture, palette):
+        axes = picture.subplots()
+        answer = memory.settings.search.max_results
+        for at, track in enumerate(tracks):
+            _draw_track(axes, track, palette, colour=_track_colour(track, at, answer, palette))
+        if answer < most:
+            axes.axhline(answer + 0.5, color=palette.faint, linewidth=1, linestyle=(0, (2, 3)))
+        axes.set_ylim(most + 0.6, 0.4)
+        axes.set_xlim(-1.15, len(STAGES) - 1 + 1.3)
+        axes.set_xticks(range(len(STAGES)), _stage_names(memory))
+        axes.xaxis.tick_top()
+        axes.set_yticks([])
+        no_ticks(axes)
+        axes.set_title(label(query, 80), pad=14)
+        note = (
+            f"below the dotted line: not among the {answer} of the answer" if answer < most else ""
+        )
+        axes.set_xlabel(note, fontsize=9)
+        return picture
+
+
+def decay_curves(memory: Memory, *, theme: Theme = "light") -> Picture:
+    """Draw what age leaves of each file, on the curve of the settings, and how old the files are.
+
+    Beside the half-life of the settings, half of it and twice as much are drawn for comparison.
+
+    Args:
+        memory: Whose files.
+        theme: ``light`` or ``dark``.
+    """
+    rows = decay_rows(memory)
+    if not rows:
+        return message(_EMPTY, theme=theme)
+    dated = [row for row in rows if row.age_days is not None]
+    ages = [row.age_days or 0.0 for row in dated]
+    end = max([*ages, 2 * memory.settings.search.half_life_days]) * 1.08
+    with drawing(height=5.2, theme=theme) as (picture, palette):
+        upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+        _draw_curves(upper, memory, palette, end=end)
+        upper.scatter(ages, [row.left for row in dated], s=26, color=palette.series[0], zorder=3,
+                      edgecolor=palette.paper, linewidth=0.8)  # fmt: skip
+        _name_files(upper, dated, palette)
+        _draw_ageless(upper, [row for row in rows if row.age_days is None], palette)
+        what = "evidence" if memory.settings.search.grain == "lines" else "score"
+        upper.set_title(
+            "What is left of a line once a note of today says it again"
+            if what == "evidence"
+            else "What age leaves of a chunk's score"
+        )
+        upper.set_ylabel(f"share of the {what}")
+        upper.set_ylim(0, 1.12)
+        upper.set_xlim(-0.02 * end, end)
+        upper.grid(visible=True, axis="y")
+        lower.hist(ages, bins=30, range=(0, end), color=palette.series[0], alpha=0.75)
+        lower.set_ylabel("files")
+        lower.set_xlabel("age in days")
+        lower.yaxis.get_major_locator().set_params(integer=True, nbins=3)
+        return picture
+
+
+def chunk_map(
+    memory: Memory,
+    *,
+    query: str | None = None,
+    color: Literal["age", "file"] = "age",
+    theme: Theme = "light",
+) -> Picture:
+    """Draw the chunks so that those whose vectors are alike lie together.
+
+    The plane is that of the two directions in which the vectors differ most; most of what makes
+    texts different is not in it, so that near points may still differ.
+
+    Args:
+        memory: Whose chunks.
+        query: A question, whose results are marked with their ranks.
+        color: What colours tell: ``age``, or ``file`` for the largest files.
+        theme: ``light`` or ``dark``.
+    """
+    if color not in ("age", "file"):
+        raise ValueError(f"color is {color!r}; it must be 'age' or 'file'.")
+    points = chunk_points(memory, query=query)
+    if not points:
+        return message(
+            "No chunk has a vector: index some notes with an embedder to see their map.",
+            theme=theme,
+        )
+    with drawing(height=6.2, theme=theme) as (picture, palette):
+        axes = picture.subplots()
+        size = float(np.clip(9_000 / len(points), 5, 42))
+        draw = _by_age if color == "age" else _by_file
+        draw(picture, axes, points, palette, size)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.margins(0.07)
+        no_ticks(axes)
+        axes.set_title(f"{len(points)} chunks: what says alike lies together")
+        if query:
+            axes.set_xlabel(f"numbers: results for {label(repr(query), 70)}")
+            picture.draw_without_rendering()  # the marks need the final size
+            _mark_hits(axes, points, palette)
+        return picture
+
+
+def _track_colour(track: StageTrack, at: int, answer: int, palette: Palette) -> str | None:
+    last = track.ranks[-1]
+    return palette.series[at % len(palette.series)] if last and last <= answer else None
+
+
+def _draw_track(axes: Axes, track: StageTrack, palette: Palette, *, colour: str | None) -> None:
+    known = [(stage, rank) for stage, rank in enumerate(track.ranks) if rank]
+    look: dict[str, Any] = {"color": colour or palette.faint, "alpha": 1.0 if colour else 0.55}
+    axes.plot(*zip(*known, strict=True), marker="o", markersize=6, linewidth=2.2, **look,
+              solid_capstyle="round", zorder=3 if colour else 2)  # fmt: skip
+    name, ink = place_label(track.citation), palette.ink if colour else palette.faint
+    text: dict[str, Any] = {"va": "center", "fontsize": 8.5, "color": ink}
+    first, rank = known[0]
+    if first == 0:
+        axes.text(-0.07, rank, name, ha="right", **text)
+    last, rank = known[-1]
+    if last == len(track.ranks) - 1:
+        axes.text(last + 0.07, rank, f"{rank}  {name}  {track.scores[-1]:.2f}", **text)
+
+
+def _stage_names(memory: Memory) -> list[str]:
+    search = memory.settings.search
+    on = (True, search.decay, search.mmr)
+    return [name if is_on else f"{name} (off)" for name, is_on in zip(STAGES, on, strict=True)]
+
+
+def _draw_curves(axes: Axes, memory: Memory, palette: Palette, *, end: float) -> None:
+    ages = np.arange(0, end + 1)
+    half_life = memory.settings.search.half_life_days
+    for factor, style in ((0.5, ":"), (2.0, "--"), (1.0, "-")):
+        left = left_at(memory, ages.tolist(), half_life_days=factor * half_life)
+        main = factor == 1.0
+        name = f"half-life {factor * half_life:g} days" + (" (the settings)" if main else "")
+        axes.plot(ages, left, style, label=name, linewidth=2.2 if main else 1.4,
+                  color=palette.series[0] if main else palette.faint)  # fmt: skip
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.9))
+
+
+def _name_files(axes: Axes, dated: Sequence[DecayRow], palette: Palette) -> None:
+    """Name a few files, spaced along the curve."""
+    low, high = axes.get_xlim()
+    wanted = np.linspace(0, max((row.age_days or 0.0 for row in dated), default=0.0), _NAMED_FILES)
+    last = float("-inf")
+    for target in wanted:
+        row = min(dated, key=lambda row: abs((row.age_days or 0.0) - target), default=None)
+        if row is None or (row.age_days or 0.0) - last < 0.1 * (high - low):
+            continue
+        last = row.age_days or 0.0
+        is_far = last > 0.7 * high
+        axes.annotate(
+            label(row.path, 26), (last, row.left), (-7 if is_far else 7, 9),
+            textcoords="offset points", ha="right" if is_far else "left",
+            fontsize=8, color=palette.ink, zorder=4,
+            bbox={"facecolor": palette.paper, "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        )  # fmt: skip
+
+
+def _draw_ageless(axes: Axes, ageless: Sequence[DecayRow], palette: Palette) -> None:
+    if not ageless:
+        return
+    axes.axhline(1.0, color=palette.series[2], linewidth=1.6)
+    count = f"{len(ageless)} file{'s do' if len(ageless) > 1 else ' does'} not age"
+    names = ", ".join(label(row.path, 26) for row in ageless[:3]) + ", …" * (len(ageless) > 3)
+    axes.annotate(
+        f"{count}: {names}", (1.0, 1.0), (0, 5), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="right", fontsize=8.5, color=palette.ink,
+    )  # fmt: skip
+
+
+def _by_age(
+    picture: Picture, axes: Axes, points: Sequence[ChunkPoint], palette: Palette, size: float
+) -> None:
+    ageless = [point for point in points if point.age_days is None]
+    dated = [point for point in points if point.age_days is not None]
+    if ageless:
+        axes.scatter(*_places(ageless), s=size, marker="D", color=palette.faint, linewidth=0,
+                     label="does not age")  # fmt: skip
+        axes.legend(loc="lower right")
+    if dated:
+        shades = LinearSegmentedColormap.from_list("age", (palette.new, palette.old))
+        dots = axes.scatter(*_places(dated), s=size, c=[point.age_days or 0.0 for point in dated],
+                            cmap=shades, alpha=0.85, linewidth=0)  # fmt: skip
+        bar = picture.colorbar(dots, ax=axes, shrink=0.6, label="age in days")
+        bar.outline.set_visible(False)
+
+
+def _by_file(
+    picture: Picture, axes: Axes, points: Sequence[ChunkPoint], palette: Palette, size: float
+) -> None:
+    count = Counter(point.path for point in points)
+    largest = [path for path, _ in sorted(count.items(), key=lambda item: (-item[1], item[0]))]
+    named = largest[:_COLOURED_FILES]
+    others = [point for point in points if point.path not in named]
+    if others:
+        axes.scatter(*_places(others), s=size, color=palette.faint, alpha=0.5, linewidth=0,
+                     label=f"{len(largest) - len(named)} other files")  # fmt: skip
+    for path, colour in zip(named, palette.series, strict=False):
+        mine = [point for point in points if point.path == path]
+        axes.scatter(*_places(mine), s=size, color=colour, alpha=0.85, linewidth=0,
+                     label=label(path, 30))  # fmt: skip
+    picture.legend(loc="outside lower center", ncols=3, markerscale=max(1.0, 5 / size**0.5))
+
+
+def _places(points: Sequence[ChunkPoint]) -> tuple[list[float], list[float]]:
+    return [point.x for point in points], [point.y for point in points]
+
+
+def _mark_hits(axes: Axes, points: Sequence[ChunkPoint], palette: Palette) -> None:
+    """Ring the chunks of the results and set their ranks beside, apart from each other."""
+    hits = [(rank, point) for point in points for rank in point.ranks]
+    if not hits:
+        return
+    axes.scatter(*_places([point for _, point in hits]), s=60, facecolor="none",
+                 edgecolor=palette.ink, linewidth=1.3, zorder=4)  # fmt: skip
+    scale = axes.figure.dpi / 72
+    true = axes.transData.transform([(point.x, point.y) for _, point in hits]) / scale
+    moved = spread(true + np.array([0, 12]), apart=_MARK_APART)
+    for (rank, point), offset in zip(hits, moved - true, strict=True):
+        axes.annotate(
+            str(rank), (point.x, point.y), tuple(offset), textcoords="offset points", zorder=5,
+            ha="center", va="center", fontsize=8, fontweight="bold", color=palette.paper,
+            bbox={"boxstyle": "circle,pad=0.25", "facecolor": palette.ink, "edgecolor": "none"},
+            arrowprops={"arrowstyle": "-", "color": palette.ink, "linewidth": 0.8},
+        )  # fmt: skip

@@ -1,0 +1,112 @@
+"""What a memory does in the background, and how all of it ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from commonplace.indexing.keeper import IndexKeeper
+from commonplace.indexing.schedule import Listener, Scheduler
+from commonplace.workspace.files import Workspace
+
+if TYPE_CHECKING:
+    from commonplace.indexing.watcher import Watcher
+
+__all__ = ["Background"]
+
+_CLOSING_S = 0.9
+"""How long `stop` waits for the threads: only a call to an embedder can take longer."""
+
+
+class Background:
+    """The scheduler of one memory, and a watcher while somebody wants one."""
+
+    def __init__(self, workspace: Workspace, keeper: IndexKeeper) -> None:
+        self.scheduler = Scheduler(keeper, workspace.settings.sync)
+        self.watcher: Watcher | None = None
+        self._workspace = workspace
+        self._keeper = keeper
+        self._watching = 0
+        self._lock = threading.RLock()
+        _LIVING.add(self)
+
+    def __del__(self) -> None:
+        """End with a memory that nobody has closed; the threads know nothing of this object."""
+        self.stop(wait=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What users should know about the index and how it is kept, a sentence each."""
+        problem = self.scheduler.problem
+        told = [f"The index could not be brought up to date: {problem}"] if problem else []
+        return (*self._keeper.warnings, *told)
+
+    def opened(self) -> None:
+        """Begin what the settings want of a memory that was just opened."""
+        self.scheduler.opened()
+        if self._workspace.settings.sync.watch:
+            self._watch()
+
+    @contextlib.contextmanager
+    def watching(self, listener: Listener | None) -> Iterator[None]:
+        """Watch the files while the block runs, and tell of the runs."""
+        with self.scheduler.told(listener):
+            self._watch()
+            try:
+                yield
+            finally:
+                self._unwatch()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End everything.
+
+        Args:
+            wait: Whether to wait for the threads, for less than a second.
+        """
+        with self._lock:
+            watcher, self.watcher = self.watcher, None
+            if watcher is not None:
+                watcher.stop()
+        self.scheduler.stop()
+        if not wait:
+            return
+        until = time.monotonic() + _CLOSING_S
+        if watcher is not None:
+            watcher.join(max(0.0, until - time.monotonic()))
+        self.scheduler.join(until - time.monotonic())
+
+    def _watch(self) -> None:
+        with self._lock:
+            self._watching += 1
+            self._keeper.handle.check_open()
+            if self.watcher is None or not self.watcher.is_alive():
+                from commonplace.indexing.watcher import Watcher
+
+                warn = self._keeper.warnings.append
+                self.watcher = Watcher(self._workspace, self.scheduler, warn)
+                self.watcher.start()
+
+    def _unwatch(self) -> None:
+        with self._lock:
+            self._watching -= 1
+            if self._watching:
+                return
+            watcher, self.watcher = self.watcher, None
+        if watcher is not None:
+            watcher.stop()
+            watcher.join(_CLOSING_S)
+
+
+_LIVING: weakref.WeakSet[Background] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Let no thread be at work while the interpreter is taken down."""
+    for background in tuple(_LIVING):
+        background.stop()

@@ -1,0 +1,37 @@
+"""What of a batch is complete already, while the rest is still being embedded."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable
+
+__all__ = ["OpenChunks"]
+
+
+class OpenChunks:
+    """Chunks some of whose texts have no vectors yet.
+
+    Args:
+        parts: The texts of each chunk, by its hash.
+        known: The texts that have vectors.
+    """
+
+    def __init__(self, parts: dict[str, list[str]], known: Container[str]) -> None:
+        self._parts = parts
+        self._holders: defaultdict[str, list[str]] = defaultdict(list)
+        self._lacking: dict[str, int] = {}
+        for key, texts in parts.items():
+            missing = {text for text in texts if text not in known}
+            self._lacking[key] = len(missing)
+            for text in missing:
+                self._holders[text].append(key)
+
+    def closed_by(self, texts: Iterable[str]) -> dict[str, list[str]]:
+        """Hear that texts have vectors now; return the chunks that thereby have all of theirs."""
+        closed = {}
+        for text in texts:
+            for key in self._holders.pop(text, ()):
+                self._lacking[key] -= 1
+                if not self._lacking[key]:
+                    closed[key] = self._parts[key]
+        return closed

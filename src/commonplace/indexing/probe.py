@@ -1,0 +1,130 @@
+"""Trying each part of a memory, as ``status --deep`` does: how it did, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from commonplace.errors import CommonplaceError, StateError
+from commonplace.indexing.handle import IndexHandle
+from commonplace.indexing.keeper import IndexKeeper
+from commonplace.state import StateFile
+from commonplace.store.base import RowFilter, Word
+from commonplace.store.sqlite.connection import vector_extension
+
+__all__ = ["probe"]
+
+_QUESTION = "a first try"
+_LEAST_FREE = 3
+"""Room for this many indexes: one is built beside the other, and logs grow meanwhile."""
+
+
+def probe(keeper: IndexKeeper) -> dict[str, str]:
+    """Try each part. An outcome begins with ``ok``, ``not tried`` or ``failed``."""
+    return {
+        name: _outcome(part, keeper)
+        for name, part in {
+            "embedder": _try_embedder,
+            "vectors": _try_vectors,
+            "sqlite-vec": _try_extension,
+            "words": _try_words,
+            "index file": _try_file,
+            "index folder": _try_folder,
+            "state file": _try_state,
+        }.items()
+    }
+
+
+def _outcome(part: Callable[[IndexKeeper], str], keeper: IndexKeeper) -> str:
+    try:
+        return part(keeper)
+    except CommonplaceError as error:
+        return f"failed: {error}"
+
+
+def _try_embedder(keeper: IndexKeeper) -> str:
+    encoder = keeper.encoder
+    if encoder is None:
+        return f"none ({keeper.choice.reason})"
+    return f"ok: {encoder.label} gives {len(encoder.query(_QUESTION))} dimensions"
+
+
+def _try_vectors(keeper: IndexKeeper) -> str:
+    encoder = keeper.encoder
+    if encoder is None:
+        return "not tried: there is no embedder"
+    if reason := keeper.why_no_vectors(keeper.store.identity):
+        return f"not tried: {reason}"
+    with keeper.store.reading() as reader:
+        found = reader.nearest(encoder.query(_QUESTION), 1, RowFilter())
+        totals = reader.totals()
+        pending = sum(1 for record in reader.files().values() if record.pending)
+    if pending:
+        return (
+            f"failed: {pending} files wait for their vectors, and are found by their words until "
+            "then; run 'commonplace index', which says why"
+        )
+    if totals.vectors and not found:
+        return (
+            f"failed: none of {totals.vectors} vectors was found; run 'commonplace index --force' "
+            "to build the index anew"
+        )
+    return f"ok: {totals.vectors} vectors" if found else "ok: there are none yet"
+
+
+def _try_extension(_keeper: IndexKeeper) -> str:
+    library, told = vector_extension()
+    if library is None:
+        return f"failed: {told}; numpy compares the vectors instead, as fast once they are read"
+    return f"ok: {told}"
+
+
+def _try_words(keeper: IndexKeeper) -> str:
+    if keeper.store.known_identity is None:
+        return "not tried: nothing is indexed yet"
+    keeper.store.check_words()
+    with keeper.store.reading() as reader:
+        reader.match([Word("word", "word")], every=False, limit=1, rows=RowFilter())
+        return f"ok: {reader.totals().chunks} chunks"
+
+
+def _try_file(keeper: IndexKeeper) -> str:
+    keeper.store.check()
+    return f"ok: {keeper.path.stat().st_size / 2**20:.1f} MiB"
+
+
+def _try_folder(keeper: IndexKeeper) -> str:
+    """See that the index can be written, and built anew."""
+    folder = keeper.path.parent
+    if not os.access(folder, os.W_OK) or not keeper.store.writable:
+        return (
+            f"failed: {folder} or the index in it cannot be written: what is new is not found. "
+            "Give yourself write access, or set COMMONPLACE_STATE_DIR to a folder of yours"
+        )
+    free, wanted = shutil.disk_usage(folder).free, _LEAST_FREE * keeper.path.stat().st_size
+    if free < wanted:
+        return (
+            f"failed: {free / 2**20:.0f} MiB are free, and a rebuild may need "
+            f"{wanted / 2**20:.0f} MiB; make room on the disk of {folder}"
+        )
+    return f"ok: writable, {_locked(keeper.handle)}"
+
+
+def _locked(handle: IndexHandle) -> str:
+    runner = handle.runner()
+    return f"process {runner} is indexing" if runner else "nobody is indexing"
+
+
+def _try_state(keeper: IndexKeeper) -> str:
+    path = Path(keeper.path.with_name("state.sqlite"))
+    if not path.exists():
+        return "ok: there is none yet"
+    (answer,), *_ = StateFile(path).rows("PRAGMA quick_check(1)")
+    if answer != "ok":
+        raise StateError(
+            f"the state file {path} is damaged ({answer}). Copy it before anything else: it may "
+            "hold what was said in conversations and is not written down yet."
+        )
+    return f"ok: {path.stat().st_size / 2**20:.1f} MiB"

@@ -1,0 +1,161 @@
+"""Who said what in a record of a transcript, whichever program wrote it.
+
+Four forms are read: OpenClaw's ``{"type": "message", "message": {"role", "content"}}``, LangChain's
+``messages_to_dict`` and `dumps`, LlamaIndex's `ChatMessage`, and plain ``{"role", "content"}``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from commonplace.transcripts.redact import redact
+
+__all__ = ["Said", "moment_of", "said_in"]
+
+_SPEAKERS = {
+    **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk"), "User"),
+    **dict.fromkeys(
+        ("assistant", "ai", "AIMessage", "AIMessageChunk", "chatbot", "model"), "Assistant"
+    ),
+}
+_TEXTS = frozenset(("text", "input_text", "output_text"))
+_MOMENTS = ("timestamp", "created_at", "createdAt", "date")
+_MILLISECONDS = 1e11
+"""Numbers above it are milliseconds: as seconds, it is the year 5138."""
+
+_SILENT = re.compile(r"[\s*_`\"'(\[]*(?:NO_REPLY|HEARTBEAT_OK)[\s.!*_`\"')\]]*")
+_SILENT_END = re.compile(r"\n[\s*_`]*(?:NO_REPLY|HEARTBEAT_OK)[\s.*_`]*\Z")
+_MACHINERY = re.compile(
+    r"\s*(?:Pre-compaction memory flush"
+    r"|The part of the conversation that is about to be compacted:"
+    r"|Your reply is read by nobody and was not stored\."
+    r"|You have no tool: reply with the note itself"
+    r"|Read HEARTBEAT\.md if it exists"
+    r"|A new session was started via /(?:new|reset)"
+    r"|System: \[|\[cron:)"
+)
+"""How messages begin that no user wrote: prompts of flushes, heartbeats and timers."""
+_RECALLED = re.compile(
+    r"\[Recalled from memory for this message:[^\]]*\]\n?"
+    r"(?:[ \t]*(?:>[^\n]*|\S+#L\d+[^\n]*)?(?:\n|\Z))*"
+)
+"""Notes that were quoted to a model: found again, they would count as said once more."""
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message: ``User`` or ``Assistant``, and the text, on one line, secrets masked."""
+
+    speaker: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.speaker}: {self.text}"
+
+
+def said_in(value: Any, *, as_openclaw: bool = False) -> Iterator[Said]:
+    """Read the messages of a record, or of a list of records; other values have none.
+
+    Args:
+        value: As it was parsed from JSON.
+        as_openclaw: Whether what programs said to each other stays in, as in the reference.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from said_in(item, as_openclaw=as_openclaw)
+    elif isinstance(value, dict):
+        role, body = _role_and_body(value)
+        speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
+        if speaker is None or (not as_openclaw and _is_summary(body)):
+            return
+        text = "\n".join(_texts(body))
+        if not as_openclaw:
+            text = _without_noise(text, speaker)
+        line = _one_line(text)
+        if line:
+            yield Said(speaker, line)
+
+
+def moment_of(value: Any, *, zone: tzinfo | None = None) -> datetime | None:
+    """Return when a record was made; None when it does not say.
+
+    Args:
+        value: As it was parsed from JSON.
+        zone: Of times that name none.
+    """
+    if not isinstance(value, dict):
+        return None
+    _, body = _role_and_body(value)
+    places = (value, body, body.get("additional_kwargs"), body.get("response_metadata"))
+    for place in places:
+        if isinstance(place, dict):
+            found = (_moment(place.get(name), zone) for name in _MOMENTS)
+            if (moment := next(filter(None, found), None)) is not None:
+                return moment
+    return None
+
+
+def _role_and_body(record: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """Return who speaks, and where the text stands."""
+    kind, data = record.get("type"), record.get("data")
+    inner = record.get("message")
+    if kind == "message" and isinstance(inner, dict):
+        return inner.get("role"), inner
+    if isinstance(data, dict):
+        return kind, data
+    if kind == "constructor" and isinstance(record.get("kwargs"), dict):
+        name = record.get("id")
+        return (name[-1] if isinstance(name, list) and name else None), record["kwargs"]
+    return record.get("role", kind), record
+
+
+def _is_summary(body: Mapping[str, Any]) -> bool:
+    """Tell whether LangChain's summarization wrote a message: what it tells was said before."""
+    more = body.get("additional_kwargs")
+    return isinstance(more, dict) and more.get("lc_source") == "summarization"
+
+
+def _texts(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a message; calls, results, thoughts and pictures have none."""
+    content = body.get("blocks", body.get("content"))
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, str):
+            yield block
+        elif isinstance(block, dict) and block.get("type", block.get("block_type")) in _TEXTS:
+            text = block.get("text")
+            if isinstance(text, str):
+                yield text
+
+
+def _without_noise(text: str, speaker: str) -> str:
+    if speaker == "Assistant":
+        return "" if _SILENT.fullmatch(text) else _SILENT_END.sub("", text)
+    if _MACHINERY.match(text):
+        return ""
+    return _RECALLED.sub("", text) if "[Recalled from memory" in text else text
+
+
+def _one_line(text: str) -> str:
+    """Mask secrets, then collapse white space; what only shows on one line is masked, too."""
+    masked = redact(_UNFIT.sub("\ufffd", text))
+    line = " ".join(masked.split())
+    return line if line == masked else redact(line)
+
+
+def _moment(value: Any, zone: tzinfo | None) -> datetime | None:
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found if found.tzinfo else found.replace(tzinfo=zone).astimezone()
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None

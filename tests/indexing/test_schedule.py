@@ -1,0 +1,335 @@
+"""What runs in the background: by whom it is asked for, how it ends, and that nobody waits for it."""
+
+import gc
+import logging
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import StoreError
+from commonplace.locks import FileLease
+from commonplace.memory import Memory
+from commonplace.settings import Settings, SyncSettings
+from fakes import HashedWords, Raising, Slow
+from notes import LINES, Notes, eventually, find, paths
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return Notes(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left():
+    before = set(threading.enumerate())
+    yield
+    assert eventually(lambda: set(threading.enumerate()) <= before, deadline_s=5.0)
+
+
+def synced(*, on_open=False, on_search=False, **sync):
+    return Settings(sync=SyncSettings(on_open=on_open, on_search=on_search, **sync))
+
+
+def indexed(notes, embedder=None):
+    with notes.open(embedder, LINES) as memory:
+        memory.index()
+    return notes
+
+
+def write_many(notes, count, *, lines=40):
+    for number in range(count):
+        text = "".join(f"- note {number} line {line}\n" for line in range(lines))
+        notes.write(f"memory/{number}.md", text)
+
+
+def finds(memory, word, path):
+    return path in paths(find(memory, word))
+
+
+# Opening.
+
+
+def test_what_changed_while_nobody_looked_is_indexed_after_opening(notes):
+    indexed(notes).write("memory/new.md", "- the heron")
+    with notes.open(None, synced(on_open=True), fresh=True) as memory:
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+        assert memory.status().stale == ()
+
+
+def test_opening_a_new_workspace_starts_and_creates_nothing(notes):
+    before = set(threading.enumerate())
+    with notes.open(HashedWords(), Settings(), fresh=True):
+        assert set(threading.enumerate()) == before
+    assert not notes.index.exists()
+
+
+def test_whoever_is_done_at_once_pays_for_nothing(notes):
+    embedder = HashedWords()
+    indexed(notes, embedder).write("memory/new.md", "- the heron")
+    embedder.texts.clear()
+    started = time.monotonic()
+    with notes.open(embedder, Settings(), fresh=True) as memory:
+        memory.get("MEMORY.md")
+    assert time.monotonic() - started < 1.0
+    assert embedder.texts == []
+
+
+def test_a_run_at_once_does_what_opening_has_asked_for(notes):
+    indexed(notes).write("memory/new.md", "- the heron")
+    with notes.open(None, Settings(), fresh=True) as memory:
+        assert memory.index().added == 1
+
+
+def test_opening_with_another_model_rebuilds_beside_the_old_index(notes):
+    indexed(notes, HashedWords())
+    other = HashedWords(48, model_id="another")
+    with notes.open(other, synced(on_open=True), fresh=True) as memory:
+        assert eventually(lambda: memory.search("printer").model == "another")
+
+
+def test_a_model_that_auto_happens_to_find_replaces_no_vectors(notes):
+    indexed(notes, HashedWords()).write("memory/new.md", "- the heron")
+    with notes.open("auto", synced(on_open=True), fresh=True) as memory:
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+        assert any("rebuild" in warning for warning in memory.status().warnings)
+    with notes.open(HashedWords(), LINES) as memory:
+        assert memory.search("printer").mode == "hybrid"
+
+
+# Searching.
+
+
+def test_a_search_answers_from_what_is_there_and_the_next_ones_see_what_changed(notes):
+    slow = Slow(1.0)
+    indexed(notes, HashedWords())
+    with notes.open(slow, synced(on_search=True), fresh=True) as memory:
+        find(memory, "printer")
+        assert eventually(lambda: not memory._background.scheduler.running)
+        notes.write("memory/new.md", "- the heron")
+        (notes.root / "MEMORY.md").unlink()
+        took = []
+
+        def sees():
+            started = time.monotonic()
+            found = paths(find(memory, "heron printer"))
+            took.append(time.monotonic() - started)
+            return "memory/new.md" in found and "MEMORY.md" not in found
+
+        assert eventually(sees)
+        assert max(took) < 0.9  # none waited for the embedder
+        assert len(took) > 5
+
+
+def test_searches_look_at_the_disk_now_and_then_only(notes):
+    indexed(notes)
+    with notes.open(None, synced(on_search=True), fresh=True) as memory:
+        looks = []
+        scan = memory.workspace.scan
+        memory.workspace.scan = lambda: looks.append(time.monotonic()) or scan()
+        until = time.monotonic() + 2.5
+        while time.monotonic() < until:
+            find(memory, "printer")
+    assert 2 <= len(looks) <= 4
+
+
+def test_many_threads_that_search_have_what_changed_indexed_once(notes):
+    embedder = HashedWords()
+    indexed(notes, embedder)
+    write_many(notes, 20)
+    embedder.texts.clear()
+    with notes.open(embedder, synced(on_search=True), fresh=True) as memory:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: find(memory, "printer"), range(200)))
+        assert eventually(lambda: memory.status().files == 22)
+    assert len(embedder.texts) == len(set(embedder.texts))
+
+
+# By the clock.
+
+
+def test_an_interval_indexes_without_being_asked(notes):
+    with notes.open(None, synced(interval_minutes=0.001), fresh=True) as memory:
+        assert eventually(lambda: memory.status().files == 2)
+        notes.write("memory/new.md", "- the heron")
+        assert eventually(lambda: memory.status().files == 3)
+
+
+# One at a time.
+
+
+def test_a_run_waits_for_one_in_the_background_and_reports_both(notes):
+    indexed(notes, HashedWords())
+    write_many(notes, 10)
+    with notes.open(Slow(0.5), synced(on_open=True), fresh=True) as memory:
+        assert eventually(lambda: memory._background.scheduler.running == ("open",))
+        notes.write("memory/late.md", "- late")
+        report = memory.index()
+        assert (report.added, report.updated, report.removed, report.unchanged) == (11, 0, 0, 2)
+        assert report.embedded > 400
+        assert memory.index().added == 0
+
+
+def test_while_another_process_indexes_this_one_reads_on_and_looks_again_later(notes):
+    indexed(notes)
+    notes.write("memory/new.md", "- the heron")
+    lease = FileLease(notes.index.with_name("index.sqlite.lock"))
+    with notes.open(None, synced(on_open=True, on_search=True), fresh=True) as memory:
+        with lease.held(timeout_s=0) as got:
+            assert got
+            started = time.monotonic()
+            while time.monotonic() < started + 1.0:
+                assert not finds(memory, "heron", "memory/new.md")
+            assert memory.status().details["indexing"].startswith("now")
+            assert memory.search("printer").warnings == ()
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+        assert eventually(lambda: "indexing" not in memory.status().details)
+
+
+# When something is wrong.
+
+
+def test_a_run_that_fails_is_told_once_and_tried_again(notes, caplog):
+    indexed(notes)
+    with notes.open(None, synced(on_search=True), fresh=True) as memory:
+        notes.root.rename(notes.root.with_name("away"))
+        assert eventually(lambda: "is gone" in "".join(memory.search("printer").warnings))
+        assert paths(find(memory, "printer")) != []
+        notes.root.with_name("away").rename(notes.root)
+        notes.write("memory/new.md", "- the heron")
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+        assert memory.search("printer").warnings == ()
+    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1
+
+
+def test_an_embedder_that_is_down_is_not_asked_at_every_look(notes):
+    embedder = Raising()
+    indexed(notes)
+    write_many(notes, 3)
+    with notes.open(embedder, synced(on_search=True), fresh=True) as memory:
+        assert eventually(lambda: finds(memory, "note", "memory/1.md"))
+        asked = embedder.calls
+        notes.write("memory/new.md", "- the heron")
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+        embedder.broken = False
+        assert eventually(lambda: find(memory, "printer") and memory.status().stale == ())
+    assert asked <= 30
+
+
+def test_an_error_that_nobody_foresaw_ends_no_thread(notes, caplog):
+    indexed(notes)
+    with notes.open(None, synced(on_search=True), fresh=True) as memory:
+        scan = memory.workspace.scan
+        memory.workspace.scan = lambda: 1 // 0
+        assert eventually(lambda: "division" in "".join(memory.search("printer").warnings))
+        memory.workspace.scan = scan
+        notes.write("memory/new.md", "- the heron")
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+    assert "ZeroDivisionError" in caplog.text
+
+
+# The end.
+
+
+def close_in_the_middle(notes, memory):
+    assert eventually(lambda: memory._background.scheduler.running)
+    time.sleep(0.3)
+    started = time.monotonic()
+    memory.close()
+    return time.monotonic() - started
+
+
+def test_closing_ends_a_long_run_within_a_second_and_the_next_goes_on(notes):
+    indexed(notes)
+    write_many(notes, 300)
+    before = set(threading.enumerate())
+    memory = notes.open(Slow(0.2), synced(on_open=True, watch=True), fresh=True)
+    assert close_in_the_middle(notes, memory) < 1.0
+    assert set(threading.enumerate()) <= before
+    with pytest.raises(StoreError, match="closed"):
+        memory.index()
+    with notes.open(HashedWords(), LINES) as memory:
+        assert memory.index().failed == ()
+        assert memory.status().stale == ()
+
+
+def test_closing_waits_for_no_embedder_that_hangs(notes):
+    indexed(notes)
+    write_many(notes, 3)
+    memory = notes.open(Slow(3.0), synced(on_open=True), fresh=True)
+    assert close_in_the_middle(notes, memory) < 1.2
+
+
+def test_a_memory_that_nobody_closes_ends_with_its_last_user(notes):
+    before = set(threading.enumerate())
+    memory = notes.open(None, synced(interval_minutes=1.0, watch=True), fresh=True)
+    assert eventually(lambda: memory.status().files == 2)
+    assert len(threading.enumerate()) > len(before)
+    del memory
+    gc.collect()
+    assert eventually(lambda: set(threading.enumerate()) <= before)
+
+
+def test_a_process_that_closes_nothing_ends_quietly(notes):
+    write_many(notes, 300)
+    code = f"""
+        import sys, time
+        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        from commonplace import Memory, Settings
+        from fakes import Slow
+        settings = Settings.from_mapping({{"sync": {{"watch": True, "interval_minutes": 1}}}})
+        memory = Memory.open({str(notes.root)!r}, settings=settings, embedder=Slow(0.2),
+                             index_path={str(notes.index)!r})
+        while not memory._background.scheduler.running:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        print(time.time())
+        """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.time() - float(done.stdout) < 10.0
+
+
+def test_importing_and_opening_start_no_thread(tmp_path):
+    code = """
+        import sys, threading
+        from commonplace import Memory
+        import commonplace.memory
+        Memory.open(sys.argv[1], index_path=sys.argv[1] + "/index")
+        print(threading.active_count())
+        """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def test_the_command_line_does_nothing_behind_its_back(notes):
+    from commonplace.cli.options import Options
+
+    with Options(notes.root).open_memory() as memory:
+        assert not memory.settings.sync.on_open
+        assert not memory.settings.sync.on_search
+
+
+def test_a_memory_for_other_settings_of_a_search_shares_the_background(notes):
+    indexed(notes)
+    with notes.open(None, synced(on_search=True), fresh=True) as memory:
+        other = memory.with_search(decay=False)
+        notes.write("memory/new.md", "- the heron")
+        assert eventually(lambda: finds(other, "heron", "memory/new.md"))
+        del memory
+        gc.collect()
+        assert finds(other, "heron", "memory/new.md")
+        other.close()
+
+
+def test_settings_of_the_reference_keep_it_fresh_as_well(notes):
+    assert replace(Settings.openclaw().sync) == SyncSettings()
+    assert isinstance(notes.open(fresh=True), Memory)

@@ -1,0 +1,229 @@
+"""Calls async methods, each in a process where nothing was used before, and measures the loop.
+
+``python loop_process.py core|langchain|llama_index FOLDER [NAME...]`` prints a JSON object: for how
+many seconds the event loop stood still at most while each of the methods ran, or of those named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import sys
+from pathlib import Path
+
+from commonplace import Memory
+from commonplace.demo import write_demo_workspace
+from commonplace.embeddings.bundled import is_available
+from event_loop import Meter
+from fakes import NOON, clock
+
+QUESTION = "What was wrong in SLIP-431?"
+
+
+# -- the core --------------------------------------------------------------------------------------
+
+
+def core():
+    return {
+        "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
+        "Memory.aget": lambda memory: memory.aget("MEMORY.md"),
+        "Memory.aindex": lambda memory: memory.aindex(),
+        "Memory.asearch": lambda memory: memory.asearch(QUESTION),
+        "Memory.astatus": lambda memory: memory.astatus(deep=True),
+    }
+
+
+# -- LangChain -------------------------------------------------------------------------------------
+
+
+def langchain():
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import SummarizationMiddleware
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    from langchain_commonplace import (
+        ChatMemory,
+        CommonplaceRetriever,
+        MemoryContext,
+        MemoryFlush,
+        memory_tools,
+    )
+    from langchain_fakes import Notetaker, ScriptedChatModel
+
+    model = ScriptedChatModel(script=Notetaker())
+    talk = [
+        kind(f"This is fact-{number}. {'And so on, at some length. ' * 5}", id=str(number))
+        for number in range(0, 300, 2)
+        for kind in (HumanMessage, AIMessage)
+    ]
+    size = {"trigger": ("messages", 10), "keep": ("messages", 4)}
+
+    def chat(memory):
+        return ChatMemory(model, memory=memory, **size)
+
+    def tool(name):
+        return lambda memory: {tool.name: tool for tool in memory_tools(memory, write=True)}[name]
+
+    def in_agent(*middleware):
+        def run(memory):
+            parts = [part(memory) for part in middleware]
+            agent = create_agent(model, tools=memory_tools(memory), middleware=parts)
+            return agent.ainvoke({"messages": [*talk, HumanMessage(QUESTION)]})
+
+        return run
+
+    def flush(memory):
+        return MemoryFlush(memory=memory, model=model, before=compaction)
+
+    compaction = SummarizationMiddleware(model, **size)
+    return {
+        "ChatMemory in an agent": in_agent(chat),
+        "ChatMemory.acompact": lambda memory: chat(memory).acompact(talk, thread_id="1"),
+        "ChatMemory.acompact, too early": lambda memory: chat(memory).acompact(talk[:4]),
+        "ChatMemory.aend_session": lambda memory: chat(memory).aend_session("1", messages=talk),
+        "CommonplaceRetriever.ainvoke": lambda memory: CommonplaceRetriever(memory=memory).ainvoke(
+            QUESTION
+        ),
+        "MemoryAppendTool.ainvoke": lambda memory: tool("memory_append")(memory).ainvoke("- Noted."),
+        "MemoryContext in an agent": in_agent(
+            lambda memory: MemoryContext(memory=memory, recall=3)
+        ),
+        "MemoryFlush in an agent": in_agent(flush, lambda memory: compaction),
+        "MemoryGetTool.ainvoke": lambda memory: tool("memory_get")(memory).ainvoke("MEMORY.md"),
+        "MemorySearchTool.ainvoke": lambda memory: tool("memory_search")(memory).ainvoke(QUESTION),
+    }
+
+
+# -- LlamaIndex ------------------------------------------------------------------------------------
+
+
+def llama_index():
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.memory import Memory as StockMemory
+
+    from llama_index_commonplace import (
+        ChatMemory,
+        CommonplaceRetriever,
+        CommonplaceToolSpec,
+        FlushMemoryBlock,
+        MemoryContext,
+    )
+    from llama_index_talk import FILLER, Writer, fact
+
+    talk = [
+        ChatMessage(role=role, content=f"{fact(number)} {FILLER}")
+        for number in range(60)
+        for role in ("user", "assistant")
+    ]
+    size = {"token_limit": 400, "token_flush_size": 60}
+
+    def chat(memory, **options):
+        return ChatMemory.from_defaults(memory, llm=Writer(), **size, **options)
+
+    async def restarted(memory):
+        found = chat(memory, session_id="1")
+        await found.sql_store.set_messages("1", talk)
+        return found
+
+    def resumed(call):
+        return restarted, call
+
+    def tool(name, **arguments):
+        def run(memory):
+            tools = CommonplaceToolSpec(memory, write=True).to_tool_list()
+            return {tool.metadata.name: tool for tool in tools}[name].acall(**arguments)
+
+        return run
+
+    def block(memory):
+        return FlushMemoryBlock(memory=memory, llm=Writer())
+
+    def in_stock_memory(memory):
+        blocks = [block(memory), MemoryContext(memory=memory, recall=3)]
+        options = {"tokenizer_fn": str.split, "memory_blocks": blocks}
+        return StockMemory.from_defaults(**size, **options).aput_messages(talk)
+
+    return {
+        "ChatMemory.aflush": resumed(lambda chat: chat.aflush()),
+        "ChatMemory.aget": resumed(lambda chat: chat.aget()),
+        "ChatMemory.aget with a block": lambda memory: chat(
+            memory, memory_blocks=[MemoryContext(memory=memory, recall=3)]
+        ).aget(),
+        "ChatMemory.aget_all": resumed(lambda chat: chat.aget_all()),
+        "ChatMemory.aput": lambda memory: chat(memory).aput(talk[0]),
+        "ChatMemory.aput, pushing out": resumed(lambda chat: chat.aput(talk[0])),
+        "ChatMemory.aput_messages": lambda memory: chat(memory).aput_messages(talk),
+        "ChatMemory.areset": resumed(lambda chat: chat.areset(archive=True)),
+        "ChatMemory.aset": resumed(lambda chat: chat.aset(talk[:3])),
+        "CommonplaceRetriever.aretrieve": lambda memory: CommonplaceRetriever(memory).aretrieve(
+            QUESTION
+        ),
+        "FlushMemoryBlock in a stock Memory": in_stock_memory,
+        "FlushMemoryBlock.aput": lambda memory: block(memory).aput(
+            talk, from_short_term_memory=True, session_id="1"
+        ),
+        "MemoryContext.aget": lambda memory: MemoryContext(memory=memory, recall=3).aget(
+            [ChatMessage(role="user", content=QUESTION)]
+        ),
+        "MemoryTool.acall, append": tool("memory_append", text="- The heron moved to rack 7."),
+        "MemoryTool.acall, get": tool("memory_get", path="MEMORY.md"),
+        "MemoryTool.acall, search": tool("memory_search", query=QUESTION),
+    }
+
+
+METHODS = {"core": core, "langchain": langchain, "llama_index": llama_index}
+
+
+# -- one process for each method -------------------------------------------------------------------
+
+
+async def stood_still_s(method, folder: Path) -> float:
+    """Call a method on a workspace that is not indexed yet.
+
+    Args:
+        method: Returns what to await for a memory; or two functions: the first one, which is not
+            measured, prepares what the second one is called with.
+        folder: Where the workspace is made.
+    """
+    folder.mkdir()
+    notes = write_demo_workspace(folder / "notes", today=NOON.date())
+    embedder = "bundled" if is_available() else None
+    with Memory.open(
+        notes, embedder=embedder, index_path=folder / "index.sqlite", now=clock()
+    ) as memory:
+        if isinstance(method, tuple):
+            prepare, call = method
+            prepared = await prepare(memory)
+            async with Meter() as meter:
+                await call(prepared)
+        else:
+            work = method(memory)
+            async with Meter() as meter:
+                await work
+    return meter.stood_still_s
+
+
+def measure(framework: str, name: str, folder: Path, answers) -> None:
+    answers.put(asyncio.run(stood_still_s(METHODS[framework]()[name], folder)))
+
+
+def measured(framework: str, names: list[str], folder: Path) -> dict[str, float]:
+    """Measure methods in children of this process, which has loaded the framework and no more."""
+    kind = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(kind)
+    found = {}
+    for number, name in enumerate(names or METHODS[framework]()):
+        answers = context.SimpleQueue()
+        place = folder / str(number)
+        child = context.Process(target=measure, args=(framework, name, place, answers))
+        child.start()
+        child.join()
+        if child.exitcode:
+            raise SystemExit(f"{name} failed")
+        found[name] = answers.get()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(sys.argv[1], sys.argv[3:], Path(sys.argv[2]))))
