@@ -1,3 +1,6 @@
+import threading
+import time
+
 import pytest
 from hypothesis import settings
 
@@ -12,3 +15,16 @@ def _own_settings_and_state(tmp_path_factory, monkeypatch):
     monkeypatch.delenv("COMMONPLACE_CONFIG", raising=False)
     monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+
+
+@pytest.fixture(autouse=True)
+def _no_work_is_left_in_the_background():
+    """Whoever opens a memory closes it, or lets go of it."""
+    yield
+    until = time.monotonic() + 10.0
+    while left := [t.name for t in threading.enumerate() if t.name.startswith(_OURS)]:
+        assert time.monotonic() < until, left
+        time.sleep(0.01)
+
+
+_OURS = ("commonplace-index", "commonplace-watch")

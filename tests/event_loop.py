@@ -7,6 +7,7 @@ import contextlib
 import gc
 import threading
 import time
+from typing import Self
 
 MAX_S = 0.05
 """How long the event loop may stand still."""
@@ -35,7 +36,7 @@ class Meter:
         self.stood_still_s = 0.0
         self._other = _OtherThread()
 
-    async def __aenter__(self) -> Meter:
+    async def __aenter__(self) -> Self:
         gc.collect()
         gc.freeze()
         self._other.start()

@@ -97,6 +97,15 @@ class Raising(HashedWords):
             raise ConnectionError("the provider\nis down")
 
 
+class Failed(Exception):
+    """What vendors' clients raise: a status, and the headers of the response."""
+
+    def __init__(self, status, message="", **headers):
+        super().__init__(message or f"status {status}")
+        self.status_code = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
 class Nonsense(HashedWords):
     """Answers `answer(vectors)` instead of the vectors, while there is such a function."""
 

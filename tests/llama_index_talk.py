@@ -116,7 +116,8 @@ async def kept_in(chat):
 
 async def agree(chat, folder, said):
     """Check that each fact is in the log or still in the conversation, and in the log once."""
-    logged, kept = facts_in(log_of(folder)), facts_in(await kept_in(chat))
+    kept = facts_in(await kept_in(chat))  # reading it makes a block write down what has left
+    logged = facts_in(log_of(folder))
     assert not set(said) - set(logged) - set(kept)
     assert len(logged) == len(set(logged))
     return logged

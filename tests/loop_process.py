@@ -85,7 +85,7 @@ def langchain():
         "CommonplaceRetriever.ainvoke": lambda memory: CommonplaceRetriever(memory=memory).ainvoke(
             QUESTION
         ),
-        "MemoryAppendTool.ainvoke": lambda memory: tool("memory_append")(memory).ainvoke("- Noted."),
+        "MemoryAppendTool.ainvoke": lambda memory: tool("memory_append")(memory).ainvoke("- x"),
         "MemoryContext in an agent": in_agent(
             lambda memory: MemoryContext(memory=memory, recall=3)
         ),
@@ -99,27 +99,17 @@ def langchain():
 
 
 def llama_index():
-    from llama_index.core.base.llms.types import ChatMessage
-    from llama_index.core.memory import Memory as StockMemory
+    return {**_llama_index_chats(), **_llama_index_parts()}
 
-    from llama_index_commonplace import (
-        ChatMemory,
-        CommonplaceRetriever,
-        CommonplaceToolSpec,
-        FlushMemoryBlock,
-        MemoryContext,
-    )
-    from llama_index_talk import FILLER, Writer, fact
 
-    talk = [
-        ChatMessage(role=role, content=f"{fact(number)} {FILLER}")
-        for number in range(60)
-        for role in ("user", "assistant")
-    ]
-    size = {"token_limit": 400, "token_flush_size": 60}
+def _llama_index_chats():
+    from llama_index_commonplace import ChatMemory, MemoryContext
+    from llama_index_talk import Writer
+
+    talk = _llama_index_talk()
 
     def chat(memory, **options):
-        return ChatMemory.from_defaults(memory, llm=Writer(), **size, **options)
+        return ChatMemory.from_defaults(memory, llm=Writer(), **SMALL, **options)
 
     async def restarted(memory):
         found = chat(memory, session_id="1")
@@ -129,20 +119,9 @@ def llama_index():
     def resumed(call):
         return restarted, call
 
-    def tool(name, **arguments):
-        def run(memory):
-            tools = CommonplaceToolSpec(memory, write=True).to_tool_list()
-            return {tool.metadata.name: tool for tool in tools}[name].acall(**arguments)
-
-        return run
-
-    def block(memory):
-        return FlushMemoryBlock(memory=memory, llm=Writer())
-
-    def in_stock_memory(memory):
-        blocks = [block(memory), MemoryContext(memory=memory, recall=3)]
-        options = {"tokenizer_fn": str.split, "memory_blocks": blocks}
-        return StockMemory.from_defaults(**size, **options).aput_messages(talk)
+    async def many_puts(chat):
+        for message in talk:
+            await chat.aput(message)
 
     return {
         "ChatMemory.aflush": resumed(lambda chat: chat.aflush()),
@@ -152,10 +131,48 @@ def llama_index():
         ).aget(),
         "ChatMemory.aget_all": resumed(lambda chat: chat.aget_all()),
         "ChatMemory.aput": lambda memory: chat(memory).aput(talk[0]),
+        "ChatMemory.aput, again and again": resumed(many_puts),
         "ChatMemory.aput, pushing out": resumed(lambda chat: chat.aput(talk[0])),
         "ChatMemory.aput_messages": lambda memory: chat(memory).aput_messages(talk),
         "ChatMemory.areset": resumed(lambda chat: chat.areset(archive=True)),
         "ChatMemory.aset": resumed(lambda chat: chat.aset(talk[:3])),
+    }
+
+
+def _llama_index_parts():
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.memory import Memory as StockMemory
+
+    from llama_index_commonplace import (
+        CommonplaceRetriever,
+        CommonplaceToolSpec,
+        FlushMemoryBlock,
+        MemoryContext,
+    )
+    from llama_index_talk import Writer
+
+    talk = _llama_index_talk()
+    asked = ChatMessage(role="user", content=QUESTION)
+
+    def tool(name, **arguments):
+        def run(memory):
+            tools = CommonplaceToolSpec(memory, write=True).to_tool_list()
+            return {tool.metadata.name: tool for tool in tools}[name].acall(**arguments)
+
+        return run
+
+    def context(memory):
+        return MemoryContext(memory=memory, recall=3)
+
+    def block(memory):
+        return FlushMemoryBlock(memory=memory, llm=Writer())
+
+    def in_stock_memory(memory):
+        blocks = [block(memory), context(memory)]
+        options = {"tokenizer_fn": str.split, "memory_blocks": blocks}
+        return StockMemory.from_defaults(**SMALL, **options).aput_messages(talk)
+
+    return {
         "CommonplaceRetriever.aretrieve": lambda memory: CommonplaceRetriever(memory).aretrieve(
             QUESTION
         ),
@@ -163,13 +180,26 @@ def llama_index():
         "FlushMemoryBlock.aput": lambda memory: block(memory).aput(
             talk, from_short_term_memory=True, session_id="1"
         ),
-        "MemoryContext.aget": lambda memory: MemoryContext(memory=memory, recall=3).aget(
-            [ChatMessage(role="user", content=QUESTION)]
-        ),
+        "MemoryContext.aget": lambda memory: context(memory).aget([asked]),
         "MemoryTool.acall, append": tool("memory_append", text="- The heron moved to rack 7."),
         "MemoryTool.acall, get": tool("memory_get", path="MEMORY.md"),
         "MemoryTool.acall, search": tool("memory_search", query=QUESTION),
     }
+
+
+SMALL = {"token_limit": 400, "token_flush_size": 60}
+
+
+def _llama_index_talk():
+    from llama_index.core.base.llms.types import ChatMessage
+
+    from llama_index_talk import FILLER, fact
+
+    return [
+        ChatMessage(role=role, content=f"{fact(number)} {FILLER}")
+        for number in range(60)
+        for role in ("user", "assistant")
+    ]
 
 
 METHODS = {"core": core, "langchain": langchain, "llama_index": llama_index}
@@ -226,4 +256,4 @@ def measured(framework: str, names: list[str], folder: Path) -> dict[str, float]
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(sys.argv[1], sys.argv[3:], Path(sys.argv[2]))))
+    sys.stdout.write(json.dumps(measured(sys.argv[1], sys.argv[3:], Path(sys.argv[2]))))

@@ -204,7 +204,8 @@ def bag_of_words(text: str, dimension: int) -> list[float]:
 
 def _decoded(data: bytes, headers: dict[str, str]) -> Any:
     """Return a JSON body as values, any other one as bytes."""
-    if headers.get("content-type", "").startswith("application/json"):
+    is_file = "upload" in headers.get("x-goog-upload-command", "")
+    if headers.get("content-type", "").startswith("application/json") and not is_file:
         return json.loads(data or b"null")
     return data
 

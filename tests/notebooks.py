@@ -28,7 +28,7 @@ _METADATA = {
     "language_info": {"name": "python"},
 }
 _DEADLINE_S = 300
-"""For one cell, on a loaded machine; a whole notebook takes some seconds."""
+"""For the kernel to start, and for each cell; a whole notebook takes some seconds."""
 
 
 def paths() -> list[Path]:
@@ -55,7 +55,9 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
     client = NotebookClient(
         nbformat.from_dict(notebook),
         timeout=_DEADLINE_S,
+        startup_timeout=_DEADLINE_S,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],  # of the kernel itself, which warns of its own port
         resources={"metadata": {"path": str(folder)}},
         shutdown_kernel="immediate",
     )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import subprocess
 import sys
 
@@ -8,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from commonplace.display import (
+    as_html,
     matched_spans,
     matched_words,
     one_line,
@@ -19,7 +22,18 @@ from commonplace.display import (
     results_table,
     status_panel,
 )
-from commonplace.types import Explanation, IndexReport, SearchResult, SearchResults, Status
+from commonplace.display.facts import MOST_LISTED, score_parts, score_words
+from commonplace.display.marks import query_terms
+from commonplace.display.style import COLOURS
+from commonplace.types import (
+    Excerpt,
+    Explanation,
+    FlushReport,
+    IndexReport,
+    SearchResult,
+    SearchResults,
+    Status,
+)
 
 EXPLAINED = Explanation(
     vector=0.61, keyword=0.4, fused=0.55, age_days=4.2, decay=0.9, mmr=None, terms=("port", "vpn")
@@ -101,14 +115,16 @@ def test_nothing_in_a_note_reaches_the_terminal_as_a_command(explain):
 
 
 def test_a_table_marks_the_words_that_matched():
-    assert "\x1b[1;33mport\x1b[0m" in rendered(results_table(SearchResults([HIT])))
+    assert "\x1b[1;30;43mport\x1b[0m" in rendered(results_table(SearchResults([HIT])))
 
 
 def test_an_explained_table_shows_a_bar_for_each_part_of_the_score():
     shown = rendered(results_table(SearchResults([HIT]), explain=True))
     for part in ("vector", "keyword", "fused", "decay", "█", "4 days"):
         assert part in shown
-    assert "█" not in rendered(results_table(SearchResults([HIT])))
+    plain = rendered(results_table(SearchResults([HIT])))
+    assert "█" in plain
+    assert "vector" not in plain
 
 
 @pytest.mark.parametrize(
@@ -183,4 +199,136 @@ def test_plain_output_has_no_boxes_and_no_colours():
 
 def test_importing_the_display_does_not_load_rich():
     code = "import sys, commonplace.display; sys.exit('rich' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---------------------------------------------------------------- values that show themselves
+
+PLAIN = SearchResult("memory/a.md", "- the <b>VPN</b> & its port", 3, 3, 0.31)
+RESULTS = SearchResults([HIT, PLAIN], query="which port does the VPN use?", mode="hybrid")
+REPORT = IndexReport(added=2, chunks=5, embedded=4, failed=(("a.md", "not UTF-8"),), seconds=0.5)
+FLUSH = FlushReport("tokens", path="memory/2026-11-20.md", notes=("- one\n- two",), messages=9)
+EXCERPT = Excerpt("MEMORY.md", "one\ntwo\n", 3, 2, truncated=True, next_from=5)
+VALUES = [RESULTS, HIT, PLAIN, REPORT, STATUS, FLUSH, EXCERPT, SearchResults(query="x")]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_shows_itself_in_a_notebook_and_in_a_terminal(value):
+    html = value._repr_html_()
+    assert html.startswith('<div class="commonplace">')
+    assert html.endswith("</div>")
+    assert rendered(value).strip()
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_nothing_is_run_in_a_notebook_and_nothing_is_loaded(value):
+    html = value._repr_html_()
+    for word in ("<script", "javascript:", "http:", "https:", "url(", "@import", "<img", "onload"):
+        assert word not in html
+
+
+@pytest.mark.parametrize("shown", [rendered, as_html], ids=["terminal", "notebook"])
+def test_both_show_the_same_facts(shown):
+    told = shown(RESULTS) + shown(STATUS) + shown(REPORT) + shown(FLUSH) + shown(EXCERPT)
+    for fact in (
+        *("0.72", "0.31", "MEMORY.md#L3-L4", "memory/a.md#L3", "vector 0.61", "keyword 0.40"),
+        *("4 days", "changed on disk", "read-only", "commonplace index", "not UTF-8", "2 added"),
+        *("1 note to memory/2026-11-20.md", "goes on at line 5", "hybrid search"),
+    ):
+        assert fact in told
+
+
+def test_matched_words_are_marked_in_a_notebook():
+    html = RESULTS._repr_html_()
+    assert "the <mark>VPN</mark> listens\non <mark>port</mark> 51820" in html
+    # Of a result that is not explained, the words of the query are.
+    assert "- the &lt;b&gt;<mark>VPN</mark>&lt;/b&gt; &amp; its <mark>port</mark>" in html
+
+
+def test_words_that_every_sentence_has_are_not_marked():
+    assert query_terms("Which port does the VPN use?") == ("port", "vpn", "use")
+
+
+def test_a_score_is_cut_into_vector_keyword_and_what_was_lost():
+    explanation = Explanation(0.6, 0.2, fused=0.5, age_days=9, decay=0.8, mmr=None, terms=())
+    parts = score_parts(SearchResult("a.md", "x", 1, 1, 0.4, explanation=explanation))
+    assert [part.name for part in parts] == ["vector", "keyword", "decay"]
+    assert [part.share for part in parts] == pytest.approx([0.3, 0.1, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("vector", "keyword", "names"),
+    [(None, 0.5, ["keyword"]), (0.5, None, ["vector"]), (-0.2, None, ["score"])],
+)
+def test_what_had_no_part_in_a_score_has_no_piece_of_its_bar(vector, keyword, names):
+    explanation = Explanation(
+        vector, keyword, fused=0.4, age_days=None, decay=1, mmr=None, terms=()
+    )
+    result = SearchResult("a.md", "x", 1, 1, 0.4, explanation=explanation)
+    assert [part.name for part in score_parts(result)] == names
+    assert sum(part.share for part in score_parts(result)) == pytest.approx(0.4)
+
+
+def test_a_bar_says_in_words_what_it_shows():
+    assert score_words(HIT) == "score 0.72 of 1: vector 0.61, keyword 0.40, decay 0.90"
+    assert 'role="img" aria-label="score 0.72 of 1: vector 0.61' in HIT._repr_html_()
+
+
+@pytest.mark.parametrize("page", [1.0, 0.0056], ids=["white", "black"])
+@pytest.mark.parametrize("name", sorted(COLOURS))
+def test_accents_stand_out_from_light_and_dark_pages(name, page):
+    accent = luminance(COLOURS[name])
+    lighter, darker = max(accent, page), min(accent, page)
+    assert (lighter + 0.05) / (darker + 0.05) >= 3
+
+
+def luminance(colour):
+    """Return the relative luminance of ``#rrggbb`` (WCAG 2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("shown", [rendered, as_html], ids=["terminal", "notebook"])
+def test_of_thousands_of_rows_the_first_are_shown_and_the_rest_counted(shown):
+    stale = tuple((f"memory/{at:05}.md", "changed") for at in range(5_000))
+    told = shown(Status(0, 0, None, None, None, "none", "FTS5", stale=stale))
+    assert told.count("memory/0") == MOST_LISTED
+    assert f"and {5_000 - MOST_LISTED} more" in told
+
+
+def test_a_repr_stays_short():
+    long = SearchResult("a.md", "x" * 700, 1, 9, 0.5, heading="y" * 900, explanation=EXPLAINED)
+    results = SearchResults([long] * 50, query="z" * 4_000)
+    stale = tuple((f"{at}.md", "why") for at in range(999))
+    status = Status(0, 0, None, None, None, "none", "FTS5", stale=stale)
+    for value in (long, results, status, FLUSH, EXCERPT, REPORT):
+        assert len(repr(value)) < 400
+        assert "\n" not in repr(value)
+
+
+def test_a_repr_names_what_is_not_as_by_default():
+    assert repr(REPORT) == (
+        "IndexReport(added=2, chunks=5, embedded=4, failed=(('a.md', 'not UTF-8'),), seconds=0.5)"
+    )
+    assert repr(RESULTS) == (
+        "<SearchResults 'which port does the VPN use?', hybrid, 2: MEMORY.md#L3-L4, memory/a.md#L3>"
+    )
+
+
+def test_a_part_of_the_results_shows_itself_as_they_do():
+    part = RESULTS[:1]
+    assert part == [HIT]
+    assert (part.query, part.mode) == (RESULTS.query, "hybrid")
+    assert RESULTS[0] is HIT
+
+
+def test_values_survive_pickling_and_copying():
+    for value in VALUES:
+        assert pickle.loads(pickle.dumps(value)) == value
+    assert copy.deepcopy(RESULTS).query == RESULTS.query
+
+
+def test_values_are_loaded_without_their_looks():
+    code = "import sys, commonplace.types; sys.exit('commonplace.display' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

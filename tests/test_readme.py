@@ -138,6 +138,28 @@ def test_the_same_agent_runs_with_a_real_model(folder):
     assert len(server.chats()) == 4
 
 
+def test_the_same_query_engine_runs_with_a_real_model(folder):
+    pytest.importorskip("llama_index.llms.openai", reason="the package is not installed")
+    [example] = [example for example in examples() if example.framework == "llama_index.core"]
+    real = re.sub(r"^# (from .*; llm = .*)$", r"\1", example.code, flags=re.MULTILINE)
+    assert real != example.code
+    log = folder / "notes" / "memory" / "2026-11-20.md"
+    log.parent.mkdir(parents=True)
+    log.write_text("- Decided: the VPN listens on port 51820.\n", encoding="utf-8")
+    with LoopbackOpenAI(lambda body: "Port 51820, it seems.") as server:
+        key = {"OPENAI_API_KEY": "x", "OPENAI_API_BASE": server.base_url}
+        printed = run([sys.executable, "-c", real], folder, **key)
+    assert printed == "['memory/2026-11-20.md#L1']\nPort 51820, it seems.\n"
+    [chat] = server.chats()
+    assert "the VPN listens on port 51820" in chat["messages"][-1]["content"]
+
+
+def test_the_llama_index_example_has_ten_lines():
+    [example] = [example for example in examples() if example.framework == "llama_index.core"]
+    lines = [line for line in example.code.splitlines() if line and not line.startswith("#")]
+    assert len(lines) == 10
+
+
 def test_commands_on_ones_own_notes_work_in_their_order(folder):
     commands = [
         line.split("#")[0].strip()

@@ -9,8 +9,58 @@
         for hit in memory.search("which port does the VPN use?"):
             print(hit.score, hit.citation, hit.snippet)
 
-A workspace is a folder with ``MEMORY.md`` (what lasts) and ``memory/YYYY-MM-DD.md`` (the days).
-The index is a SQLite file in the state folder; it can be deleted at any time.
+The folder
+----------
+A workspace is a folder with ``MEMORY.md`` (what lasts), ``memory/YYYY-MM-DD.md`` (the days) and any
+other Markdown files under ``memory/``. The files are the memory: people and agents read and write
+them. The index is a SQLite file in the state folder; it can be deleted at any time and is made anew
+from the files. Nothing is created in the workspace but the notes that are appended::
+
+    memory.append("- Decided: the VPN listens on 51820")    # memory/2026-11-20.md
+    memory.get("MEMORY.md", from_line=10, lines=20)          # from the disk, never the index
+
+Searching
+---------
+`Memory.search` returns `SearchResults`, a list of `SearchResult`, best first. Each has a snippet of
+at most 700 characters, its lines and its citation, and a score of 0..1. With ``explain=True`` it
+says what vectors, words, age and repetition gave to it. A result, the list and the reports show
+themselves in a notebook; in a terminal, rich prints them::
+
+    from rich import print
+
+    print(memory.search("VPN port", explain=True))
+    print(memory.status())
+
+Who makes the vectors is the `embedder` of `Memory.open`: ``"auto"`` takes what is there, with the
+bundled vectors at the end, which need no network; ``"openai"`` and
+``"openai:text-embedding-3-small"`` name a provider; an object with ``embed_documents`` and ``embed_query``, as each of LangChain's
+embeddings, is taken as it is; None searches by words alone.
+
+Settings
+--------
+`Settings` holds every setting with its default and its reason; ``help(Settings)`` and the help of
+its parts, such as ``help(type(Settings().search))``, tell them. `Settings.load` reads TOML,
+`Settings.openclaw` ranks as the reference does. Ranking can be tried out on an open memory::
+
+    memory.with_search(mmr=False, max_results=10).search("VPN port")
+
+Agents
+------
+``memory.session_context()`` and ``memory.prompt_section()`` are texts for a system prompt. Tools,
+retrievers and middleware that writes notes down before a conversation is compacted are in
+``langchain_commonplace`` and ``llama_index_commonplace``. Each verb has an async twin: `asearch`,
+`aget`, `aappend`, `aindex`, `astatus`.
+
+Looking at a memory
+-------------------
+``commonplace.explorer`` draws how candidates move through the ranking, what age leaves, a map of
+the chunks, a calendar and what repeats itself. From the command line, ``commonplace search
+--explain`` and ``commonplace status --deep`` tell what there is to tell, and ``commonplace demo``
+shows it on invented notes.
+
+Errors
+------
+All are `CommonplaceError`; the tree is in ``help("commonplace.errors")``.
 
 Importing this package loads nothing else: each name below is loaded when it is first used.
 """

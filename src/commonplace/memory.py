@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -21,11 +22,17 @@ from commonplace.settings import Settings
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
 from commonplace.workspace.dates import log_path, parse_day
 from commonplace.workspace.files import Workspace
-from commonplace.workspace.io import UnreadableFileError, append_note, create_folder, read_text
+from commonplace.workspace.io import (
+    UnreadableFileError,
+    append_note,
+    create_file,
+    create_folder,
+    read_text,
+)
 from commonplace.workspace.sessions import SessionFolder, is_session_path, sessions_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from commonplace.embeddings.base import Embedder, ModelName, Vector
     from commonplace.embeddings.encoder import Encoder
@@ -144,7 +151,12 @@ class Memory:
         return self._keeper.path
 
     def close(self) -> None:
-        """Let go of the index; the memory cannot be used afterwards."""
+        """Let go of the index; the memory cannot be used afterwards.
+
+        What runs in the background ends at its next step: within a second, but for a call to an
+        embedder that takes longer, which then finds nothing more to do.
+        """
+        self._background.stop()
         self._keeper.finish_sessions(timeout_s=_FINISH_S)
         self._keeper.close()
 
@@ -396,15 +408,71 @@ class Memory:
         """Append a note to the end of MEMORY.md and return its path; see `append`."""
         return self._append(self.workspace.long_term_path, text, title=None)
 
+    def archive_session(
+        self,
+        messages: Iterable[Any],
+        *,
+        slug: str | Callable[[str], str] | None = None,
+        key: str = "",
+        session: str = "",
+    ) -> str:
+        """Write the note that a session leaves when a new one starts, and return its path.
+
+        It is ``memory/YYYY-MM-DD-slug.md`` with the last `SessionsSettings.archive_messages`
+        messages of user and assistant, a line each, secrets masked. A note that is there already
+        stays: the new one's name gets a number. It can be found by the next search. (The whole
+        conversation as a session file is what ``end_session`` and ``areset(archive=True)`` of the
+        adapters keep.)
+
+        Args:
+            messages: The conversation: `FlushMessage`, mappings with ``role`` and ``content``, or
+                messages of LangChain and LlamaIndex.
+            slug: What the name says after the day. Or a model: it is called with a prompt and
+                answers with a name. By default, and where it fails, the time, ``1830``.
+            key: Who talked where, for the header.
+            session: What the session is called, for the header.
+
+        Raises:
+            ValueError: Neither user nor assistant said anything.
+            TypeError: A message is none of these.
+            WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
+        """
+        from commonplace.transcripts.note import last_said, session_note, slug_for
+
+        said = last_said(messages, self.settings.sessions.archive_messages)
+        if not said:
+            raise ValueError("neither user nor assistant said anything; there is no session.")
+        now = self._now().astimezone(UTC) if self.settings.openclaw_rules else self._local_now()
+        zone = self.settings.timezone or str(now.tzinfo)
+        text = session_note(
+            said,
+            moment=now,
+            zone="UTC" if self.settings.openclaw_rules else zone,
+            key=key,
+            session=session,
+        )
+        name = f"memory/{now.date().isoformat()}-{slug_for(said, slug, moment=now)}"
+        for number in itertools.count(1):
+            path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
+            absolute = self.workspace.locate(path)
+            create_folder(absolute.parent)
+            if create_file(absolute, text):
+                break
+        self._index_written(path)
+        return path
+
     def _append(self, path: str, text: str, *, title: str | None) -> str:
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
         absolute = self.workspace.locate(path)
         create_folder(absolute.parent)
         if append_note(absolute, text, title=title):
-            with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later
-                self._keeper.recovering(lambda: self._keeper.index_file(path))
+            self._index_written(path)
         return path
+
+    def _index_written(self, path: str) -> None:
+        with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later
+            self._keeper.recovering(lambda: self._keeper.index_file(path))
 
     # -- prompts ---------------------------------------------------------------------------------
 
@@ -479,6 +547,10 @@ class Memory:
     async def aappend(self, text: str, **options: Any) -> str:
         """`append` in a thread."""
         return await _in_thread(self.append, text, **options)
+
+    async def aarchive_session(self, messages: Iterable[Any], **options: Any) -> str:
+        """`archive_session` in a thread."""
+        return await _in_thread(self.archive_session, messages, **options)
 
     async def aindex(self, **options: Any) -> IndexReport:
         """`index` in a thread."""

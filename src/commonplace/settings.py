@@ -165,15 +165,25 @@ class SearchSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class SyncSettings(_Checked):
-    """When the index is brought up to date.
+    """When the index is brought up to date, besides `Memory.index`.
+
+    All of it happens in the background, in one thread of a memory and one process at a time: a
+    search never waits for it, but for the first one in a new workspace, which is indexed then. What
+    `append` writes can be found at once, whatever these settings say. The defaults are the
+    reference's, but for `watch`.
 
     Attributes:
-        on_open: Run in the background when a memory is opened.
-        on_search: Run in the background when a search finds the index out of date; the answer
-            comes at once from what is there.
-        watch: Watch the files while the memory is open.
-        debounce_ms: How long the files must be quiet before a watched change is indexed.
-        interval_minutes: Run at this interval; 0 is off.
+        on_open: Bring an index that is there up to date a quarter of a second after the memory was
+            opened; what is opened, used and closed at once pays nothing for it. It is also when
+            an index of other settings, or of another embedder that was named, is built anew.
+        on_search: Look after a search whether files have changed, and index those; the next search
+            finds them. The looks take 3 % of the time at most, and there is one a second at most.
+        watch: Watch the files while the memory is open, as `Memory.watch` does for a block. False:
+            most memories are open for one conversation, which begins with a look and asks for more
+            with each search; watching is for what is open for long, and takes threads.
+        debounce_ms: How long a file must have stayed the same before a watched change is indexed.
+            One that never comes to rest is indexed once a minute. 1,500, as the reference.
+        interval_minutes: Look at this interval as long as the memory is open; 0 is off.
     """
 
     on_open: bool = True
@@ -191,14 +201,31 @@ class SyncSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class SessionsSettings(_Checked):
-    """Transcripts of conversations.
+    """Transcripts of conversations: what of them is found, and the note that a session leaves.
+
+    They are JSON Lines: OpenClaw's session files, LangChain's `messages_to_dict`, LlamaIndex's
+    `ChatMessage` as JSON, or plain ``{"role", "content"}``. What user and assistant said is
+    indexed, a line a message, secrets masked; search shows it with the source ``sessions``, and
+    notes come first: see `commonplace.retrieval.balance`.
 
     Attributes:
-        enabled: Whether transcripts are indexed.
-        path: Folder of the transcripts; None is the workspace's own in the state folder.
-        patterns: Which files in it.
-        delta_bytes: New bytes after which a transcript is read again.
-        delta_messages: New messages after which a transcript is read again.
+        enabled: Whether transcripts are indexed. Off, as the reference: not everybody who keeps
+            notes wants to find again what was said. What no flush could write down after three
+            failures is found in any case: it stands in for notes that are missing.
+        path: Folder of the transcripts, relative to the workspace unless it is absolute; None is
+            ``sessions`` beside the index, where the adapters archive conversations and the flush
+            keeps what it could not write down.
+        patterns: Which files in it. ``*`` and ``?`` do not go into folders, ``**/`` does:
+            ``**/*.jsonl`` is all of them. Names that end with ``.md`` are never transcripts.
+        delta_bytes: New bytes after which a transcript that is known is read again, from where the
+            last run stopped. 100,000, as the reference: each look makes its last chunk anew. With
+            fewer, in both respects, it waits; `status` says so. 0: any change is read. A new file,
+            or one that was written anew, is read at once, and ``index(force=True)`` and `close`
+            read everything.
+        delta_messages: New messages (lines of the file) after which a transcript is read again. 50,
+            as the reference; 0: any change is read.
+        archive_messages: Messages that `Memory.archive_session` puts into its note. 15, as the
+            reference.
     """
 
     enabled: bool = False
@@ -206,12 +233,15 @@ class SessionsSettings(_Checked):
     patterns: tuple[str, ...] = ("*.jsonl",)
     delta_bytes: int = 100_000
     delta_messages: int = 50
+    archive_messages: int = 15
 
     def _check_ranges(self) -> None:
         _check(self.delta_bytes >= 0, "sessions.delta_bytes", self.delta_bytes, "0 or more")
         _check(
             self.delta_messages >= 0, "sessions.delta_messages", self.delta_messages, "0 or more"
         )
+        count = self.archive_messages
+        _check(count >= 1, "sessions.archive_messages", count, "at least 1")
 
 
 @dataclass(frozen=True, slots=True)

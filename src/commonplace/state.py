@@ -43,6 +43,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL,
             PRIMARY KEY (workspace, thread, hash)) WITHOUT ROWID""",
     ),
+    (
+        # Jobs that vendors work at: which texts (the beginnings of their hashes, in order), when
+        # they were handed in (seconds since the epoch), and how often.
+        """CREATE TABLE embedding_jobs (
+            provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, job TEXT NOT NULL,
+            texts BLOB NOT NULL, submitted REAL NOT NULL, tries INTEGER NOT NULL,
+            PRIMARY KEY (provider, model, endpoint, job)) WITHOUT ROWID""",
+    ),
 )
 """The tables, step by step. A step is never changed once it was released."""
 

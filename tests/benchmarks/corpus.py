@@ -110,6 +110,7 @@ class CheapEmbedder:
 
     model_id = "benchmark"
     dimension = DIMENSION
+    is_local = True  # as the bundled one: it is asked in place, not through threads and waits
 
     def __init__(self, questions: list[Question] | None = None) -> None:
         self._queries = {question.text: question.vector for question in questions or ()}

@@ -69,9 +69,9 @@ def test_a_lone_surrogate_has_a_weight() -> None:
 
 @pytest.fixture
 def fresh_look_up() -> Iterator[None]:
-    tokens._installed_encoding.cache_clear()
+    tokens._installed_vocabulary.cache_clear()
     yield
-    tokens._installed_encoding.cache_clear()
+    tokens._installed_vocabulary.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_look_up")
@@ -85,14 +85,14 @@ def test_without_a_vocabulary_on_disk_a_count_is_the_estimate(
 def test_a_damaged_vocabulary_is_not_used_and_not_deleted(tmp_path: Path) -> None:
     damaged = tmp_path / O200K
     damaged.write_bytes(b"IQ== 0\n")
-    assert vocabulary.load_encoding([tmp_path]) is None
+    assert vocabulary.load_vocabulary([tmp_path]) is None
     assert damaged.read_bytes() == b"IQ== 0\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_vocabulary_that_is_no_regular_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / O200K)
-    assert vocabulary.load_encoding([tmp_path, tmp_path / "missing"]) is None
+    assert vocabulary.load_vocabulary([tmp_path, tmp_path / "missing"]) is None
 
 
 def test_an_undamaged_vocabulary_counts_exactly(
@@ -106,9 +106,9 @@ def test_an_undamaged_vocabulary_counts_exactly(
     )
     monkeypatch.setattr(vocabulary, "_VOCABULARIES", (small,))
     (tmp_path / "small").write_bytes(data)
-    encoding = vocabulary.load_encoding([tmp_path / "missing", tmp_path])
-    assert encoding is not None
-    assert len(encoding.encode_ordinary("abab c")) == 4
+    found = vocabulary.load_vocabulary([tmp_path / "missing", tmp_path])
+    assert found is not None
+    assert found.count("abab c") == 4
 
 
 def test_the_folders_named_in_the_environment_come_first(

@@ -1,18 +1,62 @@
+"""From what a user said to the embedder that is used."""
+
+import sys
+
 import pytest
 
+from commonplace.embeddings import registry
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.bundled import BundledEmbedder, is_available
-from commonplace.embeddings.registry import choose
-from commonplace.errors import EmbedderError
+from commonplace.embeddings.registry import choose, fallback_of, made_by
+from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 from fakes import HashedWords
+from loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES
 
 bundled = pytest.mark.skipif(not is_available(), reason="wordllama has no wheel here")
 
 
-def chosen(wanted, *, configured="auto", model=None, built_with=None):
-    settings = EmbeddingSettings(provider=configured, model=model)
-    return choose(wanted, settings=settings, built_with=built_with)
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch):
+    for variable in (*KEYS.values(), *OTHER_VARIABLES):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """All clients seem to be there; whatever is imported is a provider of ours."""
+
+    class Provider(HashedWords):
+        is_local = False
+
+        def __init__(self, options):
+            super().__init__()
+            self.options = options
+            endpoint = f"{options.base_url or ''}{options.dimensions or ''}"
+            self.name = ModelName(self.kind, options.model or "default", endpoint)
+            self.dimension = options.dimensions
+
+    def make(module):
+        name = module.rpartition(".")[2]
+        kind = type(name, (Provider,), {"kind": name.replace("_", "-")})
+        classes = {entry.kind: kind for entry in registry._PROVIDERS.values()}
+        return type("Module", (), classes)
+
+    real = registry.importlib.import_module
+    monkeypatch.setattr(registry, "_is_there", lambda module: True)
+    monkeypatch.setattr(
+        registry.importlib,
+        "import_module",
+        lambda name: real(name) if name.endswith("bundled") else make(name),
+    )
+
+
+def chosen(wanted, *, built_with=None, **settings):
+    return choose(wanted, settings=EmbeddingSettings(**settings), built_with=built_with)
+
+
+def options(wanted, **settings):
+    return chosen(wanted, **settings).encoder.embedder.options
 
 
 @pytest.mark.parametrize("wanted", [None, "none"])
@@ -35,8 +79,11 @@ def test_the_bundled_vectors_can_be_had_by_name_and_are_the_default(wanted):
 
 @bundled
 def test_what_the_settings_name_stands_in_for_auto():
-    assert chosen("auto", configured="none").encoder is None
-    assert chosen("bundled", configured="none").encoder.name == BundledEmbedder.name
+    assert chosen("auto", provider="none").encoder is None
+    assert chosen("bundled", provider="none").encoder.name == BundledEmbedder.name
+
+
+# What auto takes.
 
 
 @bundled
@@ -50,8 +97,60 @@ def test_auto_takes_the_next_best_when_what_the_index_was_built_with_is_gone():
         assert chosen("auto", built_with=gone).encoder.name == BundledEmbedder.name
 
 
+@bundled
+def test_auto_goes_by_the_keys_in_order_and_then_takes_the_bundled_vectors(installed, monkeypatch):
+    for provider in ("mistral", "voyage", "gemini", "openai"):
+        monkeypatch.setenv(KEYS[provider], KEY)
+        choice = chosen("auto")
+        assert choice.encoder.name.provider == provider
+        assert KEYS[provider] in choice.reason
+        assert KEY not in choice.reason
+    for provider in KEYS:
+        monkeypatch.delenv(KEYS[provider], raising=False)
+    assert chosen("auto").encoder.name.provider == "bundled"
+
+
+@bundled
+def test_auto_never_takes_ollama(installed, monkeypatch):
+    monkeypatch.setenv("OLLAMA_API_KEY", KEY)
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:1")
+    assert chosen("auto").encoder.name.provider == "bundled"
+    assert chosen("ollama").encoder.name.provider == "ollama"
+
+
+@bundled
+def test_auto_does_not_take_a_provider_whose_client_is_missing(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(registry, "_is_there", lambda module: False)
+    assert chosen("auto").encoder.name.provider == "bundled"
+
+
+def test_auto_takes_a_configured_local_model_before_any_key(installed, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    choice = chosen("auto", model=str(tmp_path))
+    assert choice.encoder.name == ModelName("sentence-transformers", str(tmp_path))
+    assert str(tmp_path) in choice.reason
+
+
+def test_a_model_of_nobody_in_particular_is_told():
+    with pytest.raises(EmbedderError, match=r"is no folder.*embedding\.provider"):
+        chosen("auto", model="text-embedding-3-large")
+
+
+def test_auto_keeps_what_the_index_was_built_with_though_another_key_came(installed, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("VOYAGE_API_KEY", KEY)
+    held = ModelName("voyage", "default")
+    assert chosen("auto", built_with=held).encoder.name == held
+    monkeypatch.delenv("VOYAGE_API_KEY")
+    assert chosen("auto", built_with=held).encoder.name.provider == "openai"
+
+
+# Names.
+
+
 def test_an_unknown_provider_is_told_with_those_that_are_known():
-    with pytest.raises(EmbedderError, match=r"no embedder 'opnai'.*bundled"):
+    with pytest.raises(EmbedderError, match=r"no embedder 'opnai'.*bundled.*openai"):
         chosen("opnai:x")
 
 
@@ -63,3 +162,97 @@ def test_an_unknown_bundled_model_is_told():
 def test_sentence_transformers_needs_a_model_and_the_extra():
     with pytest.raises(EmbedderError, match=r"pip install|needs a model"):
         chosen("sentence-transformers")
+
+
+@pytest.mark.parametrize("provider", [*CLIENTS, "sentence-transformers"])
+def test_a_missing_extra_says_what_to_install(monkeypatch, provider):
+    monkeypatch.setattr(registry, "_is_there", lambda module: False)
+    with pytest.raises(MissingExtraError) as caught:
+        chosen(provider)
+    assert f"pip install 'commonplace[{provider}]'" in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", [name for name in CLIENTS if name != "ollama"])
+def test_a_missing_key_says_which_variable_holds_it(installed, provider):
+    with pytest.raises(EmbedderError, match=KEYS[provider]):
+        chosen(provider)
+    with pytest.raises(EmbedderError, match="MY_OWN_KEY"):
+        chosen(provider, key_variable="MY_OWN_KEY")
+
+
+def test_choosing_imports_no_client(monkeypatch):
+    before = set(sys.modules)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    chosen("auto")
+    assert not {"openai", "httpx", "google.genai", "voyageai"} & (set(sys.modules) - before)
+
+
+# Whose settings.
+
+
+def test_settings_reach_the_provider_that_they_name(installed, monkeypatch):
+    monkeypatch.setenv("MY_OWN_KEY", KEY)
+    given = {
+        "provider": "openai",
+        "model": "large",
+        "dimensions": 64,
+        "base_url": "http://127.0.0.1:1",
+        "headers": {"X-Team": "secret"},
+        "key_variable": "MY_OWN_KEY",
+        "timeout_s": 7.0,
+    }
+    for wanted in ("auto", "openai"):
+        made = options(wanted, **given)
+        assert (made.model, made.dimensions, made.base_url) == ("large", 64, "http://127.0.0.1:1")
+        assert (made.headers, made.key_variable) == ({"X-Team": "secret"}, "MY_OWN_KEY")
+        assert made.timeout_s == 7.0
+    assert options("openai:small", **given).model == "small"
+    assert options("auto", **given | {"provider": "openai:small", "model": None}).model == "small"
+
+
+def test_settings_of_one_provider_never_reach_another(installed, monkeypatch):
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    made = options(
+        "gemini",
+        provider="openai",
+        model="large",
+        base_url="http://127.0.0.1:1",
+        headers={"X-Team": "secret"},
+        key_variable="MY_OWN_KEY",
+    )
+    assert (made.model, made.base_url, made.headers) == ("", None, {})
+    assert made.key_variable == "GEMINI_API_KEY"
+
+
+def test_the_fallback_gets_nothing_of_the_first_providers_settings(installed, monkeypatch):
+    monkeypatch.setenv("MISTRAL_API_KEY", KEY)
+    settings = EmbeddingSettings(
+        provider="openai", base_url="http://127.0.0.1:1", fallback="mistral:small"
+    )
+    made = fallback_of(settings).encoder.embedder.options
+    assert (made.model, made.base_url, made.key_variable) == ("small", None, "MISTRAL_API_KEY")
+    assert fallback_of(EmbeddingSettings()) is None
+
+
+def test_a_server_of_ones_own_needs_no_key(installed):
+    assert options("openai", base_url="http://127.0.0.1:1").key_variable is None
+
+
+# What an index was built with.
+
+
+def test_the_embedder_of_an_index_is_made_as_it_was(installed, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    here = EmbeddingSettings(provider="openai", base_url="http://one", model="new", dimensions=64)
+    for held, dimension in (
+        (ModelName("openai", "old", "http://one32"), 32),
+        (ModelName("openai", "old", "http://one"), 1536),
+    ):
+        assert made_by(held, dimension, here).name == held
+    assert made_by(ModelName("openai", "old"), 1536, EmbeddingSettings()) is not None
+    # A question goes where the settings say, and not where it went before.
+    assert made_by(ModelName("openai", "old"), 1536, here) is None
+    assert made_by(ModelName("openai", "old", "http://two"), 32, here) is None
+    assert made_by(ModelName("MyEmbeddings", "mine"), 32, here) is None
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert made_by(ModelName("openai", "old"), 1536, EmbeddingSettings()) is None

@@ -261,8 +261,8 @@ def test_a_kill_while_appending_leaves_files_and_index_whole(notes, start):
             process.send_signal(signal.SIGKILL)
             process.communicate()
     with notes.open(HashedWords(), LINES) as memory:
-        memory.append("- the last heron")
-        assert "the last heron" in find(memory, "last heron")[0].snippet
+        memory.append("- the last kingfisher")
+        assert "the last kingfisher" in find(memory, "kingfisher")[0].snippet
         memory.index()
     lines = (notes.root / "memory" / "2026-11-20.md").read_text().splitlines()
     assert len(lines) == len(set(lines)) + lines.count("") - 1

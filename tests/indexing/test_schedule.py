@@ -1,4 +1,4 @@
-"""What runs in the background: by whom it is asked for, how it ends, and that nobody waits for it."""
+"""What runs in the background: who asks for it, how it ends, and that nobody waits for it."""
 
 import gc
 import logging
@@ -204,7 +204,7 @@ def test_a_run_that_fails_is_told_once_and_tried_again(notes, caplog):
         notes.root.with_name("away").rename(notes.root)
         notes.write("memory/new.md", "- the heron")
         assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
-        assert memory.search("printer").warnings == ()
+        assert eventually(lambda: memory.search("printer").warnings == ())
     told = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(told) == 1
 
@@ -269,10 +269,13 @@ def test_closing_waits_for_no_embedder_that_hangs(notes):
 
 def test_a_memory_that_nobody_closes_ends_with_its_last_user(notes):
     before = set(threading.enumerate())
-    memory = notes.open(None, synced(interval_minutes=1.0, watch=True), fresh=True)
-    assert eventually(lambda: memory.status().files == 2)
-    assert len(threading.enumerate()) > len(before)
-    del memory
+
+    def use():
+        memory = notes.open(None, synced(interval_minutes=1.0, watch=True), fresh=True)
+        assert eventually(lambda: memory.status().files == 2)
+        assert len(threading.enumerate()) > len(before)
+
+    use()
     gc.collect()
     assert eventually(lambda: set(threading.enumerate()) <= before)
 

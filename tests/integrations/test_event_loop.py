@@ -116,8 +116,10 @@ async def test_work_in_a_thread_that_lets_others_run_is_none_of_it():
     shortest = 1.0
     for _ in range(ROUNDS):
         async with Meter() as meter:
-            await asyncio.to_thread(lambda: [number for number in range(3_000_000)][-1])
+            await asyncio.to_thread(lambda: [number + 1 for number in range(3_000_000)][-1])
         shortest = min(shortest, meter.stood_still_s)
+        if shortest < MAX_S:
+            break
     assert shortest < MAX_S
 
 

@@ -230,7 +230,8 @@ def test_lines_without_vectors_are_no_repeats_of_each_other():
     vectors = np.zeros((3, 4), dtype=np.float32)
     vectors[2, 0] = 1
     mean = np.full(4, 0.3, dtype=np.float32)
-    assert not likeness_of_vectors(vectors, mean).any()
+    scales = np.array([0, 0, 1], dtype=np.float32)
+    assert not likeness_of_vectors(vectors, mean, scales).any()
 
 
 # Lines.

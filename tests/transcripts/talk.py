@@ -47,7 +47,8 @@ class Talk(Notes):
         super().__init__(folder)
         self.folder = folder / "sessions"
         self.folder.mkdir(exist_ok=True)
-        sessions = {"enabled": True, "delta_bytes": 0, **sessions}
+        path = str(self.folder)  # of an index beside it, it is the default
+        sessions = {"enabled": True, "delta_bytes": 0, "path": path, **sessions}
         self.settings = Settings(sessions=SessionsSettings(**sessions), timezone="UTC")
 
     def path(self, name="a.jsonl"):

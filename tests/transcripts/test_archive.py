@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.transcripts.archive import archive_session
+from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, ToolCall
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -20,7 +20,7 @@ MESSAGES = [
 
 
 def test_a_session_file_has_the_references_form(tmp_path):
-    path = archive_session(tmp_path / "s", MESSAGES, session="chat/1", moment=NOON)
+    path = write_session_file(tmp_path / "s", MESSAGES, session="chat/1", moment=NOON)
     lines = path.read_text(encoding="utf-8").splitlines()
     session, user, assistant, tool = map(json.loads, lines)
     assert session == {
@@ -58,7 +58,7 @@ def test_a_session_file_has_the_references_form(tmp_path):
     ],
 )
 def test_any_name_of_a_session_makes_a_file_name(tmp_path, session, start):
-    path = archive_session(tmp_path, MESSAGES, session=session, moment=NOON)
+    path = write_session_file(tmp_path, MESSAGES, session=session, moment=NOON)
     assert path.parent == tmp_path
     assert path.name.startswith(start)
     assert path.suffix == ".jsonl"
@@ -66,7 +66,7 @@ def test_any_name_of_a_session_makes_a_file_name(tmp_path, session, start):
 
 def test_the_same_key_gives_the_same_file_and_another_one_another(tmp_path):
     def keep(**options):
-        return archive_session(tmp_path, MESSAGES, session="s", moment=NOON, **options)
+        return write_session_file(tmp_path, MESSAGES, session="s", moment=NOON, **options)
 
     assert keep() == keep()
     assert keep(key="a") == keep(key="a")
@@ -80,5 +80,5 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("commonplace.transcripts.archive.os.replace", fail)
     with pytest.raises(OSError, match="No space left"):
-        archive_session(tmp_path, MESSAGES, session="s", moment=NOON)
+        write_session_file(tmp_path, MESSAGES, session="s", moment=NOON)
     assert list(tmp_path.iterdir()) == []

@@ -89,7 +89,7 @@ class MemorySearchTool(_MemoryTool):
     citations: Citations | None = None
     """Whether results name their place; None is the memory's setting."""
     private: bool = True
-    """Whether one user and the agent are alone; ``auto`` citations depend on it."""
+    """Whether one user and the agent are alone; if not, MEMORY.md and sessions are left out."""
 
     def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         results, answer = search_and_answer(
@@ -104,9 +104,11 @@ class MemoryGetTool(_MemoryTool):
     name: str = GET_TOOL.name
     description: str = GET_TOOL.description
     args_schema: ArgsSchema | None = GET_TOOL.schema
+    private: bool = True
+    """Whether one user and the agent are alone; if not, MEMORY.md and sessions are refused."""
 
     def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        answer = get_answer(self.memory, arguments)
+        answer = get_answer(self.memory, arguments, private=self.private)
         return answer, answer
 
 
@@ -135,10 +137,11 @@ def memory_tools(
         memory: The memory to search; whoever opened it closes it.
         write: Whether the agent may write notes down, with ``memory_append``.
         citations: Whether results name their place; None is the memory's setting.
-        private: Whether one user and the agent are alone; ``auto`` citations depend on it.
+        private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are left
+            out, and ``auto`` citations are off.
     """
     tools: list[BaseTool] = [
         MemorySearchTool(memory=memory, citations=citations, private=private),
-        MemoryGetTool(memory=memory),
+        MemoryGetTool(memory=memory, private=private),
     ]
     return [*tools, MemoryAppendTool(memory=memory)] if write else tools

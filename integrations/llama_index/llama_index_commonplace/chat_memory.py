@@ -99,7 +99,9 @@ class ChatMemory(StockMemory):
     # -- what is told ------------------------------------------------------------------------------
 
     async def aget(
-        self, input: str | ChatMessage | None = None, **block_kwargs: Any  # noqa: A002
+        self,
+        input: str | ChatMessage | None = None,  # noqa: A002
+        **block_kwargs: Any,
     ) -> list[ChatMessage]:
         """Return what the model is shown."""
         if not self._counted:  # the stock class counts, too, but in the event loop

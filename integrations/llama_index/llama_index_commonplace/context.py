@@ -11,9 +11,9 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemoryBlock
 
-from commonplace import CommonplaceError, Memory, SearchResult
+from commonplace import CommonplaceError, Memory
+from commonplace.recall import recalled_notes
 from commonplace.tools import citations_shown
-from llama_index_commonplace.recall import quoted_notes
 
 __all__ = ["MemoryContext"]
 
@@ -62,7 +62,7 @@ class MemoryContext(BaseMemoryBlock[list[ChatMessage]]):
         parts = [
             self.memory.session_context(private=self.private),
             self.memory.prompt_section(tools=self.tools, citations="on" if self._cited else "off"),
-            quoted_notes(self._recalled(question), cited=self._cited),
+            self._recalled(question),
         ]
         return "\n\n".join(part.strip("\n") for part in parts if part.strip())
 
@@ -85,13 +85,10 @@ class MemoryContext(BaseMemoryBlock[list[ChatMessage]]):
     def _cited(self) -> bool:
         return citations_shown(self.memory.settings.citations, private=self.private)
 
-    def _recalled(self, question: str) -> Sequence[SearchResult]:
-        if not self.recall or not question.strip():
-            return []
-        if self.private:
-            return self.memory.search(question, max_results=self.recall)
-        found = self.memory.search(question, max_results=4 * self.recall, sources=["memory"])
-        return [result for result in found if result.path.lower() != "memory.md"][: self.recall]
+    def _recalled(self, question: str) -> str:
+        return recalled_notes(
+            self.memory, question, limit=self.recall, cited=self._cited, private=self.private
+        )
 
 
 def _last_question(messages: Sequence[ChatMessage]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.memory import BaseMemoryBlock
 
 from commonplace import Memory
-from commonplace.flush import Flusher, FlushMessage, FlushReport
+from commonplace.flush import Flusher, FlushReport
 from llama_index_commonplace.messages import flush_messages
 from llama_index_commonplace.silent import SilentModel
 
@@ -28,10 +29,13 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
             memory_blocks=[FlushMemoryBlock(memory=memory, llm=llm)]
         )
 
-    It gets only what LlamaIndex hands to blocks: messages that were archived, in runs of
-    `token_flush_size`, each of which is a silent turn; nothing of `set`, `reset` or a short
-    session. `ChatMemory` misses none of these. Nothing is raised: what a failing model did not
-    write down stands in the state file, or waits here for the next run.
+    LlamaIndex hands over what it archived in runs of `token_flush_size`, several of them in one
+    put. Each is put into the state file at once, and all of them together are written down by one
+    silent turn when the conversation is next read, which agents do at every turn of theirs; at the
+    end of a session, call `aflush` or `flush`. Another process writes down what this one left.
+
+    Nothing else reaches a block: nothing of `set`, `reset` or a short session, which `ChatMemory`
+    does not miss. Nothing is raised, and what a failing model did not write down is kept.
     """
 
     name: str = "commonplace_flush"
@@ -43,7 +47,8 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
     """Called with each report."""
 
     _flusher: Flusher = PrivateAttr()
-    _pending: dict[str, list[FlushMessage]] = PrivateAttr(default_factory=dict)
+    _unwritten: set[str] = PrivateAttr(default_factory=set)
+    _opened: bool = PrivateAttr(default=False)
 
     def model_post_init(self, context: Any, /) -> None:
         """Make the one who flushes."""
@@ -56,16 +61,37 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
             on_flush=self.on_flush,
         )
 
+    def flush(self) -> None:
+        """Write down what has left so far."""
+        for session in tuple(self._unwritten):
+            self._done(session, self._flusher.flush([], thread=session))
+        if self._is_first_use():
+            self._flusher.work_off_journal()
+
+    async def aflush(self) -> None:
+        """Do what `flush` does; the event loop goes on."""
+        for session in tuple(self._unwritten):
+            self._done(session, await self._flusher.aflush([], thread=session))
+        if self._is_first_use():
+            await self._flusher.awork_off_journal()
+
+    def _is_first_use(self) -> bool:
+        """Tell once that the block is new: another process may have left something."""
+        first, self._opened = not self._opened, True
+        return first
+
+    def _done(self, session: str, report: FlushReport) -> None:
+        if report.safe and not report.failed:
+            self._unwritten.discard(session)
+
     async def _aget(self, messages: list[ChatMessage] | None = None, **_: Any) -> str:  # noqa: ARG002
+        await self.aflush()
         return ""  # what is remembered is told by `MemoryContext` and found by the tools
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        thread = _session(messages)
-        stake = [*self._pending.get(thread, []), *flush_messages(messages)]
-        self._pending[thread] = stake
-        report = await self._flusher.aflush(stake, thread=thread, reason="compaction")
-        if report.safe or not self.memory.settings.flush.enabled:
-            self._pending.pop(thread, None)
+        session = _session(messages)
+        self._unwritten.add(session)
+        await asyncio.to_thread(self._flusher.keep, flush_messages(messages), thread=session)
 
 
 def _session(messages: list[ChatMessage]) -> str:

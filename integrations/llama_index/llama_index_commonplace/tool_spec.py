@@ -47,7 +47,8 @@ class CommonplaceToolSpec(BaseToolSpec):
             memory: The memory to search; whoever opened it closes it.
             write: Whether the agent may write notes down, with ``memory_append``.
             citations: Whether results name their place; None is the memory's setting.
-            private: Whether one user and the agent are alone; ``auto`` citations depend on it.
+            private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are
+                left out, and ``auto`` citations are off.
 
         Raises:
             SettingsError: `citations` is none of ``auto``, ``on``, ``off``.
@@ -56,7 +57,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         search = partial(search_answer, memory, citations=citations, private=private)
         self._tools: dict[str, tuple[ToolSpec, Answer]] = {
             SEARCH_TOOL.name: (SEARCH_TOOL, search),
-            GET_TOOL.name: (GET_TOOL, partial(get_answer, memory)),
+            GET_TOOL.name: (GET_TOOL, partial(get_answer, memory, private=private)),
         }
         if write:
             self._tools[APPEND_TOOL.name] = (APPEND_TOOL, partial(append_answer, memory))

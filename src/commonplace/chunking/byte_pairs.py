@@ -54,10 +54,11 @@ class BytePairs:
         size = count = len(word)
         ends = [*range(1, size + 1), _NOWHERE]  # of the token that begins at a place
         before = list(range(-1, size))  # the start of the token in front of it
-        pairs: list[tuple[int, int, int]] = []
-        for start in range(size - 1):
-            if (found := rank(word[start : start + 2])) is not None:
-                pairs.append((found, start, start + 2))
+        pairs = [
+            (found, start, start + 2)
+            for start in range(size - 1)
+            if (found := rank(word[start : start + 2])) is not None
+        ]
         heapq.heapify(pairs)
         while pairs:
             _, start, end = heapq.heappop(pairs)

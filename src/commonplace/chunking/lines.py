@@ -10,9 +10,8 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
-__all__ = ["LineUnit", "line_units", "pack_units", "unit_text"]
+__all__ = ["LineUnit", "line_units", "pack_units", "unit_texts"]
 
 _MAX_LINE_CHARS = 600
 """A line up to this length is one unit: it fits a snippet whole, with room to spare."""
@@ -25,17 +24,15 @@ _STARTS = re.compile(
     r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|#{1,6}\s|>|\||```|~~~|:?-{3,}|<|\[|[^\W\d_][\w .'-]{0,30}:\s)"
 )
 """What begins a unit of its own: items, headings, quotes, rows, fences, rules, ``Ann: …``."""
-_WRAPPED = re.compile(r".{40,}[^\s.!?…:;。！？|]\s*", re.DOTALL)
-"""A line that goes on in the next: long, and not at the end of a sentence."""
+_ITEM = ("- ", "* ", "> ", "# ", "## ", "### ")
+"""How most of them begin."""
+_WRAPPED_CHARS = 41
+_ENDS_SENTENCE = ".!?…:;。！？|"
 _MARKS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*(?:\[[ xX]\]\s+)?")
 
 
-class LineUnit(NamedTuple):
-    """A part of a text: its first line (from 0) and its characters ``text[start:end]``."""
-
-    line: int
-    start: int
-    end: int
+LineUnit = tuple[int, int, int]
+"""A part of a text: its first line, from 0, and where its characters begin and end."""
 
 
 def line_units(text: str) -> list[LineUnit]:
@@ -52,22 +49,37 @@ def line_units(text: str) -> list[LineUnit]:
         if len(line) > _MAX_LINE_CHARS:
             units += _sentences(text, number, start, end)
             open_ended = False
-        elif not _SAYS_SOMETHING.search(line):
+        elif not _says_something(line):
             open_ended = False
-        elif open_ended and end - units[-1].start <= _MAX_CHARS and not _STARTS.match(line):
-            units[-1] = units[-1]._replace(end=end)
+        elif open_ended and end - units[-1][1] <= _MAX_CHARS and not _starts(line):
+            units[-1] = (*units[-1][:2], end)
+            open_ended = _is_wrapped(line)
         else:
-            units.append(LineUnit(number, start, end))
-            open_ended = not line.lstrip().startswith(("#", "|"))
-        open_ended = open_ended and bool(_WRAPPED.fullmatch(line))
+            units.append((number, start, end))
+            open_ended = _is_wrapped(line) and not line.lstrip().startswith(("#", "|"))
         start = end + 1
     return units or [_of_nothing(text)]
+
+
+def _says_something(line: str) -> bool:
+    """Tell whether a line has two letters or digits; most have them right behind the item's mark."""
+    return line[2:4].isalnum() and len(line) > 3 or bool(_SAYS_SOMETHING.search(line))
+
+
+def _starts(line: str) -> bool:
+    return line.startswith(_ITEM) or bool(_STARTS.match(line))
+
+
+def _is_wrapped(line: str) -> bool:
+    """Tell whether a line goes on in the next: it is long, and not at the end of a sentence."""
+    said = line.rstrip()
+    return len(said) >= _WRAPPED_CHARS and said[-1] not in _ENDS_SENTENCE
 
 
 def _of_nothing(text: str) -> LineUnit:
     start = len(text) - len(text.lstrip())
     said = text[start : start + _MAX_LINE_CHARS].rstrip()
-    return LineUnit(text.count("\n", 0, start), start, start + len(said))
+    return text.count("\n", 0, start), start, start + len(said)
 
 
 def pack_units(units: Sequence[LineUnit]) -> bytes:
@@ -75,10 +87,16 @@ def pack_units(units: Sequence[LineUnit]) -> bytes:
     return struct.pack(f"<{3 * len(units)}i", *chain.from_iterable(units))
 
 
-def unit_text(text: str, unit: LineUnit) -> str:
-    """Return a unit as it is embedded: without the marks of lists, quotes and headings."""
-    part = text[unit.start : unit.end]
-    return part[_MARKS.match(part).end() :].replace("\n", " ") or part  # type: ignore[union-attr]
+def unit_texts(text: str, units: Sequence[LineUnit]) -> list[str]:
+    """Return units as they are embedded: without the marks of lists, quotes and headings."""
+    return [_without_marks(text[start:end]) for _, start, end in units]
+
+
+def _without_marks(part: str) -> str:
+    said = part[2:] if part.startswith("- ") else part
+    if not said[:1].isalpha():  # other marks, or several
+        said = part[_MARKS.match(part).end() :]  # type: ignore[union-attr]
+    return said.replace("\n", " ") or part
 
 
 def _sentences(text: str, number: int, start: int, end: int) -> Iterator[LineUnit]:
@@ -91,7 +109,7 @@ def _sentences(text: str, number: int, start: int, end: int) -> Iterator[LineUni
             cut = text.rfind(" ", start + _MAX_CHARS // 2, start + _MAX_CHARS) + 1
         cut = cut or start + _MAX_CHARS
         if _SAYS_SOMETHING.search(text, start, cut):
-            yield LineUnit(number, start, cut)
+            yield number, start, cut
         start = cut
     if _SAYS_SOMETHING.search(text, start, end):
-        yield LineUnit(number, start, end)
+        yield number, start, end

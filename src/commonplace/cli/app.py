@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from commonplace import __version__
-from commonplace.cli import commands, demo, evaluate, start
+from commonplace.cli import commands, completion, demo, evaluate, start
+from commonplace.cli.examples import epilog
 from commonplace.cli.options import Options
 from commonplace.cli.output import warn
 from commonplace.errors import CommonplaceError
@@ -39,7 +40,9 @@ class _App(click.Group):
             ctx.exit(1)
 
 
-@click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_App, context_settings={"help_option_names": ["-h", "--help"]}, epilog=epilog("")
+)
 @click.option(
     "-w",
     "--workspace",
@@ -81,7 +84,9 @@ for command in (
     commands.watch,
     evaluate.evaluate,
     demo.demo,
+    completion.completion,
 ):
+    command.epilog = epilog(command.name or "")
     app.add_command(command)
 
 

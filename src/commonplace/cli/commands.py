@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commonplace.cli.completion import complete_note
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import (
     on_terminal,
@@ -138,7 +139,7 @@ def search(
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", shell_complete=complete_note)
 @click.option("--from", "from_line", type=int, metavar="N", help="Begin with line N.")
 @click.option("--lines", type=click.IntRange(min=1), metavar="N", help="Show N lines.")
 @_json_option
@@ -226,10 +227,10 @@ def _bring_up_to_date(memory: Memory) -> str | None:
 
 def _show_report(report: IndexReport) -> None:
     if on_terminal():
-        print_rich(report_panel(report))
+        print_rich(report_panel(report))  # names the failures itself
     else:
         print_text(plain_report(report))
-    _tell_failures(report)
+        _tell_failures(report)
 
 
 def _tell_failures(report: IndexReport) -> None:

@@ -40,7 +40,7 @@ class _Place:
 @click.option("--keep", metavar="FOLDER", help="Write the notes to FOLDER and leave them there.")
 @pass_options
 def demo(options: Options, *, keep: str | None) -> None:
-    """Index a small workspace, ask it five questions and explain the answers, offline."""
+    """Index invented notes, ask five questions, explain the answers; offline."""
     from commonplace.demo import demo_questions, write_demo_workspace
 
     today = date.today()  # noqa: DTZ011 - the days of the demo are the machine's

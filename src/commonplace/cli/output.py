@@ -53,13 +53,14 @@ def warn(message: object) -> None:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Progress | None]:
-    """Show a progress bar on standard error while the block runs; None without a terminal.
+def progress(title: str) -> Iterator[Progress]:
+    """Show a progress bar on standard error while the block runs; without a terminal, none.
 
-    The bar appears with the first call, so that a run with nothing to do shows nothing.
+    The bar appears with the first call, so that a run with nothing to do shows nothing. What a
+    long run is about to cost is told in any case, in a line before it.
     """
     if not sys.stderr.isatty():
-        yield None
+        yield _Estimate()
         return
     bar = _Bar(title)
     try:
@@ -68,7 +69,18 @@ def progress(title: str) -> Iterator[Progress | None]:
         bar.stop()
 
 
-class _Bar:
+class _Estimate:
+    """Tells what a run is about to embed, and nothing of how far it is."""
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Say nothing."""
+
+    def estimated(self, estimate: object) -> None:
+        """Tell how much is embedded, and what it costs about."""
+        click.echo(f"embedding {one_line(str(estimate))}", err=True)
+
+
+class _Bar(_Estimate):
     """A rich progress bar that is made when it is first called."""
 
     def __init__(self, title: str) -> None:

@@ -114,7 +114,7 @@ class BundledEmbedder:
         return tokenizer, np.ascontiguousarray(table, dtype=np.float32)
 
 
-class _Pairs(Sequence[tuple[str, ...]]):
+class _Pairs(Sequence[tuple[str, str]]):
     """The pairs that a tokenizer joins, made of texts one by one while they are taken over.
 
     All at once, they are so many objects that Python would look for garbage in the whole process.
@@ -127,10 +127,15 @@ class _Pairs(Sequence[tuple[str, ...]]):
         return len(self._texts)
 
     def __getitem__(self, at: Any) -> Any:
-        return tuple(self._texts[at].split(" "))
+        return _pair(self._texts[at])
 
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        return (tuple(text.split(" ")) for text in self._texts)
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return map(_pair, self._texts)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    first, second = text.split(" ")
+    return first, second
 
 
 def _tokenizer(path: Path) -> Tokenizer:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.base import BatchJobs, ModelName, ProviderOptions, RequestLimits
-from commonplace.embeddings.batching import Answer, Requests, Service, shared_service
-from commonplace.embeddings.faults import Fault, hidden_values, judge, masked, tells_secrets
+from commonplace.embeddings.batching import Answer, Requests
+from commonplace.embeddings.faults import Fault, judge
 from commonplace.embeddings.objects import Calls, limits_of
 from commonplace.embeddings.patience import Impatient
+from commonplace.embeddings.secrets import hidden_values, masked, tells_secrets
+from commonplace.embeddings.service import Service, shared_service
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 
@@ -60,11 +62,11 @@ class Encoder:
         self.limits = _limits(embedder, settings)
         self._timeout_s = 2 * options.timeout_s + 10 if options else _OBJECT_TIMEOUT_S
         self._secrets = _values(options)
-        is_named = options is not None
+        self._is_named = options is not None
         key = self.name.provider, self.name.endpoint
-        self._service = shared_service(*key, self.name.model) if is_named else Service()
+        self._service = shared_service(*key, self.name.model) if self._is_named else Service()
         self._impatient = Impatient(
-            judge=self._judge, deadline_s=settings.query_timeout_s, service=self._service
+            judge=self.judged, deadline_s=settings.query_timeout_s, service=self._service
         )
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._lock = threading.Lock()
@@ -132,8 +134,13 @@ class Encoder:
         return vector
 
     def close(self) -> None:
-        """Let go of threads; a call that never comes back keeps its own until the process ends."""
+        """Let go of threads; a call that never comes back keeps its own until the process ends.
+
+        Connections of a provider are closed, those of an object that was passed in are not.
+        """
         self._calls.close()
+        if self._is_named and callable(close := getattr(self.embedder, "close", None)):
+            close()
 
     def _asked(self, text: str) -> Vector:
         def call() -> Vector:
@@ -148,7 +155,7 @@ class Encoder:
         """Begin a run of requests."""
         return Requests(
             self._answered,
-            judge=self._judge,
+            judge=self.judged,
             limits=self.limits,
             service=self._service,
             inline=self.is_local,
@@ -202,7 +209,7 @@ class Encoder:
         """Say what failed, without secrets."""
         if isinstance(error, EmbedderError) and not tells_secrets(error, self._hidden):
             return error
-        fault = self._judge(error)
+        fault = self.judged(error)
         return EmbedderError(
             f"the embedder {self.label} failed: {fault.message}",
             temporary=fault.kind == "transient",
@@ -214,7 +221,8 @@ class Encoder:
             return error.__cause__ if not tells_secrets(error, self._hidden) else None
         return None if tells_secrets(error, self._hidden) else error
 
-    def _judge(self, error: BaseException) -> Fault:
+    def judged(self, error: BaseException) -> Fault:
+        """Say what an exception means."""
         if isinstance(error, EmbedderError):
             return Fault("permanent", masked(str(error), self._hidden))
         return judge(error, self._hidden)

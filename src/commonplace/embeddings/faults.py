@@ -7,14 +7,15 @@ telling class name, and those are looked for in the exception and in what caused
 from __future__ import annotations
 
 import email.utils
-import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Fault", "hidden_values", "judge", "masked", "tells_secrets"]
+from commonplace.embeddings.secrets import causes, masked, text_of
+
+__all__ = ["Fault", "judge"]
 
 Kind = Literal["transient", "quota", "too_large", "refused", "permanent"]
 
@@ -41,7 +42,6 @@ class Fault:
 
 
 _MAX_MESSAGE_CHARS = 300
-_MAX_CAUSES = 6
 
 _TIMEOUTS_AND_CONNECTIONS = frozenset(
     {
@@ -103,7 +103,7 @@ _TOO_LARGE = re.compile(
     r"|(?:max(?:imum)?|allowed|limit of)\b.{0,40}\b(?:tokens?|inputs?|texts?|items|bytes|batch)"
     r"|(?:tokens?|inputs?|texts?|items|instances|batch(?: size)?)\b.{0,60}"
     r"\b(?:at most|less than|exceeds?|maximum|limit)"
-    r"|max_(?:tokens|length|batch)\w*",
+    r"|max_(?:tokens|length|batch)\w*|\bat most \d+",
     re.IGNORECASE,
 )
 _COUNTED = re.compile(
@@ -141,8 +141,8 @@ def judge(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
         error: What a client, or a user's object, raised.
         secrets: Values that must not be told.
     """
-    chain = list(_causes(error))
-    told = " ".join(_text(one) for one in chain)
+    chain = list(causes(error))
+    told = " ".join(text_of(one) for one in chain)
     message = _one_line(error, list(secrets))
     status = next((found for one in chain if (found := _status(one))), None)
     wait = _retry_after(chain, told)
@@ -189,7 +189,7 @@ def _kind_by_name(names: set[str], chain: list[BaseException], told: str, *, wai
         return "transient"
     if _QUOTA.search(told) and not waits:
         return "quota"
-    if _PASSING.search(told):
+    if _PASSING.search(told) or _HTML.search(told):  # a gateway's page stands in for an answer
         return "transient"
     return _kind_of_bad_request(told)
 
@@ -210,16 +210,6 @@ def _is_used_up(told: str, *, waits: bool) -> bool:
 
 
 # -- what clients tell -----------------------------------------------------------------------------
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and what caused it, the last one first."""
-    seen: BaseException | None = error
-    for _ in range(_MAX_CAUSES):
-        if seen is None:
-            return
-        yield seen
-        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
 
 
 def _status(error: BaseException) -> int | None:
@@ -272,70 +262,9 @@ def _told_seconds(told: str) -> float | None:
     return float(match[1]) * scale
 
 
-# -- what is told ----------------------------------------------------------------------------------
-
-_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|authorization", re.IGNORECASE)
-_SECRET_FORMS = (
-    re.compile(r"(\bBearer\s+)[^\s\"',;]{8,}", re.IGNORECASE),
-    re.compile(r"()\b(?:sk|pa|rk|pk|gsk|hf|xai|nvapi)[-_][A-Za-z0-9_\-*]{8,}"),
-    re.compile(r"()\bAIza[0-9A-Za-z_\-]{10,}"),
-    re.compile(r"(://[^\s:/@]*:)[^\s/@]+(?=@)"),
-    re.compile(
-        r"([?&;](?:[a-z_-]{0,24}token|api_?key|key|sig|signature|secret|password)=)[^\s&#\"'<>)]+",
-        re.IGNORECASE,
-    ),
-)
-_MASK = "***"
-_SHORTEST_SECRET = 6
-"""A value of fewer characters is a word that may stand in any message."""
-
-
-def masked(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without the secrets, and without anything that has the form of one."""
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        for form in {secret, secret.strip(), repr(secret)[1:-1]}:
-            if len(form) >= _SHORTEST_SECRET:
-                text = text.replace(form, _MASK)
-    for pattern in _SECRET_FORMS:
-        text = pattern.sub(rf"\1{_MASK}", text)
-    return text
-
-
-def tells_secrets(error: BaseException, secrets: Iterable[str]) -> bool:
-    """Whether a traceback of the exception would show what `masked` hides."""
-    secrets = list(secrets)
-    return any(masked(text, secrets) != text for one in _causes(error) for text in (_text(one),))
-
-
-def hidden_values(*holders: object) -> set[str]:
-    """Collect what must not be told: of the environment, and of objects that hold keys."""
-    held = [item for item in os.environ.items() if _SECRET_NAME.search(item[0])]
-    for holder in holders:
-        attributes = getattr(holder, "__dict__", None) or {}
-        held += [(name, value) for name, value in attributes.items() if _is_secret(name, value)]
-    values = (_revealed(value) for _, value in held)
-    return {value for value in values if len(value) >= _SHORTEST_SECRET}
-
-
-def _is_secret(name: str, value: object) -> bool:
-    return hasattr(value, "get_secret_value") or bool(_SECRET_NAME.search(name))
-
-
-def _revealed(value: Any) -> str:
-    revealed = value.get_secret_value() if hasattr(value, "get_secret_value") else value
-    return revealed if isinstance(revealed, str) else ""
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot even be told
-        return ""
-
-
 def _one_line(error: BaseException, secrets: Iterable[str]) -> str:
     # Masked before it is cut: half a key is a secret too.
-    text = " ".join(masked(_text(error), secrets).split()) or type(error).__name__
+    text = " ".join(masked(text_of(error), secrets).split()) or type(error).__name__
     if _HTML.search(text):
         text = "it answered with a web page and not with JSON; is the base URL right?"
     return text if len(text) <= _MAX_MESSAGE_CHARS else text[: _MAX_MESSAGE_CHARS - 1] + "…"

@@ -7,10 +7,18 @@ import json
 import os
 import warnings
 from collections.abc import Callable
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.base import JobState, ModelName, ProviderOptions, RequestLimits
-from commonplace.embeddings.vendor import Once, api_key, endpoint_key, vector_of, without_suffix
+from commonplace.embeddings.vendor import (
+    Once,
+    api_key,
+    endpoint_key,
+    told_of_pages,
+    vector_of,
+    without_suffix,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +54,7 @@ class GeminiEmbedder:
         )
         self.dimension = options.dimensions
         self.price = None if self._base_url else _PRICES.get(self._model)
-        self._client = Once(self._connect)
+        self._client: Once[Client] = Once(self._connect, methodcaller("close"))
         self.jobs = GeminiJobs(self._client, self._model, self._job_request)
 
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
@@ -57,13 +65,18 @@ class GeminiEmbedder:
         """Return the vector of a query."""
         return self._embed([text], _QUERY)[0]
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def _embed(self, texts: list[str], task: str) -> list[NDArray[np.float32]]:
-        answer = self._client().models.embed_content(
-            model=self._model,
-            # Each in a content of its own: plain texts are taken for parts of one.
-            contents=[{"parts": [{"text": text}]} for text in texts],  # type: ignore[arg-type]
-            config={"task_type": task, "output_dimensionality": self.dimension},
-        )
+        with told_of_pages():
+            answer = self._client().models.embed_content(
+                model=self._model,
+                # Each in a content of its own: plain texts are taken for parts of one.
+                contents=[{"parts": [{"text": text}]} for text in texts],  # type: ignore[arg-type]
+                config={"task_type": task, "output_dimensionality": self.dimension},
+            )
         return [vector_of(item.values or ()) for item in answer.embeddings or ()]
 
     def _job_request(self, text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
@@ -38,7 +39,9 @@ class MistralEmbedder:
         )
         self.dimension = options.dimensions
         self.price = None if options.base_url else _PRICES.get(self._model)
-        self._client = Once(self._connect)
+        self._client: Once[Mistral] = Once(
+            self._connect, methodcaller("__exit__", None, None, None)
+        )
 
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
         """Return one vector for each text, from one request."""
@@ -53,6 +56,10 @@ class MistralEmbedder:
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query; Mistral makes no difference between the two."""
         return self.embed_documents([text])[0]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
     def _connect(self) -> Mistral:
         from mistralai.client import Mistral

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
-from commonplace.embeddings.vendor import NO_KEY, Once, api_key, endpoint_key, without_suffix
+from commonplace.embeddings.vendor import (
+    NO_KEY,
+    Once,
+    api_key,
+    endpoint_key,
+    told_of_pages,
+    without_suffix,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,14 +45,15 @@ class OllamaEmbedder:
             "ollama", self._model, endpoint_key(options.base_url, options.dimensions)
         )
         self.dimension = options.dimensions
-        self._client = Once(self._connect)
+        self._client: Once[Client] = Once(self._connect, methodcaller("close"))
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
         """Return one vector for each text, from one request."""
         from ollama import ResponseError
 
         try:
-            answer = self._client().embed(self._model, texts, dimensions=self.dimension)
+            with told_of_pages():
+                answer = self._client().embed(self._model, texts, dimensions=self.dimension)
         except ResponseError as error:
             # The client drops the response, and with it Retry-After.
             error.response = getattr(error.__context__, "response", None)  # type: ignore[attr-defined]
@@ -56,17 +64,19 @@ class OllamaEmbedder:
         """Return the vector of a query; Ollama makes no difference between the two."""
         return self.embed_documents([text])[0]
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def _connect(self) -> Client:
         from ollama import Client
 
         url = self._options.base_url
         key = api_key(self._options)
         headers = {} if key == NO_KEY else {"authorization": f"Bearer {key}"}
-        client = Client(
+        return Client(
             # A base URL of the OpenAI protocol, which Ollama has too, is taken for its server.
             host=without_suffix(url, "/v1", "/api") if url else None,
             headers={**headers, **self._options.headers},
             timeout=self._options.timeout_s,
         )
-        weakref.finalize(self, client.close)
-        return client

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.base import JobState, ModelName, ProviderOptions, RequestLimits
@@ -50,7 +51,7 @@ class OpenAIEmbedder:
         )
         self.dimension = options.dimensions
         self.price = None if self._base_url else _PRICES.get(self._model)
-        self._client = Once(self._connect)
+        self._client: Once[OpenAI] = Once(self._connect, methodcaller("close"))
         self.jobs = OpenAIJobs(self._client, self._request)
 
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
@@ -63,6 +64,10 @@ class OpenAIEmbedder:
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query; OpenAI makes no difference between the two."""
         return self.embed_documents([text])[0]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
     def _request(self) -> dict[str, Any]:
         # A quarter of the bytes; servers of others do not all know base64.

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from commonplace.embeddings.batching import RETRY, Retry, Service
 from commonplace.embeddings.faults import Fault
+from commonplace.embeddings.service import RETRY, Retry, Service
 
 __all__ = ["Impatient"]
 

@@ -173,16 +173,20 @@ def fallback_of(settings: EmbeddingSettings) -> Choice | None:
 
 
 def made_by(name: ModelName, dimension: int | None, settings: EmbeddingSettings) -> Encoder | None:
-    """Make the encoder whose vectors an index holds; None when it cannot be had by name."""
+    """Make the encoder whose vectors an index holds; None when it cannot be had by name.
+
+    It is asked where the settings say, and nowhere else: whoever has moved to a server of their
+    own does not want their questions to go to the vendor any more.
+    """
     if name.provider not in _PROVIDERS:
         return None
-    for asked in (_options(name.provider, settings), _bare(settings)):
-        for length in (asked.dimensions, dimension):
-            options = replace(asked, model=name.model, dimensions=length)
-            with contextlib.suppress(EmbedderError):
-                encoder = _make(name.provider, options, settings)
-                if encoder.name == name and _can_be(encoder.dimension, dimension):
-                    return encoder
+    asked = _options(name.provider, settings)
+    for length in dict.fromkeys((asked.dimensions, dimension, None)):
+        options = replace(asked, model=name.model, dimensions=length)
+        with contextlib.suppress(EmbedderError):
+            encoder = _make(name.provider, options, settings)
+            if encoder.name == name and _can_be(encoder.dimension, dimension):
+                return encoder
     return None
 
 

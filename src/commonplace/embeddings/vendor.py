@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ __all__ = [
     "endpoint_key",
     "job_lines",
     "job_vectors",
+    "told_of_pages",
     "vector_of",
     "without_suffix",
 ]
@@ -36,10 +38,17 @@ class Once(Generic[_Made]):
     """A client that is made when it is first asked for, once for all threads.
 
     Clients take up to a second to import: nobody should wait for one that is not used.
+
+    Args:
+        make: Makes it.
+        close: Ends its connections.
     """
 
-    def __init__(self, make: Callable[[], _Made]) -> None:
+    def __init__(
+        self, make: Callable[[], _Made], close: Callable[[_Made], object] = lambda _: None
+    ) -> None:
         self._make = make
+        self._close = close
         self._made: _Made | None = None
         self._lock = threading.Lock()
 
@@ -49,6 +58,13 @@ class Once(Generic[_Made]):
             if self._made is None:
                 self._made = self._make()
             return self._made
+
+    def close(self) -> None:
+        """End its connections; the next call makes another one."""
+        with self._lock:
+            made, self._made = self._made, None
+        if made is not None:
+            self._close(made)
 
 
 def api_key(options: ProviderOptions) -> str:
@@ -79,6 +95,15 @@ def vector_of(embedding: Any) -> NDArray[np.float32]:
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
     return np.asarray(embedding, dtype=np.float32)
+
+
+@contextlib.contextmanager
+def told_of_pages() -> Iterator[None]:
+    """Let an answer that is no JSON show its beginning: a web page tells of a wrong address."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it answered with no JSON: {error.doc[:200]}") from error
 
 
 # -- the files of OpenAI's batch interface, which Voyage speaks too --------------------------------

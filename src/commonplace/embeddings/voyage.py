@@ -50,7 +50,7 @@ class VoyageEmbedder:
         )
         self.dimension = options.dimensions
         self.price = None if options.base_url else _PRICES.get(self._model)
-        self._client = Once(self._connect)
+        self._client: Once[Any] = Once(self._connect)
         self.jobs = VoyageJobs(self._client, lambda: self._request("document"), options.timeout_s)
 
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
@@ -77,17 +77,21 @@ class VoyageEmbedder:
     def _connect(self) -> Any:
         from voyageai.api_resources.api_requestor import APIRequestor
 
-        headers = dict(self._options.headers)
+        key, headers = api_key(self._options), dict(self._options.headers)
 
         class Requestor(APIRequestor):
-            """The client's own requests; it would drop all headers that are not its own."""
+            """The client's own requests, with the headers that it would drop."""
 
             def request_headers(self, *arguments: Any) -> dict[str, str]:
                 return {**super().request_headers(*arguments), **headers}
 
+            def _interpret_response_line(self, body: str, *rest: Any) -> Any:
+                # A refusal may repeat the key, and the client writes refusals to its log.
+                return super()._interpret_response_line(body.replace(key, "***"), *rest)
+
         connect: Any = Requestor  # its signature has no types
         # Without a base URL the key's form decides between Voyage's and MongoDB's.
-        return connect(api_key(self._options), self._options.base_url)
+        return connect(key, self._options.base_url)
 
 
 class VoyageJobs:

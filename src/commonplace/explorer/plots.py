@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["chunk_map", "decay_curves", "stages"]
 
 _EMPTY = "Nothing is indexed yet: write a note, and call memory.index()."
-_NAMED_FILES = 5
+_NAMED_FILES = 6
 """Files that are named on the curve; the others are points."""
+_NAME_WIDTH = 0.2
+"""Room for a file's name, as a share of the axis."""
 _COLOURED_FILES = 8
 _MARK_APART = 17.0
 """Points of 1/72 inch between the middles of two ranks on the map."""
@@ -92,6 +94,7 @@ def decay_curves(memory: Memory, *, theme: Theme = "light") -> Picture:
     end = max([*ages, 2 * memory.settings.search.half_life_days]) * 1.08
     with drawing(height=5.2, theme=theme) as (picture, palette):
         upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+        upper.set_xlim(-0.02 * end, end)
         _draw_curves(upper, memory, palette, end=end)
         upper.scatter(ages, [row.left for row in dated], s=26, color=palette.series[0], zorder=3,
                       edgecolor=palette.paper, linewidth=0.8)  # fmt: skip
@@ -105,7 +108,7 @@ def decay_curves(memory: Memory, *, theme: Theme = "light") -> Picture:
         )
         upper.set_ylabel(f"share of the {what}")
         upper.set_ylim(0, 1.12)
-        upper.set_xlim(-0.02 * end, end)
+        upper.set_yticks(np.linspace(0, 1, 6))
         upper.grid(visible=True, axis="y")
         lower.hist(ages, bins=30, range=(0, end), color=palette.series[0], alpha=0.75)
         lower.set_ylabel("files")
@@ -197,17 +200,19 @@ def _draw_curves(axes: Axes, memory: Memory, palette: Palette, *, end: float) ->
 
 def _name_files(axes: Axes, dated: Sequence[DecayRow], palette: Palette) -> None:
     """Name a few files, spaced along the curve."""
-    low, high = axes.get_xlim()
-    wanted = np.linspace(0, max((row.age_days or 0.0 for row in dated), default=0.0), _NAMED_FILES)
-    last = float("-inf")
-    for target in wanted:
-        row = min(dated, key=lambda row: abs((row.age_days or 0.0) - target), default=None)
-        if row is None or (row.age_days or 0.0) - last < 0.1 * (high - low):
+    end = axes.get_xlim()[1]
+    oldest = max((row.age_days or 0.0 for row in dated), default=0.0)
+    free = float("-inf")
+    for target in np.linspace(0, oldest, _NAMED_FILES) if dated else ():
+        row = min(dated, key=lambda row: abs((row.age_days or 0.0) - target))
+        at, width = row.age_days or 0.0, _NAME_WIDTH * end
+        is_far = at + width > end
+        left = at - width if is_far else at
+        if left < free:
             continue
-        last = row.age_days or 0.0
-        is_far = last > 0.7 * high
+        free = left + width
         axes.annotate(
-            label(row.path, 26), (last, row.left), (-7 if is_far else 7, 9),
+            label(row.path, 26), (at, row.left), (-7 if is_far else 7, 9),
             textcoords="offset points", ha="right" if is_far else "left",
             fontsize=8, color=palette.ink, zorder=4,
             bbox={"facecolor": palette.paper, "edgecolor": "none", "alpha": 0.8, "pad": 1},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from commonplace.explorer.similar import similar_groups
+from commonplace.explorer.similar import LEAST, similar_groups
 from commonplace.types import citation
 
 if TYPE_CHECKING:
@@ -229,10 +229,10 @@ def repeat_groups(memory: Memory, *, least: float = 0.7) -> list[RepeatGroup]:
 
     Args:
         memory: Whose lines.
-        least: The share of words that two lines have in common (Jaccard), above 0, at most 1.
+        least: The share of words that two lines have in common (Jaccard), 0.5 to 1.
     """
-    if not 0.0 < least <= 1.0:
-        raise ValueError(f"least is {least}; it must be above 0 and at most 1.")
+    if not LEAST <= least <= 1.0:
+        raise ValueError(f"least is {least}; it must be between {LEAST} and 1.")
     lines = [line for line in _lines(memory) if not line[2].startswith("#")]
     groups = [
         RepeatGroup(

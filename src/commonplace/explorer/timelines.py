@@ -62,7 +62,7 @@ def repeats(
 
     Args:
         memory: Whose lines.
-        least: The share of words that two lines have in common, above 0, at most 1.
+        least: The share of words that two lines have in common, 0.5 to 1.
         groups: How many groups are drawn, the largest first.
         theme: ``light`` or ``dark``.
     """

@@ -16,9 +16,10 @@ from commonplace.flush.messages import message_tokens, portions, said
 from commonplace.flush.model import FlushModel, FlushReply
 from commonplace.flush.running import Ask, run, run_async
 from commonplace.flush.working import EntryWorker, FlushMemory, Steps, logged, told
-from commonplace.transcripts.archive import archive_session
+from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
 from commonplace.workspace.dates import log_path
+from commonplace.workspace.sessions import sessions_path
 
 __all__ = ["Flusher"]
 
@@ -87,6 +88,30 @@ class Flusher:
         steps = self._flush(messages, thread=thread, reason=reason)
         return await run_async(steps, model or self._model)
 
+    def keep(
+        self,
+        messages: Iterable[FlushMessage],
+        *,
+        thread: str = "",
+        reason: FlushReason = "compaction",
+    ) -> None:
+        """Put what is new among messages into the journal; the next flush writes it down.
+
+        For messages that come in parts: what is kept until then is one question to the model.
+
+        Args:
+            messages: What is at stake, in order.
+            thread: The conversation.
+            reason: What the flush is for.
+        """
+        if not self._memory.settings.flush.enabled:
+            return
+        try:
+            with contextlib.ExitStack() as stack:
+                self._enter(stack, _Stake(said(messages), thread, reason), join=True)
+        except Exception:  # the user's turn goes on, whatever it is
+            logger.exception("messages could not be kept for a flush")
+
     def work_off_journal(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Write down what earlier flushes of any process left over; for when a chat is opened."""
         return run(self._work_off(), model or self._model)
@@ -115,7 +140,7 @@ class Flusher:
         """
         moment = self._memory.now()
         key = f"{self._workspace}\0{thread}\0{moment.isoformat()}"
-        return archive_session(self._sessions, messages, session=thread, moment=moment, key=key)
+        return write_session_file(self._sessions, messages, session=thread, moment=moment, key=key)
 
     # -- what is done, in steps that stop at each question to the model ----------------------------
 
@@ -153,16 +178,20 @@ class Flusher:
             return replace(report, skipped=_BUSY)
         return _merged(report, reports)
 
-    def _enter(self, stack: contextlib.ExitStack, stake: _Stake) -> tuple[Journal, str]:
+    def _enter(
+        self, stack: contextlib.ExitStack, stake: _Stake, *, join: bool = False
+    ) -> tuple[Journal, str]:
         """Put what is new into the journal; into one in memory, if the state cannot be written."""
         try:
-            return self._journal, self._enter_into(self._journal, stack, stake)
+            return self._journal, self._enter_into(self._journal, stack, stake, join=join)
         except StateError as error:
             logger.warning("a flush goes on without a journal on the disk: %s", error)
             self._spare = self._spare or Journal(None, workspace=self._workspace)
-            return self._spare, self._enter_into(self._spare, stack, stake)
+            return self._spare, self._enter_into(self._spare, stack, stake, join=join)
 
-    def _enter_into(self, journal: Journal, stack: contextlib.ExitStack, stake: _Stake) -> str:
+    def _enter_into(
+        self, journal: Journal, stack: contextlib.ExitStack, stake: _Stake, *, join: bool
+    ) -> str:
         owner = self._own(journal, stack)
         if stake.messages:
             journal.enter(
@@ -172,6 +201,7 @@ class Flusher:
                 moment=self._memory.now(),
                 portions=self._portions,
                 owner=owner,
+                join=join,
             )
         return owner
 
@@ -255,10 +285,10 @@ class Flusher:
 
     @property
     def _sessions(self) -> Path:
-        named = self._memory.settings.sessions.path
-        if named is None:
-            return self._path.with_name("sessions")
-        return self._memory.workspace.root / os.path.expanduser(named)
+        memory = self._memory
+        return sessions_path(
+            memory.settings, root=memory.workspace.root, index_path=memory.index_path
+        )
 
     def _release(self, journal: Journal, owner: str) -> None:
         with logged("entries could not be released; the next process takes them over"):

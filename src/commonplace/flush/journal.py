@@ -101,8 +101,19 @@ class Journal:
         moment: datetime,
         portions: Callable[[Sequence[FlushMessage]], Iterable[Sequence[FlushMessage]]],
         owner: str,
+        join: bool = False,
     ) -> list[int]:
         """Enter what is new among messages; the entries belong to `owner` and are on the disk.
+
+        Args:
+            thread: The conversation.
+            messages: What is at stake; some of it may be known.
+            reason: Why they are flushed.
+            moment: When.
+            portions: Divides messages into entries.
+            owner: Who enters them.
+            join: Whether they join what waits of the thread since the same day and was never
+                begun, so that it is asked about at once.
 
         Raises:
             StateError: They could not be written; nothing was entered.
@@ -117,6 +128,8 @@ class Journal:
                 [(self._workspace, thread, mark) for at in places for mark in marks[at]],
             )
             new = [messages[at] for at in places]
+            if join:
+                new = [*self._taken_back(connection, thread, moment), *new]
             return [
                 self._insert(connection, thread, part, reason=reason, moment=moment, owner=owner)
                 for part in portions(new)
@@ -137,6 +150,18 @@ class Journal:
             )
             known.update(row[0] for row in rows)
         return known
+
+    def _taken_back(
+        self, connection: apsw.Connection, thread: str, moment: datetime
+    ) -> list[FlushMessage]:
+        """Delete a thread's entries that nobody owns or began; return their messages."""
+        rows = connection.execute(
+            "DELETE FROM flush_entries WHERE workspace = ? AND thread = ? AND owner IS NULL"
+            " AND attempts = 0 AND replies = '[]' AND substr(moment, 1, 10) = ?"
+            " RETURNING id, messages",
+            (self._workspace, thread, moment.isoformat()[:10]),
+        )
+        return [message for _, text in sorted(rows) for message in from_json(text)]
 
     def _insert(
         self,

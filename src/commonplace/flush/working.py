@@ -20,7 +20,7 @@ from commonplace.flush.prompting import first_request
 from commonplace.flush.running import Ask, DeadlineError
 from commonplace.flush.turn import MAX_ROUNDS, Reading, next_request, read_reply, verdict
 from commonplace.settings import Settings
-from commonplace.transcripts.archive import archive_session
+from commonplace.transcripts.archive import write_session_file
 from commonplace.transcripts.redact import redact
 from commonplace.types import FlushReport
 from commonplace.workspace.dates import log_path
@@ -124,8 +124,13 @@ class EntryWorker:
 
     def _keep(self, entry: Entry) -> Path:
         key = f"{self._memory.workspace.root}\0{entry.thread}\0{entry.id}\0{entry.moment}"
-        return archive_session(
-            self._sessions, entry.messages, session=entry.thread, moment=entry.moment, key=key
+        return write_session_file(
+            self._sessions,
+            entry.messages,
+            session=entry.thread,
+            moment=entry.moment,
+            key=key,
+            unwritten=True,
         )
 
     def _leave(self, entry: Entry) -> None:

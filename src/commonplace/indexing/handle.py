@@ -30,6 +30,7 @@ SWAP = ".swap"
 """Lock file for what must not happen at once: one file is indexed, or the index is exchanged."""
 RUN_TIMEOUT_S = 3600.0
 """How long `Memory.index` and a first search wait for another process that indexes."""
+_CLOSED = "the memory is closed; open it again with Memory.open(...)."
 _T = TypeVar("_T")
 
 
@@ -43,7 +44,7 @@ class IndexHandle:
         """Held while the file, or what depends on it, is opened, exchanged or closed."""
         self._store: SqliteStore | None = None
         self._file_key: tuple[int, int] | None = None
-        self._closed = False
+        self._stopped = self._closed = False
 
     @property
     def store(self) -> SqliteStore:
@@ -66,20 +67,24 @@ class IndexHandle:
             StoreError: It was.
         """
         if self._closed:
-            raise StoreError("the memory is closed; open it again with Memory.open(...).")
+            raise StoreError(_CLOSED)
 
-    @property
-    def closed(self) -> bool:
-        """Whether the memory was closed, or is about to be."""
-        return self._closed
+    def check_running(self) -> None:
+        """Go on with an index run, unless `stop` or `close` was called meanwhile.
+
+        Raises:
+            StoreError: It was.
+        """
+        if self._stopped:
+            raise StoreError(_CLOSED)
 
     def stop(self) -> None:
-        """Let whatever is running end at its next step."""
-        self._closed = True
+        """Let index runs end at their next step."""
+        self._stopped = True
 
     def close(self) -> None:
         """Let go of the index."""
-        self.stop()
+        self._stopped = self._closed = True
         with self.opening:
             if self._store is not None:
                 self._store.close()

@@ -7,13 +7,14 @@ import hashlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from commonplace.chunking.chunks import chunk_id, split_oversized
-from commonplace.chunking.lines import line_units, pack_units, unit_text
+from commonplace.chunking.lines import line_units, pack_units, unit_texts
 from commonplace.chunking.markdown import chunk_markdown
+from commonplace.embeddings.encoder import Embedded as Answered
 from commonplace.embeddings.encoder import EmbeddingRun, Encoder
 from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
@@ -48,7 +49,11 @@ Progress = Callable[[int, int, str], None]
 """Called with how many files are done, how many there are, and the path of the last one."""
 
 _BATCH_CHUNKS = 256
-"""Chunks that are embedded and written together: one transaction, a short one."""
+"""Chunks that are read and embedded together."""
+_WRITE_CHUNKS = 2048
+"""Chunks that are written in one transaction: each leaves a segment of words to be merged."""
+_WRITE_AFTER_S = 1.0
+"""What was embedded for so long is written, however little it is."""
 _BATCH_FILES = 1024
 _MAX_CHUNK_BYTES = 8000
 """A text above it is cut, as the reference does: no provider takes more than 8,192 tokens."""
@@ -139,12 +144,13 @@ class Indexer:
         self._kept: list[str] = []
         """Chunks whose vectors are in the cache until their files are written."""
         self._is_again = False
+        self._has_warned = False
         self._lines: dict[str, Vector] | None = None
-        self._latest: dict[str, Embedded] = {}
-        """The vectors of the batch before, which is being written and cannot be looked up yet."""
+        self._latest: list[dict[str, Embedded]] = [{}, {}]
+        """The vectors of what is being written, and of what waits: neither can be looked up yet."""
         self._counts = _Counts()
         # Asked for when a chunk's lines are embedded, and again when the chunk is written.
-        self._units = functools.lru_cache(maxsize=4 * _BATCH_CHUNKS)(line_units)
+        self._units = functools.lru_cache(maxsize=3 * _WRITE_CHUNKS)(line_units)
 
     def run(self, plan: IndexPlan, *, progress: Progress | None = None) -> IndexReport:
         """Apply a plan; a file that cannot be indexed is reported and never stops the others.
@@ -176,6 +182,41 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
+    def lacking(self, plan: IndexPlan) -> dict[str, list[str]]:
+        """Return the texts of the chunks of a plan that have no vectors yet, by the chunk's hash.
+
+        Nothing is written. What is odd about files is told by the run that follows.
+        """
+        parts: dict[str, list[str]] = {}
+        for _, _, batch in self._batches(plan):
+            self._learn_lines(plan)
+            wanted = {chunk.hash: chunk.text for item in batch for chunk in item.chunks or ()}
+            known = self._known(list(wanted))
+            parts |= {key: self._texts(text) for key, text in wanted.items() if key not in known}
+        self._counts = _Counts()
+        return parts
+
+    def missing(self, parts: dict[str, list[str]]) -> list[str]:
+        """Return the texts of chunks that have no vectors, each of them once."""
+        learnt = self._lines or {}
+        texts = dict.fromkeys(text for lines in parts.values() for text in lines)
+        return [text for text in texts if text not in learnt]
+
+    def take(self, parts: dict[str, list[str]], answers: Iterable[Answered]) -> int:
+        """Put what was embedded ahead of a run in the cache; return how many texts that were."""
+        learnt = self._lines or {}
+        vectors = {
+            text: learnt[text] for lines in parts.values() for text in lines if text in learnt
+        }
+        open_chunks = OpenChunks(parts, vectors)
+        count = 0
+        for answer in answers:
+            self._learn_dimension(answer.vectors.shape[1])
+            vectors |= zip(answer.texts, answer.vectors, strict=True)
+            count += len(answer.texts)
+            self._keep(open_chunks.closed_by(answer.texts), vectors)
+        return count
+
     @property
     def failure(self) -> EmbedderError | None:
         """Why the embedder was given up during the run; None when it was not."""
@@ -192,30 +233,41 @@ class Indexer:
         ]
         records = ((file, self._record(path)) for path, file in failed.items())
         read = tuple((file, record, "lacks vectors") for file, record in records)
+        cached = self._counts.cached
         self._is_again = True
         try:
             self._apply(IndexPlan(read, (), 0), None)
         finally:
             self._is_again = False
+            self._counts.cached = cached
 
     def _apply(self, plan: IndexPlan, progress: Progress | None) -> list[_Again]:
         """Read, embed and write; return what has to be done again.
 
-        While a batch is written, which is SQLite's work, the next one is read and embedded.
+        While some batches are written, which is SQLite's work, the next ones are read and embedded.
         """
         if not plan.read:
             return []
         from concurrent.futures import ThreadPoolExecutor
 
         again: list[_Again] = []
+        waiting: list[_File] = []
+        since = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as writer:
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
                     self._learn_lines(plan)
                     self._embed(batch)
-                again += written()
-                written = functools.partial(self._settle, batch, writer.submit(self._write, batch))
+                waiting += batch
+                # Two parts of one file are never written at once: see `_batches`.
+                more = bool(batch) and batch[-1].more
+                if more or done == len(plan.read) or _is_due(waiting, since):
+                    again += written()
+                    self._latest = [self._latest[1], {}]
+                    writing = writer.submit(self._write, waiting)
+                    written = functools.partial(self._settle, waiting, writing)
+                    waiting, since = [], time.monotonic()
                 if progress is not None:
                     progress(done, len(plan.read), path)
             again += written()
@@ -273,7 +325,7 @@ class Indexer:
         if part.note and not part.more:
             self._counts.failed.append((file.path, part.note))
         progress, pending = part.progress, None
-        left_day = before.day if before else None
+        left_day = before.day if before and part.keep_before is not None else None
         left = SessionProgress.of(before)
         later = left and left.lacking and part.start.line > left.lacking.line
         if before and left and (progress.lacking or later):
@@ -286,9 +338,7 @@ class Indexer:
             size=part.size,
             mtime_ns=part.mtime_ns,
             indexed_ns=time.time_ns(),
-            day=next(
-                (day for _, day in reversed(part.chunks) if day), before.day if before else None
-            ),
+            day=next((day for _, day in reversed(part.chunks) if day), left_day),
             pending=pending,
             note=part.note,
             progress=progress.note(),
@@ -334,13 +384,15 @@ class Indexer:
         """Give each chunk of a batch its vectors: from the index, the cache, or the embedder."""
         embedded_before = self._counts.embedded
         wanted = {chunk.hash: chunk.text for item in batch for chunk in item.chunks or ()}
-        vectors = {key: made for key, made in self._latest.items() if key in wanted}
+        latest = self._latest[0] | self._latest[1]
+        vectors = {key: latest[key] for key in wanted if key in latest}
         vectors |= self._known([key for key in wanted if key not in vectors])
         self._counts.cached += sum(len(self._texts(wanted[key])) for key in vectors)
         missing = {key: text for key, text in wanted.items() if key not in vectors}
         made, lacking, problem = self._made(missing)
         vectors |= made
-        self._latest = {key: found for key, found in vectors.items() if key not in lacking}
+        whole = {key: found for key, found in vectors.items() if key not in lacking}
+        self._latest[1].update(whole)
         gained = self._counts.embedded > embedded_before
         for item in batch:
             if item.chunks is None:
@@ -417,7 +469,8 @@ class Indexer:
                 self._keep(open_chunks.closed_by(answer.texts), vectors)
         self._remember(vectors)
         self._problem = problem
-        if problem is not None:
+        if problem is not None and not self._has_warned:
+            self._has_warned = True
             logger.warning("indexing goes on without some vectors for now: %s", problem)
         return None if problem is None else str(problem)
 
@@ -449,7 +502,7 @@ class Indexer:
         """The texts of a chunk that are embedded: its lines, or the whole of it."""
         if self._whole_chunks:
             return [text]
-        return [unit_text(text, unit) for unit in self._units(text)]
+        return unit_texts(text, self._units(text))
 
     def _combined(
         self, parts: dict[str, list[str]], vectors: dict[str, Vector]
@@ -459,19 +512,19 @@ class Indexer:
 
         if self._whole_chunks:
             return {key: Embedded(vectors[lines[0]]) for key, lines in parts.items()}
-        # All chunks at once; a line that has no vector yet is near to nothing, the last row.
-        table = np.array([*vectors.values(), np.zeros_like(next(iter(vectors.values())))])
-        places = {text: row for row, text in enumerate(vectors)}
+        # All chunks at once; a line that has no vector yet is near to nothing.
+        nothing = np.zeros_like(next(iter(vectors.values())))
         every = [line for lines in parts.values() for line in lines]
-        matrix = table[[places.get(line, -1) for line in every]]
+        rows = [vectors.get(line, nothing) for line in every]
+        matrix = np.concatenate(rows).reshape(len(rows), -1)
         weights = np.array([len(line) for line in every], dtype=np.float32)
-        ends = np.cumsum([len(lines) for lines in parts.values()])
-        starts = np.concatenate(([0], ends[:-1]))
-        means = np.add.reduceat(matrix * weights[:, None], starts, axis=0)
+        ends = list(itertools.accumulate(len(lines) for lines in parts.values()))
+        spans = list(zip([0, *ends], ends, strict=False))
+        means = np.array([weights[start:end] @ matrix[start:end] for start, end in spans])
         norms = np.linalg.norm(means, axis=1, keepdims=True)
         means /= np.where(norms > 0, norms, 1.0)
-        spans = zip(parts, means, starts.tolist(), ends.tolist(), strict=True)
-        return {key: Embedded(mean, matrix[start:end]) for key, mean, start, end in spans}
+        made = zip(parts, means, spans, strict=True)
+        return {key: Embedded(mean, matrix[start:end]) for key, mean, (start, end) in made}
 
     def _learn_lines(self, plan: IndexPlan) -> None:
         """Remember, once, the lines' vectors of all that the plan replaces: most lines stay.
@@ -561,6 +614,16 @@ class Indexer:
     def _record(self, path: str) -> FileRecord | None:
         with self._store.reading() as reader:
             return reader.file(path)
+
+
+def _is_due(waiting: Sequence[_File], since: float) -> bool:
+    """Tell whether what waits to be written is much, or old, or a file of which more follows."""
+    return (
+        time.monotonic() - since > _WRITE_AFTER_S
+        or len(waiting) >= _BATCH_FILES
+        or waiting[-1].more
+        or sum(len(item.chunks or ()) for item in waiting) >= _WRITE_CHUNKS
+    )
 
 
 def _has_vectors(identity: IndexIdentity | None) -> bool:

@@ -40,7 +40,11 @@ def inspect(
         warnings=(*background.warnings, *_warnings(keeper, workspace, known, problems)),
         workspace=str(workspace.root),
         index_path=str(keeper.path),
-        details={**dict(_background(keeper, background)), **(probe(keeper) if deep else {})},
+        details={
+            "embedder": keeper.choice.reason,
+            **dict(_background(keeper, background)),
+            **(probe(keeper) if deep else {}),
+        },
     )
 
 
@@ -56,9 +60,13 @@ def _stale(
     stale = [
         (file.path, why)
         for file, record, why in plan.read
-        if record is None or not _is_same(file.absolute, record) or record.pending == why
+        if record is None
+        or file.source == "sessions"  # the plan has looked into it
+        or not _is_same(file.absolute, record)
+        or record.pending == why
     ]
-    return (*stale, *((path, "gone from the disk") for path in plan.removed)), problems
+    gone = ((path, "gone from the disk") for path in plan.removed)
+    return (*stale, *plan.waiting, *gone), problems
 
 
 def _is_same(path: Path, record: FileRecord) -> bool:

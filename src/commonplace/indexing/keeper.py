@@ -24,6 +24,7 @@ from commonplace.errors import (
     EmbedderError,
     StoreError,
 )
+from commonplace.indexing import ahead
 from commonplace.indexing.diff import IndexPlan, plan_index
 from commonplace.indexing.embedders import Embedders
 from commonplace.indexing.handle import RUN_TIMEOUT_S, SWAP, IndexHandle
@@ -175,7 +176,12 @@ class IndexKeeper:
             return self.recovering(lambda: self._index(force=force, progress=progress))
 
     def refresh(
-        self, *, leave: Leave = lambda _: False, first: bool = True, rebuild: bool = False
+        self,
+        *,
+        leave: Leave = lambda _: False,
+        first: bool = True,
+        rebuild: bool = False,
+        look: bool = True,
     ) -> IndexReport | None:
         """Bring the index up to date in the background: nobody who indexes is waited for.
 
@@ -185,6 +191,7 @@ class IndexKeeper:
             rebuild: Whether an index of other settings, or of another model than the one that was
                 named, is rebuilt; never because ``auto`` found another one, such as where a key
                 is missing today. Else it goes on as it is: what is new is found by its words.
+            look: Whether it may well be that there is nothing to do.
 
         Returns:
             What was done; None when there was nothing to do.
@@ -194,7 +201,9 @@ class IndexKeeper:
             StoreError: The index cannot be read or written.
         """
         with self._alone():
-            return self.recovering(lambda: self._refresh(leave, first=first, rebuild=rebuild))
+            return self.recovering(
+                lambda: self._refresh(leave, first=first, rebuild=rebuild, look=look)
+            )
 
     def index_if_new(self) -> None:
         """Index a workspace that never was indexed to the end; another's run is waited for."""
@@ -294,20 +303,23 @@ class IndexKeeper:
     def _alone(self) -> Iterator[None]:
         """Be the one thread that indexes; whoever waits for that ends when the memory is closed."""
         while not self._running.acquire(timeout=_CLOSING_S):
-            self.handle.check_open()
+            self.handle.check_running()
         try:
+            self.handle.check_running()
             yield
         finally:
             self._running.release()
 
-    def _refresh(self, leave: Leave, *, first: bool, rebuild: bool) -> IndexReport | None:
+    def _refresh(
+        self, leave: Leave, *, first: bool, rebuild: bool, look: bool
+    ) -> IndexReport | None:
         store = self.store
         complete = store.complete
         if not store.writable or not (complete or first):
             return None
         fits = self._fits(store)
         rebuild = not complete or (rebuild and (self._named or self._is_same_model(store)))
-        if complete and (fits or not rebuild):
+        if look and complete and (fits or not rebuild):
             plan, _ = self._plan_for(store, self.encoder if fits else None)
             if plan.without(leave).is_empty:
                 return None
@@ -354,15 +366,53 @@ class IndexKeeper:
             self._adopt_model(store)
         encoder = self.encoder if fits else None
         plan, problems = self._plan_for(store, encoder)
+        plan = plan.without(leave)
         indexer = self._indexer(store, encoder)
         try:
-            report = indexer.run(plan.without(leave), progress=progress)
+            done, plan = self._embed_ahead(store, indexer, plan, progress)
+            report = indexer.run(plan, progress=progress)
         except DimensionChangedError:
             return self._rebuild(store, force=force, progress=progress)
         if not store.complete:
             store.set_complete()
         store.trim_cache(self._cache_entries)
+        report = _with_ahead(report, done)
         return replace(report, failed=(*problems, *report.failed)), indexer.failure
+
+    def _embed_ahead(
+        self,
+        store: SqliteStore,
+        indexer: Indexer,
+        plan: IndexPlan,
+        progress: Progress | None,
+    ) -> tuple[IndexReport | None, IndexPlan]:
+        """Tell what a long run costs; let the vendor's batch interface do it, where it may.
+
+        A workspace that was never indexed is indexed by its words first: jobs take their time.
+
+        Returns:
+            What was done, and what is left to do.
+        """
+        encoder, settings = self.encoder, self._settings.embedding
+        if encoder is None or not ahead.is_long(plan, encoder):
+            return None, plan
+        parts = indexer.lacking(plan)
+        texts = indexer.missing(parts)
+        ahead.announce(texts, encoder, progress)
+        wanted = settings.batch and encoder.jobs is not None
+        if not wanted or len(texts) < settings.batch_min_texts:
+            return None, plan
+        done = None
+        if store is self.store:
+            done = self._indexer(store, None).run(plan, progress=progress)
+            store.set_complete()
+        state = self.path.with_name("state.sqlite")
+        answers = ahead.through_jobs(
+            texts, encoder, settings=settings, state=state, check=self.handle.check_open
+        )
+        count = indexer.take(parts, answers)
+        report = replace(done or IndexReport(), embedded=count)
+        return report, self._plan_for(store, encoder)[0] if done else plan
 
     def _use_fallback(self, store: SqliteStore, failure: EmbedderError) -> bool:
         """Go on with the fallback when waiting is no use, or there is nothing to wait with."""
@@ -383,7 +433,7 @@ class IndexKeeper:
             encoder=encoder,
             settings=self._settings,
             sources=sources,
-            check=self.handle.check_open,
+            check=self.handle.check_running,
         )
 
     def _adopt_model(self, store: SqliteStore) -> None:
@@ -456,7 +506,8 @@ class IndexKeeper:
         indexer = self._indexer(new, encoder, *sources)
         before = _paths(store)
         plan, problems = self._plan_for(new, encoder)
-        report = indexer.run(plan, progress=progress)
+        done, plan = self._embed_ahead(new, indexer, plan, progress)
+        report = _with_ahead(indexer.run(plan, progress=progress), done)
         if indexer.failure is not None and _is_loss(store, new):
             raise _UnfinishedError(report, indexer.failure)
         failure = indexer.failure
@@ -484,6 +535,21 @@ class IndexKeeper:
     @property
     def _cache_entries(self) -> int:
         return self._settings.cache.max_entries if self._settings.cache.enabled else 0
+
+
+def _with_ahead(report: IndexReport, done: IndexReport | None) -> IndexReport:
+    """What a run did, with what was done before it; each file and each text counts once."""
+    if done is None:
+        return report
+    return replace(
+        report,
+        added=done.added + report.added,
+        updated=report.updated if not done.added else done.updated,
+        removed=done.removed + report.removed,
+        embedded=done.embedded + report.embedded,
+        cached=max(0, report.cached - done.embedded),
+        seconds=done.seconds + report.seconds,
+    )
 
 
 class _UnfinishedError(Exception):

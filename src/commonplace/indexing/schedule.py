@@ -158,7 +158,7 @@ class Scheduler:
 
     @property
     def look_s(self) -> float:
-        """Seconds that the last look took that found nothing to do."""
+        """Seconds that the last look at everything took."""
         return self._look_s
 
     def stop(self) -> None:
@@ -215,6 +215,7 @@ class Scheduler:
             leave=lambda file: file.path in request.skip or self._attempts.leaves(file),
             first=not request.reasons <= {"open", "search"},
             rebuild="open" in request.reasons,
+            look="watch" not in request.reasons,
         )
         if report is not None:
             self._attempts.end(path for path, _ in report.failed)
@@ -224,19 +225,24 @@ class Scheduler:
         self.problem = None
         self._failures = 0
         self._busy_s = 0.0
-        if report is None:
-            self._look_s = seconds
+        self._look_s = seconds - (report.seconds if report else 0.0)
         self._rest_until = time.monotonic() + _GAP_SHARE * self._look_s
         self._ask_for_the_next_interval()
-        if report is None:
-            return
+        if report is not None:
+            self._tell(report)
+
+    def _tell(self, report: IndexReport) -> None:
         with self._wake:
             for background in self._waiting:
                 background.append(report)
-        if report.added or report.updated or report.removed or report.embedded or report.failed:
-            logger.info("indexed in the background: %s", report)
-            for listener in tuple(self._listeners):
+        if not (report.added or report.updated or report.removed or report.embedded):
+            return
+        logger.info("indexed in the background: %s", report)
+        for listener in tuple(self._listeners):
+            try:
                 listener(report)
+            except Exception:
+                logger.exception("a listener failed")
 
     def _wait_for_others(self, request: _Request, error: Exception) -> None:
         """Look again when the process that indexes may be done; until then, read on."""

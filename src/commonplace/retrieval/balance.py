@@ -17,9 +17,9 @@ from commonplace.types import SearchResult, Source
 __all__ = ["balanced"]
 
 _SHARE = 3
-"""Sessions take one of so many places from the notes, at most, and only the last ones."""
+"""Sessions take one of so many places from the notes, at most."""
 _NOTHING_TO_SAY = 0.5
-"""Notes that are worth less than this share of what sessions are leave them all but their share."""
+"""Notes that are worth less than this share of what sessions are have next to nothing to say."""
 
 
 def balanced(
@@ -27,8 +27,10 @@ def balanced(
 ) -> list[SearchResult]:
     """Rank notes and sessions, each by themselves, and share out the places of the answer.
 
-    Sessions get the places that notes leave. Where they answer better than the notes do, they get a
-    third of all places; where the notes have next to nothing to say, all but a third.
+    Sessions get the places that notes leave, behind them. Where they answer better than the notes
+    do, they get a third of all places, and of the first ones, too: two notes come before the first
+    session, four before the second. Where the notes have next to nothing to say, the notes get the
+    third. What is moved behind others is worth no more than they are.
 
     Args:
         reader: The index.
@@ -43,22 +45,38 @@ def balanced(
     if wanted is not None and len(wanted) < 2:
         return rank(query)
     notes, sessions = (rank(_only(query, source)) for source in ("memory", "sessions"))
-    places = _places_of_sessions(notes, sessions, query.limit)
-    shared = [*notes[: query.limit - min(places, len(sessions))], *sessions[:places]]
-    return sorted(shared, key=lambda result: (-result.score, result.path, result.start_line))
+    return _shared(notes, sessions, query.limit) if notes and sessions else notes or sessions
 
 
 def _only(query: Query, source: Source) -> Query:
     return replace(query, rows=replace(query.rows, sources=frozenset((source,))))
 
 
-def _places_of_sessions(
+def _shared(
     notes: list[SearchResult], sessions: list[SearchResult], limit: int
-) -> int:
-    left = limit - len(notes)
-    if not notes or not sessions or sessions[0].score <= notes[0].score:
-        return left
-    third = limit // _SHARE
-    if notes[0].score < _NOTHING_TO_SAY * sessions[0].score:
-        return max(left, limit - max(third, 1))
-    return max(left, third)
+) -> list[SearchResult]:
+    """Share out the places between two rankings, neither of them empty."""
+    worth = notes[0].score / max(sessions[0].score, 1e-12)
+    left, third = limit - len(notes), limit // _SHARE
+    if worth < _NOTHING_TO_SAY:
+        places = max(left, limit - third)
+    elif worth < 1:
+        places = max(left, third)
+        sessions = _behind(sessions[:places], notes, every=_SHARE - 1)
+    else:
+        places = left
+        sessions = _behind(sessions[:places], notes, every=len(notes))
+    sessions = sessions[:places]
+    both = [*notes[: limit - len(sessions)], *sessions]
+    return sorted(both, key=lambda found: (-found.score, found.path, found.start_line))
+
+
+def _behind(
+    sessions: list[SearchResult], notes: list[SearchResult], *, every: int
+) -> list[SearchResult]:
+    """Let no session be worth more than as many notes as are to come before it."""
+    last = len(notes) - 1
+    return [
+        replace(found, score=min(found.score, notes[min(number * every - 1, last)].score))
+        for number, found in enumerate(sessions, start=1)
+    ]

@@ -8,8 +8,7 @@ questions about conversations and rounded; none of them is delicate.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 __all__ = [
-    "centred_cosines",
+    "Nearness",
+    "Rows",
     "form_scores",
     "idf",
+    "nearness",
     "shares",
     "vector_scores",
     "word_scores",
@@ -33,16 +34,17 @@ __all__ = [
 _WORDS = 2.5
 _WORDS_DAMPING = 1 / 3
 """How far each word of a long question counts less: 0 not at all, 1 to a constant sum."""
-_WORD_NEAR = (
-    (-4, 0.4), (-3, 0.4), (-2, 0.7), (-1, 0.7), (1, 0.4), (2, 0.4), (3, 0.4), (4, 0.4)
-)  # fmt: skip
+_WORD_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
 """Credit for a word that stands so many lines on. An answer follows what it answers: the lines
 before count more."""
 _WORD_ABOVE = 0.5
 """Credit for a word in the headings and the path above a line."""
 
-_VECTOR_NEAR = ((-3, 0.5), (-2, 0.5), (-1, 3.0), (0, 6.0), (1, 1.5))
-"""Weight of the cosine of the line so many lines on."""
+_VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
+"""How many lines before count, and the weights of the cosines from there on: the line itself, whose
+weight is the greatest, and the one behind it."""
+_ROOM = 4
+"""Lines that are looked at before and behind a line, at most."""
 
 _LENGTH = 0.5
 """For each factor e of length: a line that says more holds more."""
@@ -79,9 +81,29 @@ def idf(frequencies: Floats, count: int) -> Floats:
     return weights
 
 
-def word_scores(
-    present: Floats, weights: Floats, passage: NDArray[np.int64], *, above: Floats
-) -> Floats:
+class Rows:
+    """Lines with room between their passages: each finds its neighbours by a plain shift.
+
+    Args:
+        passage: The passage of each line, ascending.
+    """
+
+    def __init__(self, passage: NDArray[np.int64]) -> None:
+        self._places = np.arange(len(passage)) + _ROOM * (passage + 1)
+        self._size = int(self._places[-1]) + _ROOM + 1 if len(passage) else 0
+
+    def spread(self, values: Floats) -> Floats:
+        """Lay out values of lines, zeros in between."""
+        grid = np.zeros((self._size, *values.shape[1:]), dtype=np.float32)
+        grid[self._places] = values
+        return grid
+
+    def gather(self, values: Floats) -> Floats:
+        """Take the lines out again, from values without the room before the first one."""
+        return values[self._places - _ROOM]
+
+
+def word_scores(present: Floats, weights: Floats, rows: Rows, *, above: Floats) -> Floats:
     """Score lines by the query's words in them, around them and above them.
 
     A word is credited once, for where it stands best.
@@ -89,56 +111,84 @@ def word_scores(
     Args:
         present: ``(lines, words)`` of 0 and 1.
         weights: The words' idf.
-        passage: The passage of each line.
+        rows: The lines' neighbours.
         above: ``(lines, words)`` of 0 and 1: headings and path.
     """
-    credit = np.maximum(present, _WORD_ABOVE * above)
-    for distance, worth in _WORD_NEAR:
-        np.maximum(credit, worth * _shifted(present, distance, passage), out=credit)
+    grid = rows.spread(present)
+    size = len(grid) - 2 * _ROOM
+    credit = np.zeros((max(size, 0), present.shape[1]), dtype=np.float32)
+    for worth, distances in _WORD_NEAR:
+        near = credit.copy()
+        for distance in distances:
+            np.maximum(near, grid[_ROOM + distance : _ROOM + distance + size], out=near)
+        near *= worth
+        np.maximum(credit, near, out=credit)
+    found = np.maximum(rows.gather(credit), np.maximum(present, _WORD_ABOVE * above))
     total = max(float(weights.sum()), 1e-6)
-    scores: Floats = _WORDS / total**_WORDS_DAMPING * (credit @ weights)
+    scores: Floats = _WORDS / total**_WORDS_DAMPING * (found @ weights)
     return scores
 
 
-def vector_scores(cosines: Floats, passage: NDArray[np.int64]) -> Floats:
+def vector_scores(cosines: Floats, rows: Rows) -> Floats:
     """Score lines by their centred cosines and those around them."""
-    scores = np.zeros_like(cosines)
-    for distance, weight in _VECTOR_NEAR:
-        scores += weight * _shifted(cosines, distance, passage)
-    return scores
+    before, kernel = _VECTOR_NEAR
+    grid = rows.spread(cosines)[_ROOM - before :]
+    return rows.gather(np.correlate(grid, kernel, mode="valid"))
 
 
-def form_scores(texts: Sequence[str], query: str) -> Floats:
-    """Score lines by their look: length, who speaks, whether they ask or tell a time."""
+def form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], query: str) -> Floats:
+    """Score lines by their look: length, who speaks, whether they ask or tell a time.
+
+    Args:
+        text: All lines.
+        start: First character of each line.
+        end: Character behind its last.
+        query: The question.
+    """
+    scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
+    signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    scores[signs[end - 1] == ord("?")] += _ASKS
+    spans = list(zip(start.tolist(), end.tolist(), strict=True))
+    marked = np.flatnonzero(signs[start] == ord("#")).tolist()
+    scores[[row for row in marked if _HEADING_MARK.match(text, *spans[row])]] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
-    wants_time = bool(_ASKS_WHEN.search(query))
-    scores = _LENGTH * np.log1p(np.minimum([len(text) for text in texts], _LONG_CHARS))
-    scores += _ASKS * np.array([text.endswith("?") for text in texts])
-    scores += _HEADING * np.array([_is_heading(text) for text in texts])
     if names:
-        scores += _SPEAKER * np.array([_is_said_by(names, text) for text in texts])
-    if wants_time:
-        scores += _TELLS_TIME * np.array([_TIME_WORD.search(text) is not None for text in texts])
+        said = [row for row, span in enumerate(spans) if _is_said_by(names, text, *span)]
+        scores[said] += _SPEAKER
+    if _ASKS_WHEN.search(query):
+        timed = [row for row, span in enumerate(spans) if _TIME_WORD.search(text, *span)]
+        scores[timed] += _TELLS_TIME
     return scores.astype(np.float32)
 
 
-def _is_heading(text: str) -> bool:
-    return text.startswith("#") and _HEADING_MARK.match(text) is not None
-
-
-def _is_said_by(names: set[str], text: str) -> bool:
-    match = _SPEAKER_NAME.match(text)
+def _is_said_by(names: set[str], text: str, start: int, end: int) -> bool:
+    match = _SPEAKER_NAME.match(text, start, end)
     return match is not None and not names.isdisjoint(match[1].lower().split())
 
 
-def centred_cosines(vectors: Matrix, query: Vector, mean: Vector) -> Floats:
-    """Return the cosines after what all texts have in common is taken away; 0 for a zero row."""
+class Nearness(NamedTuple):
+    """How near lines are to a query; arrays have one row a line.
+
+    Attributes:
+        cosines: As they are; 0 for a line without a vector.
+        centred: After what all texts have in common is taken away; 0 for a line without a vector.
+        scales: What makes a centred vector one of length 1; 0 for a line without a vector.
+    """
+
+    cosines: Floats
+    centred: Floats
+    scales: Floats
+
+
+def nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
+    """Compare the vectors of lines with a query's."""
     direction = query - mean
+    to_mean, ahead = row_products(vectors, mean), row_products(vectors, direction)
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    lengths = np.sqrt(np.maximum(squares - 2 * row_products(vectors, mean) + mean @ mean, 1e-12))
-    lengths *= max(float(np.linalg.norm(direction)), 1e-6)
-    cosines = (row_products(vectors, direction) - mean @ direction) / lengths
-    return np.where(squares > 0, cosines, 0.0).astype(np.float32)
+    lengths = np.sqrt(np.maximum(squares - 2 * to_mean + mean @ mean, 1e-12))
+    scales = np.where(squares > 0, 1 / lengths, 0).astype(np.float32)
+    centred = (ahead - mean @ direction) * scales / max(float(np.linalg.norm(direction)), 1e-6)
+    return Nearness(ahead + to_mean, centred.astype(np.float32), scales)
 
 
 def shares(scores: Floats) -> NDArray[np.float64]:
@@ -147,16 +197,3 @@ def shares(scores: Floats) -> NDArray[np.float64]:
     likely = np.exp((scores - scores.max()).astype(np.float64).round(4))
     share: NDArray[np.float64] = likely / likely.sum()
     return share
-
-
-def _shifted(values: Floats, distance: int, passage: NDArray[np.int64]) -> Floats:
-    """Give each row the values of the row `distance` on, 0 where another passage begins."""
-    if distance == 0:
-        return values
-    shifted = np.zeros_like(values)
-    if abs(distance) < len(values):
-        here = slice(-distance, None) if distance < 0 else slice(None, -distance)
-        there = slice(None, distance) if distance < 0 else slice(distance, None)
-        same = passage[here] == passage[there]
-        shifted[here] = values[there] * (same if values.ndim == 1 else same[:, None])
-    return shifted

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,15 +22,22 @@ from commonplace.chunking.outline import read_outline
 from commonplace.retrieval.confidence import confidence
 from commonplace.retrieval.decay import age_days
 from commonplace.retrieval.evidence import (
-    centred_cosines,
+    Nearness,
+    Rows,
     form_scores,
     idf,
+    nearness,
     shares,
     vector_scores,
     word_scores,
 )
 from commonplace.retrieval.fusion import fused_ranking, normalized_weights
-from commonplace.retrieval.matching import content_words, is_date_word, occurrences
+from commonplace.retrieval.matching import (
+    content_words,
+    is_date_word,
+    occurrences,
+    occurrences_within,
+)
 from commonplace.retrieval.pool import LinePool, build_pool
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.repeats import likeness_of_texts, likeness_of_vectors, repeats
@@ -38,12 +45,11 @@ from commonplace.retrieval.timewords import Days, closeness, days_named
 from commonplace.retrieval.windows import Window, pack_windows
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Reader, RowFilter, StoredChunk, Word
-from commonplace.store.products import row_products
 from commonplace.store.terms import Analyzer
-from commonplace.types import Explanation, SearchResult
+from commonplace.types import Explanation, SearchResult, Source
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Matrix, Vector
+    from commonplace.store.base import Vector
 
     Floats = NDArray[np.float32]
 
@@ -93,7 +99,7 @@ class _Lines:
     Attributes:
         pool: The lines.
         present: ``(lines, words)`` of 0 and 1.
-        cosines: To the query; 0 for a line without a vector, None without any.
+        near: To the query; None without vectors.
         faded: Nats lost to age.
         repeated: Nats lost to repetition; None when nothing is thinned out.
         fused: Shares of the evidence before anything is lost.
@@ -102,25 +108,30 @@ class _Lines:
 
     pool: LinePool
     present: Floats
-    cosines: Floats | None
+    near: Nearness | None
     faded: Floats
     repeated: Floats | None
     fused: NDArray[np.float64]
     share: NDArray[np.float64]
 
 
-def rank_lines(reader: Reader, query: Query, settings: SearchSettings) -> list[SearchResult]:
+def rank_lines(
+    reader: Reader, query: Query, settings: SearchSettings, *, explain: bool
+) -> list[SearchResult]:
     """Answer a query with windows of lines, those with the most evidence first."""
     # Some BLAS builds raise the processor's "invalid" flag over padding; all values are finite.
     with np.errstate(invalid="ignore"):
-        return _ranked(reader, query, settings)
+        return _ranked(reader, query, settings, explain=explain)
 
 
-def _ranked(reader: Reader, query: Query, settings: SearchSettings) -> list[SearchResult]:
+def _ranked(
+    reader: Reader, query: Query, settings: SearchSettings, *, explain: bool
+) -> list[SearchResult]:
     analyzer = _analyzer(settings.tokenizer)
     named = days_named(query.text, query.now.date())
-    words = _weigh(reader, content_words(query.text, analyzer), named)
-    mean = reader.mean_line() if query.vector is not None and settings.vector_weight else None
+    source = query.rows.only_source
+    words = _weigh(reader, content_words(query.text, analyzer), named, source)
+    mean = reader.mean_line(source) if query.vector is not None and settings.vector_weight else None
     pool = build_pool(
         _candidates(reader, query, words, named, mean, settings),
         dimension=None if mean is None else len(mean),
@@ -132,13 +143,13 @@ def _ranked(reader: Reader, query: Query, settings: SearchSettings) -> list[Sear
     windows = pack_windows(
         lines.share, pool.start, pool.end, pool.passage, width=SNIPPET_CHARS, count=query.limit
     )
-    return _results(windows, lines, words, query)
+    return _results(windows, lines, words, query, explain=explain)
 
 
-def _weigh(reader: Reader, words: list[Word], named: Days | None) -> _Words:
-    frequencies = reader.frequencies(words)
+def _weigh(reader: Reader, words: list[Word], named: Days | None, source: Source | None) -> _Words:
+    frequencies = reader.frequencies(words, source)
     found = np.array([frequencies[word] for word in words], dtype=np.float32)
-    weights = idf(found, reader.chunk_count())
+    weights = idf(found, reader.chunk_count(source))
     # A date that the notes spell otherwise is compared with the logs' days, not with their words.
     counts = np.array([not (named and is_date_word(word)) for word in words], dtype=np.bool_)
     known = found > 0
@@ -194,10 +205,12 @@ def _candidates(
 
 def _thinned(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
     """Keep so many hits of one score, the newest: what repeats itself word for word is no news."""
-    kept: list[tuple[int, float]] = []
-    for _, same in groupby(hits, key=lambda hit: round(hit[1], 9)):
-        kept += sorted(same, reverse=True)[:most]
-    return kept
+    ranked = sorted((round(-score, 9), -seq) for seq, score in hits)
+    return [
+        (-seq, -score)
+        for at, (score, seq) in enumerate(ranked)
+        if at < most or ranked[at - most][0] != score
+    ]
 
 
 def _row_filters(rows: RowFilter, named: Days | None) -> list[RowFilter]:
@@ -220,25 +233,23 @@ def _score(
     analyzer: Analyzer,
 ) -> _Lines:
     vector_weight, text_weight = normalized_weights(settings)
-    labels = [f"{chunk.path} {chunk.heading}" for chunk in pool.chunks]
-    found = occurrences([*pool.texts, *labels], words.words, analyzer)
-    present, above = found[: len(pool)], found[len(pool) :][pool.chunk]
-    scores = form_scores(pool.texts, query.text)
-    scores += (text_weight / 0.3) * word_scores(present, words.weights, pool.passage, above=above)
-    cosines = None
+    present, above = _present(pool, words.words, analyzer)
+    rows = Rows(pool.passage)
+    scores = form_scores(pool.text, pool.start, pool.end, query.text)
+    scores += (text_weight / 0.3) * word_scores(present, words.weights, rows, above=above)
+    near = None
     if query.vector is not None and mean is not None and pool.vectors is not None:
-        cosines = row_products(pool.vectors, query.vector)
-        centred = centred_cosines(pool.vectors, query.vector, mean)
-        _guess_unknown(centred, pool.vectors, present, words)
-        scores += (vector_weight / 0.7) * vector_scores(centred, pool.passage)
+        near = nearness(pool.vectors, query.vector, mean)
+        _guess_unknown(near, present, words)
+        scores += (vector_weight / 0.7) * vector_scores(near.centred, rows)
     if named is not None:
-        near = closeness(pool.days, named)
-        scores += _NAMED_DAYS * np.where(pool.days > 0, near, _UNDATED).astype(np.float32)
-    faded, repeated = _repeats(pool, scores, mean, settings, fades=named is None)
+        close = closeness(pool.days, named)
+        scores += _NAMED_DAYS * np.where(pool.days > 0, close, _UNDATED).astype(np.float32)
+    faded, repeated = _repeats(pool, scores, mean, near, settings, fades=named is None)
     return _Lines(
         pool,
         present,
-        cosines,
+        near,
         faded,
         repeated if settings.mmr else None,
         fused=shares(scores),
@@ -246,15 +257,37 @@ def _score(
     )
 
 
-def _guess_unknown(centred: Floats, vectors: Matrix, present: Floats, words: _Words) -> None:
+def _present(pool: LinePool, words: list[Word], analyzer: Analyzer) -> tuple[Floats, Floats]:
+    """Tell which words each line holds, and which the path and the headings above it."""
+    labels = [f"{chunk.path} {chunk.heading}" for chunk in pool.chunks]
+    ends = np.cumsum([len(label) + 1 for label in labels]) + len(pool.text) + 1
+    starts = np.concatenate(([len(pool.text) + 1], ends[:-1]))
+    found = occurrences_within(
+        "\n".join((pool.text, *labels)),
+        np.concatenate((pool.start, starts)),
+        np.concatenate((pool.end, ends - 1)),
+        words,
+        analyzer,
+    )
+    return found[: len(pool)], found[len(pool) :][pool.chunk]
+
+
+def _guess_unknown(near: Nearness, present: Floats, words: _Words) -> None:
     """Take a line that is not embedded yet to be near as far as it has the words."""
-    unknown = ~vectors.any(axis=1)
+    unknown = near.scales == 0
     if unknown.any() and words.words:
-        centred[unknown] = centred.max() * (present[unknown] @ words.weights) / words.total
+        guess = present[unknown] @ words.weights / words.total
+        near.centred[unknown] = near.centred.max() * guess
 
 
 def _repeats(
-    pool: LinePool, scores: Floats, mean: Vector | None, settings: SearchSettings, *, fades: bool
+    pool: LinePool,
+    scores: Floats,
+    mean: Vector | None,
+    near: Nearness | None,
+    settings: SearchSettings,
+    *,
+    fades: bool,
 ) -> tuple[Floats, Floats]:
     """Return what each line loses to age and to repetition.
 
@@ -263,31 +296,36 @@ def _repeats(
     faded, repeated = np.zeros_like(scores), np.zeros_like(scores)
     if settings.decay or settings.mmr:
         best = np.argsort(-scores, kind="stable")[:_COMPARED]
-        if pool.vectors is not None and mean is not None:
-            likeness = likeness_of_vectors(pool.vectors[best], mean)
+        if pool.vectors is not None and mean is not None and near is not None:
+            likeness = likeness_of_vectors(pool.vectors[best], mean, near.scales[best])
         else:
-            likeness = likeness_of_texts([pool.texts[at] for at in best])
-        faded[best], repeated[best] = repeats(likeness, pool.days[best], settings, fades=fades)
+            likeness = likeness_of_texts([pool.text_of(at) for at in best.tolist()])
+        if likeness.any():
+            lost = repeats(likeness, pool.days[best], settings, fades=fades)
+            faded[best], repeated[best] = lost
     return faded, repeated
 
 
 def _results(
-    windows: list[Window], lines: _Lines, words: _Words, query: Query
+    windows: list[Window], lines: _Lines, words: _Words, query: Query, *, explain: bool
 ) -> list[SearchResult]:
     if not windows:
         return []
     covered = [_covered(lines, words, window) for window in windows]
-    nearest = None if lines.cosines is None else float(lines.cosines.max())
+    nearest = None if lines.near is None else float(lines.near.cosines.max())
     worth = confidence(max(covered[:_COVERING]), nearest)
-    fused = [float(lines.fused[window.rows].sum()) for window in windows]
     results = []
-    for window, coverage, alone in zip(windows, covered, fused, strict=True):
+    for window in windows:
         # Rounded, so that what differs by the order of additions only is equal.
         score = round(worth * _of_best(window.mass / windows[0].mass), 6)
         if score >= query.min_score:
-            before = worth * _of_best(alone / max(*fused, 1e-12))
-            explanation = _explanation(window, lines, words, query, keyword=coverage, fused=before)
-            results.append(_result(window, lines.pool, score, explanation))
+            results.append(_result(window, lines.pool, score))
+    if explain:
+        explanations = _explanations(windows, lines, words, query, covered=covered, worth=worth)
+        results = [
+            replace(result, explanation=explanation)
+            for result, explanation in zip(results, explanations, strict=False)
+        ]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
 
 
@@ -301,6 +339,22 @@ def _covered(lines: _Lines, words: _Words, window: Window) -> float:
     if not words.words:
         return 0.0
     return float(lines.present[window.rows].max(axis=0) @ words.weights) / words.total
+
+
+def _explanations(
+    windows: list[Window],
+    lines: _Lines,
+    words: _Words,
+    query: Query,
+    *,
+    covered: list[float],
+    worth: float,
+) -> Iterator[Explanation]:
+    fused = [float(lines.fused[window.rows].sum()) for window in windows]
+    most = max(*fused, 1e-12)
+    for window, coverage, alone in zip(windows, covered, fused, strict=True):
+        before = worth * _of_best(alone / most)
+        yield _explanation(window, lines, words, query, keyword=coverage, fused=before)
 
 
 def _explanation(
@@ -322,18 +376,17 @@ def _explanation(
 
 
 def _nearest(lines: _Lines, rows: slice) -> float | None:
-    vectors, cosines = lines.pool.vectors, lines.cosines
-    if vectors is None or cosines is None or not vectors[rows].any():
+    near = lines.near
+    if near is None or not near.scales[rows].any():
         return None
-    return float(cosines[rows].max())
+    return float(near.cosines[rows].max())
 
 
-def _result(window: Window, pool: LinePool, score: float, explanation: Explanation) -> SearchResult:
+def _result(window: Window, pool: LinePool, score: float) -> SearchResult:
     passage = pool.passages[int(pool.passage[window.first])]
-    text = passage.text
     start = int(pool.start[window.first])
-    snippet = text[start : min(int(pool.end[window.last]), start + SNIPPET_CHARS)]
-    first_line = passage.first_line + text.count("\n", 0, start)
+    snippet = pool.text[start : min(int(pool.end[window.last]), start + SNIPPET_CHARS)]
+    first_line = passage.first_line + pool.text.count("\n", passage.start, start)
     return SearchResult(
         path=passage.path,
         snippet=snippet,
@@ -342,12 +395,13 @@ def _result(window: Window, pool: LinePool, score: float, explanation: Explanati
         score=score,
         source=passage.source,
         heading=_heading(pool.chunks[int(pool.chunk[window.first])], first_line),
-        explanation=explanation,
     )
 
 
 def _heading(chunk: StoredChunk, line: int) -> str:
     """Return the headings above a line; the chunk knows those above its own first line."""
+    if "#" not in chunk.text[chunk.text.find("\n") :]:
+        return chunk.heading
     above = chunk.text.split("\n")[: line - chunk.start_line + 1]
     own = read_outline(above).path_at(len(above) - 1)
     return chunk.heading if chunk.heading.endswith(own) else own

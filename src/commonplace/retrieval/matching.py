@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from commonplace.retrieval.stopwords import ENGLISH
 from commonplace.store.base import Word
 from commonplace.store.terms import Analyzer
 
-__all__ = ["content_words", "is_date_word", "occurrences"]
+__all__ = ["content_words", "is_date_word", "occurrences", "occurrences_within"]
 
 _MAX_WORDS = 64
 """Words of a query that are looked at: a question has fewer."""
@@ -44,19 +44,59 @@ def is_date_word(word: Word) -> bool:
 def occurrences(
     texts: Sequence[str], words: Sequence[Word], analyzer: Analyzer
 ) -> NDArray[np.float32]:
-    """Tell which words occur in which texts: ``(texts, words)`` of 0 and 1.
+    """Tell which words occur in which texts: ``(texts, words)`` of 0 and 1."""
+    ends = np.array([*accumulate(len(text) + 1 for text in texts)], dtype=np.int64)
+    starts = np.concatenate(([0], ends[:-1]))
+    return occurrences_within("\n".join(texts), starts, ends - 1, words, analyzer)
 
-    The texts are searched as one for the beginning that all forms of a word share; only what
-    begins so is stemmed.
+
+def occurrences_within(
+    text: str,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    words: Sequence[Word],
+    analyzer: Analyzer,
+) -> NDArray[np.float32]:
+    """Tell which words occur in which parts of a text: ``(parts, words)`` of 0 and 1.
+
+    The text is searched for the beginning that all forms of a word share; only what begins so is
+    stemmed.
+
+    Args:
+        text: All of it.
+        starts: Where each part begins, ascending.
+        ends: Where it ends; parts do not overlap.
+        words: What to look for.
+        analyzer: Says which forms are the same word.
     """
-    found = np.zeros((len(texts), len(words)), dtype=np.float32)
-    folded = [text.lower() if text.isascii() else _folded(text) for text in texts]
-    haystack = _Haystack("\n".join(folded))
-    ends = np.cumsum([len(text) + 1 for text in folded])
+    if text.isascii():
+        text = text.lower()
+    else:
+        text, starts, ends = _folded_parts(text, starts, ends)
+    haystack = _Haystack(text)
+    places: list[int] = []
+    columns: list[int] = []
     for column, word in enumerate(words):
-        places = haystack.places(word, analyzer)
-        found[ends.searchsorted(np.array(places, dtype=np.int64), side="right"), column] = 1.0
-    return found
+        found = haystack.places(word, analyzer)
+        places += found
+        columns += [column] * len(found)
+    present = np.zeros((len(starts), len(words)), dtype=np.float32)
+    if places:
+        at = np.array(places)
+        rows = starts.searchsorted(at, side="right") - 1
+        inside = (rows >= 0) & (at < ends[rows])
+        present[rows[inside], np.array(columns)[inside]] = 1.0
+    return present
+
+
+def _folded_parts(
+    text: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[str, NDArray[np.int64], NDArray[np.int64]]:
+    """Fold each part by itself: a folded text is not always as long as it was."""
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    parts = [_folded(text[start:end]) for start, end in spans]
+    behind = np.array([*accumulate(len(part) + 1 for part in parts)], dtype=np.int64)
+    return "\n".join(parts), np.concatenate(([0], behind[:-1])), behind - 1
 
 
 class _Haystack:
@@ -64,44 +104,55 @@ class _Haystack:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        codes = np.frombuffer(
-            text.encode("utf-32-le", "surrogatepass") + bytes(4 * _HEAD), dtype="<u4"
-        )
-        borders = np.flatnonzero(np.diff(_in_words(text, codes), prepend=False))
+        # Words are first told apart by some characters, put together in one number.
+        if text.isascii():
+            self._head, self._bits = 4, 8
+            data = text.encode("ascii") + bytes(4)
+            numbers = np.ndarray((len(text) + 1,), "<u4", data, strides=(1,))
+            in_words = np.frombuffer(data.translate(_ASCII_IN_WORDS), dtype=np.bool_)
+        else:
+            self._head, self._bits = 3, 21
+            data = text.encode("utf-32-le", "surrogatepass") + bytes(12)
+            codes = np.frombuffer(data, dtype="<u4")
+            numbers = codes[:-2] | codes[1:-1].astype(np.uint64) << np.uint64(21)
+            numbers |= codes[2:].astype(np.uint64) << np.uint64(42)
+            in_words = _in_words(codes)
+        borders = (in_words[1:] != in_words[:-1]).nonzero()[0] + 1
+        if in_words[0]:
+            borders = np.concatenate(([0], borders))
         self._starts, self._ends = borders[::2], borders[1::2]
-        self._heads = codes[self._starts].astype(np.uint64)
-        for place in range(1, _HEAD):
-            signs = codes[self._starts + place].astype(np.uint64)
-            self._heads |= signs << np.uint64(_CODE_BITS * place)
+        self._heads = numbers[self._starts]
 
     def places(self, word: Word, analyzer: Analyzer) -> list[int]:
         """Return where a word stands."""
         if word.gram:
             return list(_all_places(self._text, word.text))
-        text, probe, term = self._text, _probe(word), analyzer.term
-        head = sum(ord(sign) << _CODE_BITS * at for at, sign in enumerate(probe[:_HEAD]))
-        mask = np.uint64((1 << _CODE_BITS * min(len(probe), _HEAD)) - 1)
-        rows = np.flatnonzero(self._heads & mask == np.uint64(head))
-        return [
-            start
-            for start, end in zip(
-                self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True
-            )
-            if text.startswith(probe, start) and term(text[start:end]) == word.term
-        ]
+        text, own, term = self._text, _folded(word.text), analyzer.term
+        probe = _probe(own, word.term)
+        rows = self._beginning(probe)
+        places = []
+        for start, end in zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True):
+            found = text[start:end]
+            if found == own or (found.startswith(probe) and term(found) == word.term):
+                places.append(start)
+        return places
+
+    def _beginning(self, probe: str) -> NDArray[np.int64]:
+        """Return which words may begin so: their heads do."""
+        known, heads = probe[: self._head], self._heads
+        number = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
+        if len(known) < self._head:
+            heads = heads & heads.dtype.type((1 << self._bits * len(known)) - 1)
+        if number > np.iinfo(heads.dtype).max:
+            return np.empty(0, dtype=np.int64)  # a sign that this text does not have
+        return (heads == heads.dtype.type(number)).nonzero()[0]
 
 
-_HEAD, _CODE_BITS = 3, 21
-"""Words are first told apart by so many characters, put together in one number of 64 bits."""
 _ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))
 
 
-def _in_words(text: str, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell of each character of a text, and of what is behind its end, whether it is in a word."""
-    if text.isascii():
-        return np.frombuffer(
-            text.encode("ascii").translate(_ASCII_IN_WORDS) + bytes(_HEAD), dtype=np.bool_
-        )
+def _in_words(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Tell of each character whether it is in a word."""
     different = np.flatnonzero(np.bincount(codes))
     is_in_word = np.zeros(int(different[-1]) + 1, dtype=np.bool_)
     is_in_word[different] = [chr(code).isalnum() for code in different.tolist()]
@@ -115,17 +166,28 @@ def _all_places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + len(part))
 
 
-def _probe(word: Word) -> str:
+def _probe(own: str, term: str) -> str:
     """The beginning that every word of the same stem has: ``stud`` for studies and study."""
-    letters = takewhile(
-        lambda pair: pair[0] == pair[1], zip(_folded(word.text), word.term, strict=False)
-    )
+    letters = takewhile(lambda pair: pair[0] == pair[1], zip(own, term, strict=False))
     shared = "".join(letter for letter, _ in letters)
-    return shared.rstrip("eiy") or shared or word.term
+    return shared.rstrip("eiy") or shared or term
+
+
+class _BareLetters(dict[int, str]):
+    """Letters without their accents, and accents as nothing; each is looked up once."""
+
+    def __missing__(self, code: int) -> str:
+        signs = unicodedata.normalize("NFD", chr(code))
+        bare = "".join(sign for sign in signs if not unicodedata.combining(sign))
+        self[code] = unicodedata.normalize("NFC", bare)
+        return self[code]
+
+
+_BARE = _BareLetters()
 
 
 def _folded(text: str) -> str:
     """Lower-case a text, without accents."""
-    decomposed = unicodedata.normalize("NFD", text.lower())
-    bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return unicodedata.normalize("NFC", bare)
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", text.lower()).translate(_BARE)

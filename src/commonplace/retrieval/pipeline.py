@@ -21,6 +21,7 @@ def rank(
     """Answer a query: the best snippets first, each with a score of 0..1."""
     if settings.grain == "chunks":
         results = rank_chunks(reader, query, settings)
-    else:
-        results = balanced(reader, query, lambda asked: rank_lines(reader, asked, settings))
-    return results if explain else [replace(result, explanation=None) for result in results]
+        return results if explain else [replace(result, explanation=None) for result in results]
+    return balanced(
+        reader, query, lambda asked: rank_lines(reader, asked, settings, explain=explain)
+    )

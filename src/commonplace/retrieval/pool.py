@@ -1,13 +1,14 @@
 """The candidates' lines, laid out as arrays: what every finer score is computed over.
 
 Chunks that overlap or touch are joined into one passage, so that a line stands once and between its
-real neighbours, whichever chunks it was found in.
+real neighbours, whichever chunks it was found in. All passages make up one text, which is searched
+in one go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,8 @@ from commonplace.types import Source
 if TYPE_CHECKING:
     from commonplace.store.base import Matrix
 
+    Numbers = NDArray[np.int64]
+
 __all__ = ["LinePool", "Passage", "build_pool"]
 
 
@@ -30,23 +33,15 @@ class Passage:
 
     path: str
     source: Source
-    day: int | None
     first_line: int
-    lines: list[str]
-    chars: int
-    """Length of the text: the lines joined by newlines."""
+    start: int
+    """Where it begins in the text of all passages."""
+    next_line: int
+    """The number of the line behind the last."""
     last_seq: int
     """The chunk that brought the last lines."""
-
-    @property
-    def next_line(self) -> int:
-        """The number of the line behind the last."""
-        return self.first_line + len(self.lines)
-
-    @property
-    def text(self) -> str:
-        """The lines as they stand in the file."""
-        return "\n".join(self.lines)
+    parts: list[str]
+    """What the chunks brought; together, joined by newlines, the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +51,10 @@ class LinePool:
     Arrays have one row a unit.
 
     Attributes:
+        text: The text of all passages, joined by newlines.
         passages: What the units are of.
-        texts: The units' texts.
         passage: Index of the unit's passage.
-        start: First character of the unit in the passage's text.
+        start: First character of the unit in the text.
         end: Character behind its last.
         chunks: The candidates, in the order of their files.
         chunk: Index of the candidate that brought the unit.
@@ -67,18 +62,22 @@ class LinePool:
         vectors: ``(units, d)``; rows of zeros where there is no vector; None without any.
     """
 
+    text: str
     passages: list[Passage]
-    texts: list[str]
-    passage: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
+    passage: Numbers
+    start: Numbers
+    end: Numbers
     chunks: list[StoredChunk]
-    chunk: NDArray[np.int64]
-    days: NDArray[np.int64]
+    chunk: Numbers
+    days: Numbers
     vectors: Matrix | None
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.start)
+
+    def text_of(self, unit: int) -> str:
+        """Return the text of a unit."""
+        return self.text[self.start[unit] : self.end[unit]]
 
 
 def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> LinePool:
@@ -89,92 +88,112 @@ def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> LineP
         dimension: Length of the lines' vectors; None where they are of no use.
     """
     ordered = sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line, chunk.seq))
-    passages: list[Passage] = []
-    texts: list[str] = []
-    kept: list[NDArray[np.int32]] = []
-    vectors: list[bytes] = []
-    places: list[tuple[int, int, int, int]] = []
-    for index, chunk in enumerate(ordered):
-        held = _join(passages, chunk)
-        shift = passages[-1].chars - len(chunk.text)  # both end with the same character
-        units = _units(chunk)
-        first = int(units[:, 2].searchsorted(held, side="right"))
-        new = _from(units[first:], held)
-        texts += [chunk.text[start:end] for _, start, end in new.tolist()]
-        kept.append(new)
-        if dimension:
-            vectors.append(_packed_vectors(chunk, len(units), first, dimension))
-        places.append((len(passages) - 1, shift, index, chunk.day or 0))
-    rows = np.repeat(
-        np.array(places, dtype=np.int64).reshape(-1, 4), [len(units) for units in kept], axis=0
-    )
-    lines = np.concatenate(kept) if kept else np.zeros((0, 3), dtype=np.int32)
+    packed = [chunk.units or pack_units(line_units(chunk.text)) for chunk in ordered]
+    counts = [len(units) // _UNIT_BYTES for units in packed]
+    units = np.frombuffer(b"".join(packed), dtype="<i4").reshape(-1, 3)[:, 1:].astype(np.int64)
+    layout = _Layout()
+    places = [layout.add(chunk) for chunk in ordered]
+    rows = np.repeat(np.array(places, dtype=np.int64).reshape(-1, 4), counts, axis=0)
+    chunk = np.repeat(np.arange(len(ordered)), counts)
+    vectors = _unpacked(ordered, counts, dimension)
+    held = rows[:, 2]
+    if held.any():
+        # What a chunk shares with the one before stands once; a line that it joins may be cut.
+        new = units[:, 1] > held
+        units, rows, chunk, held = units[new], rows[new], chunk[new], held[new]
+        vectors = None if vectors is None else vectors[new]
+        np.maximum(units[:, 0], held, out=units[:, 0])
+    units += rows[:, 1:2]
     return LinePool(
-        passages, texts, rows[:, 0], lines[:, 1] + rows[:, 1], lines[:, 2] + rows[:, 1], ordered,
-        rows[:, 2], rows[:, 3], _unpacked(vectors, dimension),
+        "\n".join(layout.parts), layout.passages, rows[:, 0], units[:, 0], units[:, 1], ordered,
+        chunk, rows[:, 3], vectors,
     )  # fmt: skip
 
 
-def _units(chunk: StoredChunk) -> NDArray[np.int32]:
-    """Return the units of a chunk: line, start, end; of an index of whole chunks, make them."""
-    packed = chunk.units or pack_units(line_units(chunk.text))
-    return np.frombuffer(packed, dtype="<i4").reshape(-1, 3)
+_UNIT_BYTES = 12
 
 
-def _from(units: NDArray[np.int32], held: int) -> NDArray[np.int32]:
-    """Let the first unit begin behind what is held: the lines it joins may be cut by a chunk."""
-    if len(units) and units[0, 1] < held:
-        units = units.copy()
-        units[0, 1] = held
-    return units
+@dataclass(slots=True)
+class _Layout:
+    """Passages as they grow, chunk by chunk in the order of their files."""
 
+    passages: list[Passage] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    end: int = 0
+    """Where the text ends, with a newline behind it."""
 
-def _join(passages: list[Passage], chunk: StoredChunk) -> int:
-    """Add a chunk to the last passage, or begin a new one.
+    def add(self, chunk: StoredChunk) -> tuple[int, int, int, int]:
+        """Add a chunk to the last passage, or begin a new one.
 
-    Returns:
-        How many of the chunk's characters were there, the newline behind them included.
-    """
-    lines = chunk.text.split("\n")
-    if passages and _continues(passages[-1], chunk, lines):
-        passage = passages[-1]
-        old = min(passage.next_line - chunk.start_line, len(lines))
-        passage.lines += lines[old:]
-        passage.chars += sum(len(line) + 1 for line in lines[old:])
+        Returns:
+            The passage; where the chunk begins in the text; how many of its characters were there
+            already, the newline behind them included; and its day.
+        """
+        last = self.passages[-1] if self.passages else None
+        held, text = 0, chunk.text
+        if last is not None and _may_continue(last, chunk):
+            lines = text.split("\n")
+            if _continues(last, chunk, lines):
+                old = min(last.next_line - chunk.start_line, len(lines))
+                held = sum(len(line) + 1 for line in lines[:old])
+                self._grow(last, chunk, lines[old:])
+                return len(self.passages) - 1, self._start_of(text), held, chunk.day or 0
+        self.passages.append(
+            Passage(
+                chunk.path, chunk.source, chunk.start_line, self.end,
+                chunk.start_line + text.count("\n") + 1, chunk.seq, [text],
+            )
+        )  # fmt: skip
+        self._append(text)
+        return len(self.passages) - 1, self._start_of(text), 0, chunk.day or 0
+
+    def _grow(self, passage: Passage, chunk: StoredChunk, lines: list[str]) -> None:
         passage.last_seq = chunk.seq
-        return sum(len(line) + 1 for line in lines[:old])
-    passages.append(
-        Passage(
-            chunk.path, chunk.source, chunk.day, chunk.start_line, lines, len(chunk.text), chunk.seq
-        )
-    )
-    return 0
+        passage.next_line += len(lines)
+        if lines:
+            passage.parts.append("\n".join(lines))
+            self._append(passage.parts[-1])
+
+    def _append(self, text: str) -> None:
+        self.parts.append(text)
+        self.end += len(text) + 1
+
+    def _start_of(self, text: str) -> int:
+        """A chunk that was just added ends where everything ends."""
+        return self.end - 1 - len(text)
+
+
+def _may_continue(passage: Passage, chunk: StoredChunk) -> bool:
+    """Tell whether a chunk begins in a passage or right behind it."""
+    return passage.path == chunk.path and chunk.start_line <= passage.next_line
 
 
 def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:
-    """Tell whether a chunk begins in a passage or right behind it, with the same lines.
+    """Tell whether a chunk that begins in a passage or right behind it has the same lines.
 
     Where a long line was cut, two chunks hold different parts of the line of one number. A passage
     may end with such a part: only the chunk that follows in the file is right behind it.
     """
-    if (passage.path, passage.day) != (chunk.path, chunk.day):
-        return False  # a session's days are told apart
-    if chunk.start_line > passage.next_line:
-        return False
     if chunk.start_line == passage.next_line:
         return chunk.seq == passage.last_seq + 1
     at = chunk.start_line - passage.first_line
-    return passage.lines[at : at + len(lines)] == lines[: len(passage.lines) - at]
+    there = "\n".join(passage.parts).split("\n")
+    return there[at : at + len(lines)] == lines[: len(there) - at]
 
 
-def _packed_vectors(chunk: StoredChunk, count: int, first: int, dimension: int) -> bytes:
-    """Return the vectors of a chunk's units from `first` on; zeros where there are none."""
+def _unpacked(chunks: list[StoredChunk], counts: list[int], dimension: int | None) -> Matrix | None:
+    """Return the vectors of all units, zeros where there are none; None without any."""
+    if not dimension:
+        return None
     row = packed_size(dimension)
-    if chunk.lines is not None and len(chunk.lines) == count * row:
-        return chunk.lines[first * row :]
-    return bytes((count - first) * row)
-
-
-def _unpacked(vectors: list[bytes], dimension: int | None) -> Matrix | None:
-    packed = b"".join(vectors)
-    return unpack(packed, dimension) if dimension and packed.lstrip(b"\0") else None
+    fits = [
+        chunk.lines is not None and len(chunk.lines) == count * row
+        for chunk, count in zip(chunks, counts, strict=True)
+    ]
+    if not any(fits):
+        return None
+    packed = [
+        chunk.lines if fit and chunk.lines is not None else bytes(count * row)
+        for chunk, count, fit in zip(chunks, counts, fits, strict=True)
+    ]
+    return unpack(b"".join(packed), dimension)

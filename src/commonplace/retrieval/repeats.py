@@ -34,13 +34,17 @@ _LIKE_WORDS = (0.4, 0.8)
 """The same for the share of words that two lines have in common (Jaccard)."""
 
 
-def likeness_of_vectors(vectors: Matrix, mean: Vector) -> Floats:
+def likeness_of_vectors(vectors: Matrix, mean: Vector, scales: Floats) -> Floats:
     """Tell how far each two lines say the same, 0..1, by their vectors: ``(n, n)``.
 
-    A line without a vector, a row of zeros, is like no other.
+    Args:
+        vectors: ``(n, d)``.
+        mean: What all lines have in common.
+        scales: What makes each vector, less the mean, one of length 1. 0 for a line without a
+            vector, which is like no other.
     """
-    centred = np.where(vectors.any(axis=1, keepdims=True), vectors - mean, np.float32(0))
-    centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-6)
+    centred = vectors - mean
+    centred *= scales[:, None]
     return _ramp(centred @ centred.T, _LIKE_VECTORS)
 
 
@@ -87,6 +91,8 @@ def repeats(
 
 def _ramp(values: Floats, between: tuple[float, float]) -> Floats:
     low, high = between
+    np.fill_diagonal(values, 0.0)
+    if values.max(initial=0.0) <= low:
+        return np.zeros_like(values)
     ramp: Floats = np.clip((values - low) / (high - low), 0.0, 1.0).astype(np.float32)
-    np.fill_diagonal(ramp, 0.0)
     return ramp

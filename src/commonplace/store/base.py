@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from commonplace.types import Chunk, Source
 
@@ -170,8 +170,7 @@ class IndexedFile:
     keep_before: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(NamedTuple):
     """A chunk as it is in the index.
 
     `units` are as in `IndexedChunk`; `lines` are packed, for a query to unpack all at once.
@@ -200,8 +199,7 @@ class Totals:
     vectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word of a query.
 
     Attributes:
@@ -222,6 +220,11 @@ class RowFilter:
     sources: frozenset[Source] | None = None
     after: int | None = None
     before: int | None = None
+
+    @property
+    def only_source(self) -> Source | None:
+        """The one source that passes; None when more do, or none."""
+        return next(iter(self.sources)) if self.sources and len(self.sources) == 1 else None
 
     @property
     def is_open(self) -> bool:
@@ -245,11 +248,11 @@ class Reader(Protocol):
     def totals(self) -> Totals:
         """Count what is there."""
 
-    def chunk_count(self) -> int:
-        """Count the chunks, at once."""
+    def chunk_count(self, source: Source | None = None) -> int:
+        """Count the chunks, of one source or of all, at once."""
 
-    def frequencies(self, words: Iterable[Word]) -> dict[Word, int]:
-        """Count, for each word, the chunks that hold it."""
+    def frequencies(self, words: Iterable[Word], source: Source | None = None) -> dict[Word, int]:
+        """Count, for each word, the chunks that hold it, of one source or of all."""
 
     def match(
         self, words: Sequence[Word], *, every: bool, limit: int, rows: RowFilter
@@ -267,8 +270,8 @@ class Reader(Protocol):
         finds nothing.
         """
 
-    def mean_line(self) -> Vector | None:
-        """Return the mean of all lines' vectors; None when there are none."""
+    def mean_line(self, source: Source | None = None) -> Vector | None:
+        """Return the mean of the lines' vectors, of one source or of all; None without any."""
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Fetch chunks; one that is gone is left out."""

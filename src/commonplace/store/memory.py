@@ -209,16 +209,21 @@ class MemoryReader:
         vectors = sum(row.item.embedded is not None for row in self._state.rows.values())
         return Totals(len(self._state.files), len(self._state.rows), vectors)
 
-    def chunk_count(self) -> int:
-        """Count the chunks."""
-        return len(self._state.rows)
+    def chunk_count(self, source: Source | None = None) -> int:
+        """Count the chunks, of one source or of all."""
+        return len(self._rows(source))
 
-    def frequencies(self, words: Iterable[Word]) -> dict[Word, int]:
-        """Count, for each word, the chunks that hold it."""
-        return {word: self._holding(self._phrase(word)) for word in words}
+    def frequencies(self, words: Iterable[Word], source: Source | None = None) -> dict[Word, int]:
+        """Count, for each word, the chunks that hold it, of one source or of all."""
+        return {word: self._holding(self._phrase(word), source) for word in words}
 
-    def _holding(self, phrase: _Phrase) -> int:
-        return sum(phrase.count(row) > 0 for row in self._state.rows.values())
+    def _holding(self, phrase: _Phrase, source: Source | None = None) -> int:
+        return sum(phrase.count(row) > 0 for row in self._rows(source))
+
+    def _rows(self, source: Source | None) -> list[_Row]:
+        files = self._state.files
+        rows = self._state.rows.values()
+        return [row for row in rows if source in (None, files[row.path].source)]
 
     def _phrase(self, word: Word) -> _Phrase:
         # A single character begins every pair that it stands first in.
@@ -273,11 +278,11 @@ class MemoryReader:
             ):
                 yield seq, row
 
-    def mean_line(self) -> Vector | None:
-        """Return the mean of all lines' vectors; None when there are none."""
+    def mean_line(self, source: Source | None = None) -> Vector | None:
+        """Return the mean of the lines' vectors, of one source or of all; None without any."""
         import numpy as np
 
-        embedded = [row.item.embedded for row in self._state.rows.values()]
+        embedded = [row.item.embedded for row in self._rows(source)]
         lines = [vectors.lines for vectors in embedded if vectors and vectors.lines is not None]
         if not any(len(matrix) for matrix in lines):
             return None

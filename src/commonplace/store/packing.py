@@ -15,25 +15,34 @@ if TYPE_CHECKING:
 
     from commonplace.store.base import Matrix
 
-__all__ = ["pack_all", "packed_size", "sum_packed", "unpack"]
+__all__ = ["pack_all", "pack_and_sum", "packed_size", "sum_packed", "unpack"]
 
 _LEVELS = 127
 
 
 def pack_all(matrices: Sequence[Matrix]) -> list[bytes]:
     """Pack ``(n, d)`` vectors into ``n * (d + 4)`` bytes each, all of them in one go."""
+    return pack_and_sum(matrices)[0]
+
+
+def pack_and_sum(
+    matrices: Sequence[Matrix],
+) -> tuple[list[bytes], int, NDArray[np.float64] | None]:
+    """Pack vectors as `pack_all`; also count them, and add up what was packed, as `sum_packed`."""
     import numpy as np
 
     if not matrices:
-        return []
+        return [], 0, None
     together = np.concatenate(matrices, dtype=np.float32)
     greatest = np.maximum(together.max(axis=1, initial=0.0), -together.min(axis=1, initial=0.0))
     packed = np.empty(len(together), dtype=_rows(together.shape[1]))
-    packed["scale"] = np.where(greatest > 0, greatest / _LEVELS, 1.0)
-    together /= packed["scale"][:, None]
+    scale = np.where(greatest > 0, greatest / _LEVELS, 1.0).astype(np.float32)
+    packed["scale"] = scale
+    together /= scale[:, None]
     packed["levels"] = np.rint(together, out=together)
     ends = np.cumsum([len(matrix) for matrix in matrices]).tolist()
-    return [packed[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
+    parts = [packed[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
+    return parts, len(together), (scale @ together).astype(np.float64)
 
 
 def packed_size(dimension: int) -> int:

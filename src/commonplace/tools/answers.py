@@ -11,9 +11,10 @@ import json
 import logging
 import math
 import re
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
+from commonplace.sharing import Readable, readable
 from commonplace.tools.arguments import Arguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
 from commonplace.types import Excerpt, SearchResult, SearchResults
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-    from commonplace.settings import Settings
-
 __all__ = [
     "MAX_GET_CHARS",
     "MAX_GET_LINES",
     "Citations",
-    "ToolMemory",
     "answer_json",
     "append_answer",
     "citations_shown",
@@ -52,30 +50,8 @@ _QUOTA = re.compile(r"insufficient_quota|quota|429", re.IGNORECASE)
 logger = logging.getLogger(__name__)
 
 
-class ToolMemory(Protocol):
-    """What the tools need of a memory."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that the memory was opened with."""
-
-    def search(
-        self, query: str, *, max_results: int | None = None, min_score: float | None = None
-    ) -> SearchResults:
-        """Find the lines that answer a query."""
-
-    def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
-        """Read lines of a file."""
-
-    def append(self, text: str, *, when: date | None = None) -> str:
-        """Add a note to a day's log and return the log's path."""
-
-    def append_long_term(self, text: str) -> str:
-        """Add a note to the end of MEMORY.md and return its path."""
-
-
 def search_answer(
-    memory: ToolMemory,
+    memory: Readable,
     arguments: Mapping[str, object],
     *,
     citations: Citations | None = None,
@@ -87,7 +63,8 @@ def search_answer(
         memory: The memory to search.
         arguments: What the model sent.
         citations: Whether results name their place; None is the memory's setting.
-        private: Whether the conversation is between one user and the agent; ``auto`` depends on it.
+        private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are left
+            out, and ``auto`` citations are off.
 
     Raises:
         ToolInputError: An argument is missing, unknown or out of range.
@@ -96,7 +73,7 @@ def search_answer(
 
 
 def search_and_answer(
-    memory: ToolMemory,
+    memory: Readable,
     arguments: Mapping[str, object],
     *,
     citations: Citations | None = None,
@@ -108,15 +85,24 @@ def search_and_answer(
     max_results, min_score = given.integer("maxResults"), given.number("minScore")
     mode = citations or memory.settings.citations
     try:
-        results = memory.search(query, max_results=max_results, min_score=min_score)
+        found_in = readable(memory, private=private)
+        results = found_in.search(query, max_results=max_results, min_score=min_score)
     except (StoreError, EmbedderError) as error:
         logger.exception("memory_search cannot run: %s", error)
         return SearchResults(query=query), unavailable_answer(error)
     return results, results_payload(results, citations=mode, private=private)
 
 
-def get_answer(memory: ToolMemory, arguments: Mapping[str, object]) -> dict[str, Any]:
+def get_answer(
+    memory: Readable, arguments: Mapping[str, object], *, private: bool = True
+) -> dict[str, Any]:
     """Answer a call of ``memory_get``.
+
+    Args:
+        memory: The memory to read.
+        arguments: What the model sent.
+        private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are
+            refused.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type.
@@ -124,7 +110,7 @@ def get_answer(memory: ToolMemory, arguments: Mapping[str, object]) -> dict[str,
     """
     given = Arguments(arguments, tool=GET_TOOL)
     path, first, lines = given.text("path"), given.integer("from"), given.integer("lines")
-    excerpt = memory.get(
+    excerpt = readable(memory, private=private).get(
         path,
         from_line=min(max(first or 1, 1), _LAST_LINE),
         lines=MAX_GET_LINES if lines is None else min(max(lines, 1), MAX_GET_LINES),
@@ -133,7 +119,7 @@ def get_answer(memory: ToolMemory, arguments: Mapping[str, object]) -> dict[str,
 
 
 def append_answer(
-    memory: ToolMemory,
+    memory: Readable,
     arguments: Mapping[str, object],
     *,
     long_term: bool = True,

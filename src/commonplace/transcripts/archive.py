@@ -14,20 +14,23 @@ from typing import Any
 
 from commonplace.transcripts.redact import mask, redact
 from commonplace.types import FlushMessage
+from commonplace.workspace.sessions import UNWRITTEN
 
-__all__ = ["archive_session", "session_records"]
+__all__ = ["session_records", "write_session_file"]
 
+_NAME_CHARS = 40
 _VERSION = 3
 """Of the file's form."""
 
 
-def archive_session(
+def write_session_file(
     folder: Path,
     messages: Iterable[FlushMessage],
     *,
     session: str,
     moment: datetime,
     key: str | None = None,
+    unwritten: bool = False,
 ) -> Path:
     """Write a conversation to a file of its own, whole or not at all, and return its path.
 
@@ -37,12 +40,17 @@ def archive_session(
         session: What it is called.
         moment: When it was.
         key: What tells it from others of this name and day; the same key gives the same file.
+        unwritten: Whether no flush could write it down; the file's name says so, and it is then
+            found by search even where other sessions are not.
 
     Raises:
         OSError: The file cannot be written; nothing was left behind.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / _file_name(session, moment, key or f"{session}\0{moment.isoformat()}")
+    key = key or f"{session}\0{moment.isoformat()}"
+    session = redact(session)
+    name = f"{session}-{UNWRITTEN}" if unwritten else session
+    path = folder / _file_name(name, moment, key, keep_end=unwritten)
     lines = [
         json.dumps(record, ensure_ascii=True, default=str)
         for record in session_records(messages, session=session, moment=moment)
@@ -115,8 +123,9 @@ def _masked_value(name: str, value: Any) -> Any:
     return _masked(value)
 
 
-def _file_name(session: str, moment: datetime, key: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", session).strip("-.")[:40] or "session"
+def _file_name(session: str, moment: datetime, key: str, *, keep_end: bool) -> str:
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", session).strip("-.") or "session"
+    slug = slug[-_NAME_CHARS:] if keep_end else slug[:_NAME_CHARS]
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{moment.date().isoformat()}-{slug}-{digest[:12]}.jsonl"
 

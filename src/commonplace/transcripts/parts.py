@@ -183,7 +183,7 @@ class _Reading:
             None if self._before is None and self._is_first else self._start.line,
             progress,
             more,
-            hash=progress.fingerprint,
+            hash=hashlib.sha256(f"{self._key}\n{progress.fingerprint}".encode()).hexdigest(),
             size=offset if more else self._info.st_size,
             mtime_ns=self._info.st_mtime_ns,
         )

@@ -95,7 +95,7 @@ def unread(
     progress = SessionProgress.of(record)
     if progress is None or progress.rules != rules_key(settings):
         return Unread("was read by other rules")
-    if not changed:
+    if not changed and file.size == progress.offset:
         return None
     try:
         with open_session(file.absolute) as opened:

@@ -20,6 +20,7 @@ __all__ = [
     "FileText",
     "UnreadableFileError",
     "append_note",
+    "create_file",
     "create_folder",
     "read_text",
 ]
@@ -350,3 +351,36 @@ def create_folder(path: Path) -> None:
         raise WorkspaceReadOnlyError(
             f"cannot create {path}: {error.strerror or error}. Nothing was changed."
         ) from error
+
+
+def create_file(path: Path, text: str) -> bool:
+    """Write a file that is not there yet, whole or not at all; False when there is one.
+
+    Raises:
+        WorkspaceReadOnlyError: It cannot be written; nothing is left behind.
+    """
+    data = text.encode("utf-8", "replace")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _BINARY
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise _not_created(path, error) from error
+    try:
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise _not_created(path, error) from error
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _not_created(path: Path, error: OSError) -> WorkspaceReadOnlyError:
+    return WorkspaceReadOnlyError(
+        f"cannot create {path}: {error.strerror or error}. Nothing was changed; check the folder's "
+        "permissions and the free space."
+    )

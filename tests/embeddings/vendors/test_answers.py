@@ -10,10 +10,9 @@ import pytest
 from commonplace.embeddings import openai
 from commonplace.embeddings.base import Provider
 from commonplace.embeddings.batching import pack
-from commonplace.embeddings.registry import choose
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
-from conftest import CLIENTS, KEY, KEYS, expected
+from loopback_clients import CLIENTS, KEY, KEYS, expected
 from loopback_vendors import LoopbackVendor
 
 TEXTS = ["the VPN listens on 51820", "the cat is called Miso", "日本語 und Größe 🎉"]
@@ -117,24 +116,26 @@ def test_every_provider_is_one(vendor):
 
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
-def test_without_a_base_url_a_missing_key_is_told_by_its_variable(name):
+def test_without_a_base_url_a_missing_key_is_told_by_its_variable(name, encoders):
     if name == "ollama":
         pytest.skip("ollama takes no key")
     with pytest.raises(EmbedderError, match=KEYS[name]):
-        choose(name, settings=EmbeddingSettings(), built_with=None)
+        encoders(name)
 
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
-def test_a_missing_extra_is_told_with_the_command_that_installs_it(name, monkeypatch):
+def test_a_missing_extra_is_told_with_the_command_that_installs_it(name, monkeypatch, encoders):
     monkeypatch.setitem(sys.modules, CLIENTS[name], None)
     monkeypatch.setenv(KEYS[name], KEY)
     with pytest.raises(EmbedderError, match=rf"pip install 'commonplace\[{name}\]'"):
-        choose(name, settings=EmbeddingSettings(), built_with=None)
+        encoders(name)
 
 
-def test_the_price_is_that_of_the_vendor_and_not_that_of_another_server(vendor, monkeypatch):
+def test_the_price_is_that_of_the_vendor_and_not_that_of_another_server(
+    vendor, monkeypatch, encoders
+):
     monkeypatch.setenv(KEYS[vendor.name], KEY)
-    own = choose(vendor.name, settings=EmbeddingSettings(), built_with=None).encoder
+    own = encoders(vendor.name)
     assert own.price == 0 if vendor.name == "ollama" else 0 < own.price < 1
     assert vendor.encoder().price == (0 if vendor.name == "ollama" else None)
 
@@ -152,19 +153,19 @@ def test_the_price_is_that_of_the_vendor_and_not_that_of_another_server(vendor, 
         ("ollama", "/api/"),
     ],
 )
-def test_a_base_url_may_be_written_with_the_protocol_s_version_or_without(name, written):
+def test_a_base_url_may_be_written_with_the_protocol_s_version_or_without(name, written, encoders):
     pytest.importorskip(CLIENTS[name])
     with LoopbackVendor(name) as server:
         settings = EmbeddingSettings(provider=name, base_url=server.root + written)
-        encoder = choose(name, settings=settings, built_with=None).encoder
+        encoder = encoders(name, settings)
         assert encoder.query("x").shape == (32,)
 
 
-def test_openai_s_own_endpoint_is_asked_for_a_quarter_of_the_bytes(monkeypatch):
+def test_openai_s_own_endpoint_is_asked_for_a_quarter_of_the_bytes(monkeypatch, encoders):
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with LoopbackVendor("openai") as server:
-        encoder = choose("openai", settings=EmbeddingSettings(), built_with=None).encoder
+        encoder = encoders("openai")
         client = openai.OpenAIEmbedder._connect(encoder.embedder).with_options(
             base_url=server.base_url, max_retries=0
         )
@@ -180,31 +181,31 @@ def test_a_vector_comes_as_numbers_or_as_base64_of_little_endian_floats():
     assert vector_of(packed).tolist() == vector_of([1.0, -2.0, 0.5]).tolist() == [1.0, -2.0, 0.5]
 
 
-def test_variables_that_name_another_endpoint_are_followed(monkeypatch):
+def test_variables_that_name_another_endpoint_are_followed(monkeypatch, encoders):
     pytest.importorskip("ollama")
     with LoopbackVendor("ollama") as server:
         monkeypatch.setenv("OLLAMA_HOST", server.root)
-        encoder = choose("ollama", settings=EmbeddingSettings(), built_with=None).encoder
+        encoder = encoders("ollama")
         assert encoder.query("x").shape == (32,)
         assert encoder.name.endpoint == ""
 
 
-def test_an_openai_base_url_of_the_environment_is_part_of_the_name(monkeypatch):
+def test_an_openai_base_url_of_the_environment_is_part_of_the_name(monkeypatch, encoders):
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with LoopbackVendor("openai") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        encoder = choose("openai", settings=EmbeddingSettings(), built_with=None).encoder
+        encoder = encoders("openai")
         assert encoder.query("x").shape == (32,)
         assert encoder.name.endpoint
 
 
-def test_langchain_s_openai_embeddings_need_no_vocabulary_when_told_so():
+def test_langchain_s_openai_embeddings_need_no_vocabulary_when_told_so(encoders):
     langchain_openai = pytest.importorskip("langchain_openai")
     with LoopbackVendor("openai") as server:
         theirs = langchain_openai.OpenAIEmbeddings(
             base_url=server.base_url, api_key=KEY, check_embedding_ctx_length=False
         )
-        encoder = choose(theirs, settings=EmbeddingSettings(), built_with=None).encoder
+        encoder = encoders(theirs)
         assert np.allclose(encoder.documents(TEXTS), expected(TEXTS), atol=1e-6)
         assert server.texts == TEXTS

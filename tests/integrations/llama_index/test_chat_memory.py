@@ -1,4 +1,4 @@
-"""`ChatMemory` and `FlushMemoryBlock`: nothing is lost, nothing is written twice."""
+"""`ChatMemory`: nothing is lost, nothing is written twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.memory import Memory as StockMemory
 
-from llama_index_commonplace import ChatMemory, FlushMemoryBlock, MemoryContext
+from llama_index_commonplace import ChatMemory, MemoryContext
 from llama_index_talk import (
     FILLER,
     TURNS,
@@ -358,58 +358,3 @@ async def test_a_chat_memory_is_opened_with_a_memory():
     with pytest.raises(ValueError, match="from_defaults"):
         await chat.aput(ChatMessage(role="user", content="Hello"))
     await chat.sql_store._async_engine.dispose()
-
-
-async def test_the_loop_turns_while_it_flushes(chat_with, ticks):
-    llm = Writer()
-    chat = chat_with(llm)
-    gaps = []
-    for turn in range(TURNS):
-        message = ChatMessage(role="user", content=f"{fact(turn)} {FILLER}")
-        async with ticks:
-            await chat.aput(message)
-        gaps.append(ticks.longest_s)
-    assert len(llm.silent) > 4
-    assert sum(gap > 0.05 for gap in gaps) <= 2  # a busy machine disturbs one or two
-
-
-async def test_a_block_adds_the_flush_to_a_stock_memory(chat_with, folder, open_folder):
-    reports = []
-    block = FlushMemoryBlock(memory=open_folder(), llm=Writer(), on_flush=reports.append)
-    chat = chat_with(None, kind=StockMemory, memory_blocks=[block], session_id="chat")
-    said = []
-    for turn in range(TURNS):
-        said.append(fact(turn))
-        await chat.aput(ChatMessage(role="user", content=f"{fact(turn)} {FILLER}"))
-        await chat.aput(ChatMessage(role="assistant", content=FILLER))
-        await agree(chat, folder, said)
-    assert reports
-    assert {report.thread for report in reports} == {"chat"}
-    assert not [message for message in await chat.aget() if message.role == "system"]
-
-
-@pytest.mark.parametrize("broken", range(1, 6))
-async def test_a_block_keeps_what_a_failing_model_did_not_write(
-    chat_with, folder, open_folder, broken
-):
-    def trouble(number):
-        if number == broken:
-            raise ConnectionError("the provider is down")
-
-    block = FlushMemoryBlock(memory=open_folder(), llm=Writer(trouble))
-    chat = chat_with(None, kind=StockMemory, memory_blocks=[block])
-    said = [fact(turn) for turn in range(TURNS)]
-    for text in said:
-        await chat.aput(ChatMessage(role="user", content=f"{text} {FILLER}"))
-    await agree(chat, folder, said)
-
-
-async def test_a_block_keeps_what_could_not_be_written_anywhere(chat_with, folder, open_folder):
-    block = FlushMemoryBlock(memory=open_folder(), llm=Writer())
-    away = folder.with_name("away")
-    folder.rename(away)
-    await block.aput([ChatMessage(role="user", content=f"{fact(1)} {FILLER}")], session_id="a")
-    away.rename(folder)
-    await block.aput([ChatMessage(role="user", content=f"{fact(2)} {FILLER}")], session_id="a")
-    assert facts_in(log_of(folder)) == [fact(1), fact(2)]
-    assert "memory" not in block.model_dump()

@@ -1,4 +1,4 @@
-"""No async method holds up the event loop."""
+"""The event loop goes on while the core works; `test_event_loop` above measures how well."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from fakes import HashedWords
 from llama_index_commonplace import CommonplaceRetriever, CommonplaceToolSpec, MemoryContext
 
 TURNS = 20
-ROUNDS = 5
 WAIT_S = 10.0
-MAX_GAP_S = 0.05
-"""How long the event loop may stand still."""
 
 
 class Gated(HashedWords):
@@ -55,16 +52,6 @@ def tell(memory):
     return block.aget([ChatMessage(role="user", content="What was wrong in SLIP-431?")])
 
 
-def get(memory):
-    [_, tool] = CommonplaceToolSpec(memory).to_tool_list()
-    return tool.acall(path="MEMORY.md")
-
-
-def append(memory):
-    [*_, tool] = CommonplaceToolSpec(memory, write=True).to_tool_list()
-    return tool.acall(text="- The heron moved to rack 7.")
-
-
 SEARCHES = [retrieve, search, tell]
 
 
@@ -76,39 +63,6 @@ async def test_the_loop_turns_while_a_search_waits_for_its_embedder(open_memory,
     async with ticks:
         await method(memory)
     assert embedder.waited == 1
-
-
-async def longest_gap_s(ticks, work):
-    """Measure the best of some rounds: a busy machine disturbs one, a blocked loop every one."""
-    gaps = []
-    for _ in range(ROUNDS):
-        async with ticks:
-            await work()
-        assert ticks.count
-        gaps.append(ticks.longest_s)
-        if ticks.longest_s < MAX_GAP_S:
-            break
-    return min(gaps)
-
-
-@pytest.mark.parametrize("method", [*SEARCHES, get, append], ids=lambda method: method.__name__)
-async def test_the_loop_never_stands_still_for_50_ms(memory, ticks, method):
-    await method(memory)  # imports are done once
-
-    async def work():
-        for _ in range(5):
-            await method(memory)
-
-    assert await longest_gap_s(ticks, work) < MAX_GAP_S
-
-
-async def test_the_loop_never_stands_still_while_the_first_search_indexes(open_memory, ticks):
-    await retrieve(open_memory(HashedWords(256)))  # imports are done once
-
-    async def work():
-        assert await retrieve(open_memory(HashedWords(256)))
-
-    assert await longest_gap_s(ticks, work) < MAX_GAP_S
 
 
 async def test_many_searches_at_once_are_all_answered(memory, ticks):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import apsw
@@ -45,12 +47,17 @@ _CLOSED = "the memory is closed; open it again with Memory.open(...)."
 
 @functools.cache
 def vector_extension() -> tuple[str | None, str]:
-    """Find sqlite-vec: its library's path and version, or None and why it is not there."""
-    try:
-        import sqlite_vec
-    except ImportError as error:
-        return None, f"sqlite-vec is not installed ({error})"
-    return sqlite_vec.loadable_path(), getattr(sqlite_vec, "__version__", "")
+    """Find sqlite-vec: its library's path and version, or None and why it is not there.
+
+    Its Python module is not imported: that loads numpy, and by way of a submodule, which fails for
+    whoever begins to import numpy in another thread at that moment.
+    """
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        return None, "sqlite-vec is not installed"
+    module = Path(spec.origin)
+    version = re.search(r'__version__ = "(.+?)"', module.read_text(encoding="utf-8"))
+    return str(module.with_name("vec0")), version[1] if version else ""
 
 
 def open_connection(

@@ -8,7 +8,12 @@ from commonplace.errors import StoreError
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.terms import FTS5_TOKENIZE
 
-__all__ = ["MIGRATIONS", "create_vec0", "create_words", "migrate"]
+__all__ = ["MIGRATIONS", "create_vec0", "create_words", "merge_words", "migrate"]
+
+_PENDING_BYTES = 64 * 1024 * 1024
+"""What FTS5 gathers in memory, at most, before it writes a segment: more than a transaction has."""
+_AUTOMERGE = 4
+"""Segments of about one size that FTS5 merges into the next; its own default."""
 
 _APPLICATION_ID = 0x636F6D6D
 """Says in the file's header whose it is: "comm"."""
@@ -54,6 +59,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # Of sessions alone: whether there are any is asked at every search.
         "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
     ),
+    (
+        # What is common in sessions says nothing about the notes: each has books of its own.
+        "CREATE INDEX chunks_of_sessions ON chunks (source) WHERE source = 'sessions'",
+        """INSERT OR REPLACE INTO meta
+            SELECT 'chunks of sessions', count(*) FROM chunks WHERE source = 'sessions'""",
+        "ALTER TABLE line_sum ADD COLUMN source TEXT NOT NULL DEFAULT 'memory'",
+    ),
 )
 
 
@@ -93,11 +105,27 @@ def create_words(connection: apsw.Connection, tokenizer: str) -> None:
 
     It reads its text from the chunks. There are no triggers that keep it: FTS5 writes a segment of
     its own for each statement that a trigger runs, which is three times as slow as one for all.
+    Until the first run ends, segments are not merged as they come, but once, by `merge_words`.
     """
     connection.execute(
         "CREATE VIRTUAL TABLE chunks_fts USING fts5(text, grams, content='chunks', "
         f"content_rowid='seq', tokenize='{FTS5_TOKENIZE[tokenizer]}')"
     )
+    _configure_words(connection, "hashsize", _PENDING_BYTES)
+    _configure_words(connection, "automerge", 0)
+
+
+def merge_words(connection: apsw.Connection) -> None:
+    """Merge the segments of the word index into one: a word is then found with one look.
+
+    From then on FTS5 merges what is added as it comes.
+    """
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+    _configure_words(connection, "automerge", _AUTOMERGE)
+
+
+def _configure_words(connection: apsw.Connection, option: str, value: int) -> None:
+    connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES (?, ?)", (option, value))
 
 
 def create_vec0(connection: apsw.Connection, dimension: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +36,13 @@ _COMMON = 100
 _MAX_VEC0_LIMIT = 4096
 
 
+_STATE = (
+    "SELECT key, value FROM meta UNION ALL "
+    "SELECT 'last ' || name, seq FROM sqlite_sequence WHERE name IN ('chunks', 'dropped')"
+)
+"""What the index notes about itself, and how far its chunks and deletions have come."""
+
+
 class Shared(Protocol):
     """What the readers of a process have in common."""
 
@@ -51,7 +59,7 @@ def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
     if text is None:
         return None
     try:
-        return IndexIdentity(**json.loads(text))
+        return _identity(text)
     except (TypeError, ValueError) as error:
         raise IndexDamagedError(
             f"the index {name} does not say what it was built with ({error}). "
@@ -68,13 +76,21 @@ def seqs_from(connection: apsw.Connection, path: str, line: int) -> list[int]:
     return [seq for seq, _ in last][::-1]
 
 
+@functools.lru_cache(maxsize=16)
+def _identity(text: str) -> IndexIdentity:
+    return IndexIdentity(**json.loads(text))
+
+
 class SqliteReader:
     """One state of the index file: a connection inside a read transaction."""
 
     def __init__(self, shared: Shared, connection: apsw.Connection) -> None:
         self._shared = shared
         self._connection = connection
-        self._meta = dict(connection.execute("SELECT key, value FROM meta"))
+        found: dict[str, Any] = dict(connection.execute(_STATE))
+        # The last chunk and the last deletion: they tell one state from another.
+        self._last = found.pop("last chunks", 0), found.pop("last dropped", 0)
+        self._meta: dict[str, str] = found
         self._identity = load_identity(self._meta, connection.filename)
 
     @property
@@ -100,37 +116,46 @@ class SqliteReader:
         ).get
         return Totals(*counts)
 
-    def chunk_count(self) -> int:
-        """Count the chunks, from the books that each write keeps."""
-        return int(self._meta.get("chunks", 0))
+    def chunk_count(self, source: Source | None = None) -> int:
+        """Count the chunks, of one source or of all, from the books that each write keeps."""
+        total, said = (int(self._meta.get(key, 0)) for key in ("chunks", "chunks of sessions"))
+        return total if source is None else said if source == "sessions" else total - said
 
-    def frequencies(self, words: Iterable[Word]) -> dict[Word, int]:
-        """Count, for each word, the chunks that hold it.
+    def frequencies(self, words: Iterable[Word], source: Source | None = None) -> dict[Word, int]:
+        """Count, for each word, the chunks that hold it, of one source or of all.
 
         Counts are kept until the index changes; those of common words, which weigh words and
         choose no rows, for as long as it grows by less than a tenth.
         """
         generation = self._meta.get("generation")
-        # The last chunk and the last deletion: they tell one state from another.
-        change = sorted(self._connection.execute("SELECT name, seq FROM sqlite_sequence"))
-        about = _magnitude(self.chunk_count())
-        common = self._shared.known_frequencies("common", f"{generation}/{about}")
-        exact = self._shared.known_frequencies("exact", f"{generation}/{change}")
+        of = f" in {source}" if source else ""
+        about = _magnitude(self.chunk_count(source))
+        common = self._shared.known_frequencies("common" + of, f"{generation}/{about}")
+        exact = self._shared.known_frequencies("exact" + of, f"{generation}/{self._last}")
         found: dict[Word, int] = {}
         for word in words:
             expression = match_expression([word], every=True) or ""
             count = common.get(expression, exact.get(expression))
             if count is None:
-                count = self._frequency(expression)
+                count = self._frequency(expression, source)
                 (common if count >= _COMMON else exact)[expression] = count
             found[word] = count
         return found
 
-    def _frequency(self, expression: str) -> int:
+    def _frequency(self, expression: str, source: Source | None) -> int:
         if not expression or self._identity is None:
             return 0
         sql = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?"
-        return int(self._connection.execute(sql, (expression,)).get)
+        said = (
+            " AND EXISTS (SELECT 1 FROM chunks INDEXED BY chunks_of_sessions "
+            "WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
+        )
+        if source == "sessions":
+            return int(self._connection.execute(sql + said, (expression,)).get)
+        count = int(self._connection.execute(sql, (expression,)).get)
+        if source == "memory" and count:
+            count -= int(self._connection.execute(sql + said, (expression,)).get)
+        return count
 
     def match(
         self, words: Sequence[Word], *, every: bool, limit: int, rows: RowFilter
@@ -157,7 +182,8 @@ class SqliteReader:
         can_be_cold = rows.is_open and limit <= _MAX_VEC0_LIMIT and bool(query.any())
         resident = self._shared.resident_vectors(cold=lambda: can_be_cold and self._vec0_usable())
         if resident is not None:
-            return resident.nearest(self._connection, query, limit, rows)
+            state = self._meta.get("generation", ""), *self._last
+            return resident.nearest(self._connection, state, query, limit, rows)
         return self._nearest_cold(query, limit)
 
     def _nearest_cold(self, query: Vector, limit: int) -> list[tuple[int, float]]:
@@ -176,14 +202,18 @@ class SqliteReader:
         is_there = self._connection.execute(sql).get
         return bool(is_there) and "vec0" not in self._meta and has_vec0(self._connection)
 
-    def mean_line(self) -> Vector | None:
-        """Return the mean of all lines' vectors; None when there are none."""
-        row = self._connection.execute("SELECT n, total FROM line_sum").fetchone()
-        if row is None or not row[0]:
+    def mean_line(self, source: Source | None = None) -> Vector | None:
+        """Return the mean of the lines' vectors, of one source or of all; None without any."""
+        rows: list[Any] = self._connection.execute(
+            "SELECT n, total, source FROM line_sum"
+        ).fetchall()
+        sums = [(count, total) for count, total, of in rows if source in (None, of) and count]
+        if not sums:
             return None
         import numpy as np
 
-        mean: Vector = (np.frombuffer(row[1], dtype="<f8") / row[0]).astype(np.float32)
+        totals = np.array([np.frombuffer(total, dtype="<f8") for _, total in sums])
+        mean: Vector = (totals.sum(axis=0) / sum(count for count, _ in sums)).astype(np.float32)
         return mean
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
@@ -195,7 +225,7 @@ class SqliteReader:
             WHERE seq IN (SELECT value FROM json_each(?))""",
             (json.dumps(list(seqs)),),
         )
-        return {row[0]: StoredChunk(*row) for row in rows}
+        return {row[0]: StoredChunk._make(row) for row in rows}
 
     def holds(self, source: Source) -> bool:
         """Tell whether there is any file of a source, at once."""

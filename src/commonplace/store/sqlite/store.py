@@ -25,7 +25,7 @@ from commonplace.store.sqlite.connection import (
     translated,
     vector_extension,
 )
-from commonplace.store.sqlite.migrations import create_words, migrate
+from commonplace.store.sqlite.migrations import create_words, merge_words, migrate
 from commonplace.store.sqlite.reader import SqliteReader
 from commonplace.store.sqlite.writer import Writer, get_meta, set_meta, vec0_in_step
 
@@ -142,13 +142,15 @@ class SqliteStore:
     def set_complete(self) -> None:
         """Say that an index run came to its end."""
         with self.writing() as connection, transaction(connection):
+            if get_meta(connection, "identity") is not None:
+                merge_words(connection)
             set_meta(connection, "complete", "1")
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """Open one consistent state of the index."""
         with translated(self.path), self._pool.borrowed() as connection:
-            if not _has_tables(connection):
+            if not self._writable and not _has_tables(connection):
                 raise self._read_only("is empty and")
             connection.execute("BEGIN")
             try:

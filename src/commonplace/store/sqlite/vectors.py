@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import threading
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numpy as np
@@ -29,6 +29,7 @@ _NO_DAY = 0
 _ALIVE = np.iinfo(np.int64).max
 _MIN_TAIL = 1024
 _ROWS_AT_ONCE = 256
+_BLOCK = 32
 _EMPTY = np.empty((0, 0), dtype=np.float32)
 
 Hits = list[tuple[int, float]]
@@ -40,16 +41,6 @@ class _Moment(NamedTuple):
     generation: str
     last_seq: int
     last_dropped: int
-
-    @classmethod
-    def of(cls, connection: apsw.Connection) -> Self:
-        found = connection.execute(
-            "SELECT (SELECT value FROM meta WHERE key = 'generation'), "
-            "(SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), "
-            "(SELECT seq FROM sqlite_sequence WHERE name = 'dropped')"
-        ).get
-        generation, last_seq, last_dropped = found
-        return cls(generation or "", last_seq or 0, last_dropped or 0)
 
 
 class _Rows(NamedTuple):
@@ -73,10 +64,23 @@ class ResidentVectors:
         self._forget()
 
     def nearest(
-        self, connection: apsw.Connection, query: Vector, limit: int, rows: RowFilter
+        self,
+        connection: apsw.Connection,
+        state: tuple[str, int, int],
+        query: Vector,
+        limit: int,
+        rows: RowFilter,
     ) -> Hits:
-        """Return the ``(seq, dot product)`` of the nearest chunks of a snapshot, best first."""
-        moment = _Moment.of(connection)
+        """Return the ``(seq, dot product)`` of the nearest chunks of a snapshot, best first.
+
+        Args:
+            connection: Reads the snapshot.
+            state: Its generation, its last chunk and its last deletion.
+            query: The vector.
+            limit: How many.
+            rows: Which of them.
+        """
+        moment = _Moment(*state)
         with self._lock:
             self._follow(connection, moment)
             behind = self._since is None or moment < self._since
@@ -209,15 +213,19 @@ def _best(
     if passing is not None:
         rows = np.flatnonzero(passing)
         seqs, scores = seqs[rows], scores[rows]
-    if limit < len(scores):
-        bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        above = np.flatnonzero(scores > bar)
-        equal = np.flatnonzero(scores == bar)[: limit - len(above)]
-        best = np.concatenate((above, equal))
-    else:
-        best = np.arange(len(scores))
-    best = best[np.lexsort((best, -scores[best]))]
+    best = np.flatnonzero(scores >= _bar(scores, limit))
+    best = best[np.argsort(-scores[best], kind="stable")[:limit]]  # equal ones go by seq
     return list(zip(seqs[best].tolist(), scores[best].tolist(), strict=True))
+
+
+def _bar(scores: NDArray[np.float32], limit: int) -> float:
+    """Return a score that `limit` rows reach, and few more: so many blocks have a row that does."""
+    if limit >= len(scores):
+        return -np.inf
+    blocks = len(scores) // _BLOCK
+    if blocks >= limit:
+        scores = scores[: blocks * _BLOCK].reshape(_BLOCK, blocks).max(axis=0)
+    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
 
 
 def _count(connection: apsw.Connection, *, after: int) -> int:

@@ -6,26 +6,32 @@ import dataclasses
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
-from commonplace.store.packing import pack_all, sum_packed
+from commonplace.store.packing import pack_and_sum, sum_packed
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.migrations import create_vec0
 from commonplace.store.sqlite.reader import seqs_from
 from commonplace.store.terms import grams_text
+from commonplace.types import Source
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from commonplace.store.base import Matrix
 
 __all__ = ["Writer", "get_meta", "set_meta", "vec0_in_step"]
 
 _MAX_DROPPED = 100_000
 """Deletions that readers may catch up with; beyond them they read all vectors again."""
+
+_SOURCES: tuple[Source, ...] = ("memory", "sessions")
 
 _record_values = attrgetter(*(field.name for field in dataclasses.fields(FileRecord)))
 
@@ -98,10 +104,15 @@ class Writer:
         gone = (json.dumps(seqs),)
         execute = self._connection.execute
         self._to_cache(seqs)
-        lines = execute(
-            "SELECT data FROM line_vectors WHERE seq IN (SELECT value FROM json_each(?))", gone
-        )
-        self._add_lines((data for (data,) in lines), sign=-1)
+        if self._identity.dimension:
+            for source in self._sources_held():
+                lines = execute(
+                    """SELECT data FROM json_each(?) JOIN line_vectors ON line_vectors.seq = value
+                    JOIN chunks ON chunks.seq = value AND source = ?""",
+                    (*gone, source),
+                )
+                count, total = sum_packed((data for (data,) in lines), self._identity.dimension)
+                self._add_lines(source, -count, -total)
         execute(
             """INSERT INTO chunks_fts (chunks_fts, rowid, text, grams)
             SELECT 'delete', seq, text, grams FROM json_each(?) JOIN chunks ON seq = value""",
@@ -113,9 +124,17 @@ class Writer:
                 "DELETE FROM chunks_vec WHERE seq = ?", [(seq,) for seq in seqs]
             )
         execute("INSERT INTO dropped (seq) SELECT value FROM json_each(?)", gone)
+        said = execute(
+            "SELECT count(*) FROM json_each(?) JOIN chunks ON seq = value AND source = 'sessions'",
+            gone,
+        ).get
         execute("DELETE FROM chunks WHERE seq IN (SELECT value FROM json_each(?))", gone)
-        self._count_chunks(-len(seqs))
+        self._count_chunks(-len(seqs), of_sessions=-int(said))
         self._forget_drops()
+
+    def _sources_held(self) -> tuple[Source, ...]:
+        has_sessions = int(get_meta(self._connection, "chunks of sessions") or 0)
+        return _SOURCES if has_sessions else ("memory",)
 
     def _to_cache(self, seqs: list[int]) -> None:
         identity = self._identity
@@ -143,7 +162,7 @@ class Writer:
         model = self._identity.model or "fts-only"
         chunks: list[tuple[Any, ...]] = []
         vectors: list[tuple[Any, ...]] = []
-        lines: list[tuple[int, Matrix]] = []
+        lines: dict[Source, list[tuple[int, Matrix]]] = {source: [] for source in _SOURCES}
         for seq, (file, item) in enumerate(rows, first):
             chunk, source = item.chunk, file.record.source
             grams = grams_text(chunk.text, self._identity.tokenizer)
@@ -154,10 +173,11 @@ class Writer:
             if item.embedded is not None:
                 vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))
                 if item.embedded.lines is not None:
-                    lines.append((seq, item.embedded.lines))
+                    lines[source].append((seq, item.embedded.lines))
         self._insert_chunks(first, chunks)
         self._insert_vectors(vectors)
-        self._insert_lines(lines)
+        for source, some in lines.items():
+            self._insert_lines(source, some)
 
     def _insert_chunks(self, first: int, chunks: list[tuple[Any, ...]]) -> None:
         self._connection.executemany(
@@ -168,7 +188,8 @@ class Writer:
             "SELECT seq, text, grams FROM chunks WHERE seq >= ?",
             (first,),
         )
-        self._count_chunks(len(chunks))
+        said = sum(row[3] == "sessions" for row in chunks)
+        self._count_chunks(len(chunks), of_sessions=said)
 
     def _insert_vectors(self, vectors: list[tuple[Any, ...]]) -> None:
         self._connection.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?)", vectors)
@@ -178,33 +199,33 @@ class Writer:
                 [(seq, embedding) for seq, _, _, embedding in vectors],
             )
 
-    def _insert_lines(self, lines: list[tuple[int, Matrix]]) -> None:
-        packed = pack_all([matrix for _, matrix in lines])
+    def _insert_lines(self, source: Source, lines: list[tuple[int, Matrix]]) -> None:
+        packed, count, total = pack_and_sum([matrix for _, matrix in lines])
         seqs = [seq for seq, _ in lines]
         self._connection.executemany(
             "INSERT INTO line_vectors VALUES (?, ?)", zip(seqs, packed, strict=True)
         )
-        self._add_lines(packed, sign=1)
+        if total is not None:
+            self._add_lines(source, count, total)
 
-    def _add_lines(self, packed: Iterable[bytes], *, sign: int) -> None:
+    def _add_lines(self, source: Source, count: int, total: NDArray[np.float64]) -> None:
         """Keep the sum of all lines' vectors: what they have in common is no news to a query."""
-        if not self._identity.dimension:
-            return
-        count, total = sum_packed(packed, self._identity.dimension)
         if not count:
             return
         import numpy as np
 
-        count, total = sign * count, sign * total
-        before = self._connection.execute("SELECT n, total FROM line_sum").fetchone()
+        execute = self._connection.execute
+        before = execute("SELECT n, total FROM line_sum WHERE source = ?", (source,)).fetchone()
         if before is not None:
             count, total = count + before[0], total + np.frombuffer(before[1], dtype="<f8")
-        self._connection.execute("DELETE FROM line_sum")
-        self._connection.execute("INSERT INTO line_sum VALUES (?, ?)", (count, total.tobytes()))
+        execute("DELETE FROM line_sum WHERE source = ?", (source,))
+        execute("INSERT INTO line_sum VALUES (?, ?, ?)", (count, total.tobytes(), source))
 
-    def _count_chunks(self, more: int) -> None:
-        count = int(get_meta(self._connection, "chunks") or 0) + more
-        set_meta(self._connection, "chunks", str(count))
+    def _count_chunks(self, more: int, *, of_sessions: int) -> None:
+        for key, change in (("chunks", more), ("chunks of sessions", of_sessions)):
+            if change:
+                count = int(get_meta(self._connection, key) or 0) + change
+                set_meta(self._connection, key, str(count))
 
     def _forget_drops(self) -> None:
         """Forget what was dropped when it is so much that readers had better begin anew."""

@@ -1,0 +1,41 @@
+"""The ``completion`` command: what makes a shell complete commands, options and notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["complete_note", "completion"]
+
+_VARIABLE = "_COMMONPLACE_COMPLETE"
+"""Where click looks for a shell that asks; it is made of the program's name."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print what makes SHELL complete commands and notes."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # click knows the three
+    click.echo(kind(ctx.find_root().command, {}, "commonplace", _VARIABLE).source())
+
+
+def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Name the notes of the workspace whose paths go on as begun; none where there is none."""
+    from commonplace.errors import CommonplaceError
+    from commonplace.settings import Settings
+    from commonplace.workspace.files import Workspace
+
+    folder: Path = ctx.find_root().params["workspace"]
+    try:
+        found = Workspace(folder, Settings.load()).scan().files
+    except (CommonplaceError, OSError):
+        return []
+    return [file.path for file in found if file.path.startswith(begun) and file.path.isprintable()]

@@ -1,0 +1,69 @@
+"""The examples that ``--help`` shows: a command line, and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["EXAMPLES", "epilog"]
+
+EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "": (
+        ("commonplace demo", "see it work on invented notes"),
+        ("commonplace -w notes init", "begin a folder of notes"),
+        ('commonplace -w notes append "- Decided: the VPN listens on 51820"', ""),
+        ('commonplace -w notes search "which port does the VPN use?"', ""),
+        ("export COMMONPLACE_WORKSPACE=~/notes", "leave -w out from now on"),
+    ),
+    "init": (
+        ("commonplace init", "in the current folder"),
+        ("commonplace -w ~/notes init", "in another one"),
+    ),
+    "status": (
+        ("commonplace status", "what is indexed, what is out of date"),
+        ("commonplace status --deep", "try the embedder and the index too"),
+        ("commonplace status --index --json", "index first, and print JSON"),
+    ),
+    "index": (
+        ("commonplace index", "read what has changed"),
+        ("commonplace --embedder openai index", "with vectors of OpenAI"),
+        ("commonplace index --force", "read everything again"),
+    ),
+    "search": (
+        ('commonplace search "who pays for hosting?"', ""),
+        ("commonplace search hosting --explain", "what made each score"),
+        ("commonplace search hosting --min-score 0.3", "good matches only"),
+        ("commonplace --embedder none search hosting", "by keywords alone"),
+    ),
+    "get": (
+        ("commonplace get MEMORY.md", "the whole file"),
+        ("commonplace get MEMORY.md --from 10 --lines 5", "lines 10 to 14"),
+    ),
+    "append": (
+        ('commonplace append "- Decided: hosting is paid by the club"', ""),
+        ("git log -1 --format='- Released: %s' | commonplace append -", "from standard input"),
+    ),
+    "watch": (("commonplace watch", "until Ctrl-C"),),
+    "eval": (
+        ("commonplace -w notes eval questions.jsonl", "your notes, your questions"),
+        ("commonplace eval --example demo ruler", "write notes with questions"),
+        ("commonplace eval ruler/questions.jsonl", "and measure on them"),
+    ),
+    "demo": (
+        ("commonplace demo", "leaves nothing behind"),
+        ("commonplace demo --keep notes", "keep the notes to try things out"),
+    ),
+    "completion": (
+        ('eval "$(commonplace completion bash)"', "bash: in ~/.bashrc"),
+        ('eval "$(commonplace completion zsh)"', "zsh: in ~/.zshrc, after compinit"),
+        ("commonplace completion fish | source", "fish: in ~/.config/fish/config.fish"),
+    ),
+}
+"""By command; those of the empty name are shown by ``commonplace --help``."""
+
+
+def epilog(name: str) -> str:
+    """Lay out a command's examples for click, which fills lines unless it is told not to."""
+    examples = EXAMPLES.get(name, ())
+    width = max((len(line) for line, what in examples if what), default=0)
+    lines = [f"{line.ljust(width)}  # {what}" if what else line for line, what in examples]
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""

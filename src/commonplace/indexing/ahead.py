@@ -1,0 +1,101 @@
+"""Before a long run: what it will cost, and the vendor's batch interface where it is wanted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.embeddings.encoder import Embedded, Encoder
+from commonplace.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    from commonplace.indexing.diff import IndexPlan
+
+__all__ = ["IndexEstimate", "announce", "is_long", "through_jobs"]
+
+logger = logging.getLogger(__name__)
+
+_WORTH_A_LOOK_BYTES = 64 * 1024
+"""A plan of fewer bytes to read is done sooner than it is estimated."""
+_WORTH_TELLING_TEXTS = 1000
+_BYTES_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEstimate:
+    """What a run is about to embed.
+
+    Attributes:
+        texts: How many texts; none of them has a vector yet.
+        tokens: About how many tokens those are.
+        cost_usd: What that costs about, in US dollars; None where the price is not known.
+        embedder: Provider and model.
+    """
+
+    texts: int
+    tokens: int
+    cost_usd: float | None
+    embedder: str
+
+    @classmethod
+    def of(cls, texts: Iterable[str], encoder: Encoder) -> IndexEstimate:
+        """Estimate what an encoder takes for texts."""
+        sizes = [len(text.encode("utf-8", "replace")) for text in texts]
+        tokens = sum(sizes) // _BYTES_A_TOKEN
+        cost = None if encoder.price is None else tokens * encoder.price / 1e6
+        return cls(len(sizes), tokens, cost, encoder.label)
+
+    def __str__(self) -> str:
+        told = [f"{self.texts:,} texts", f"about {_short(self.tokens)} tokens"]
+        if self.cost_usd is not None:
+            told.append("free of charge" if not self.cost_usd else f"about {_dollars(self)}")
+        return f"{', '.join(told)} with {self.embedder}"
+
+
+def _short(count: int) -> str:
+    for size, unit in ((1_000_000, " M"), (1_000, " k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
+
+
+def _dollars(estimate: IndexEstimate) -> str:
+    cost = estimate.cost_usd or 0.0
+    return "less than $0.01" if cost < 0.01 else f"${cost:.2f}"
+
+
+def is_long(plan: IndexPlan, encoder: Encoder | None) -> bool:
+    """Whether a plan is worth a look at what it costs: much of it, over a network."""
+    if encoder is None or encoder.is_local:
+        return False
+    return sum(file.size for file, _, _ in plan.read) >= _WORTH_A_LOOK_BYTES
+
+
+def announce(texts: Iterable[str], encoder: Encoder, progress: object) -> IndexEstimate:
+    """Tell what a run is about to embed: in the log, and `progress.estimated`, if it has that."""
+    estimate = IndexEstimate.of(texts, encoder)
+    if estimate.texts >= _WORTH_TELLING_TEXTS:
+        logger.info("embedding %s", estimate)
+        told = getattr(progress, "estimated", None)
+        if callable(told):
+            told(estimate)
+    return estimate
+
+
+def through_jobs(
+    texts: Iterable[str],
+    encoder: Encoder,
+    *,
+    settings: EmbeddingSettings,
+    state: Path,
+    check: Callable[[], object],
+) -> Iterator[Embedded]:
+    """Embed texts through the vendor's batch interface; see `VendorBatch.fetch`."""
+    from commonplace.embeddings.vendor_batch import JobBook, VendorBatch
+    from commonplace.state import StateFile
+
+    book = JobBook(StateFile(state), encoder.name)
+    yield from VendorBatch(encoder, book, settings, check=check).fetch(list(texts))

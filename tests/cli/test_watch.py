@@ -1,0 +1,93 @@
+"""``commonplace watch``, and what ``commonplace status`` tells while it runs."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from notes import Notes, eventually
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return Notes(tmp_path)
+
+
+@pytest.fixture
+def command(notes, tmp_path):
+    (tmp_path / "settings.toml").write_text("[sync]\ndebounce_ms = 50\n")
+    base = ["-w", str(notes.root), "--embedder", "none"]
+    base += ["--settings", str(tmp_path / "settings.toml")]
+    return [sys.executable, "-m", "commonplace", *base]
+
+
+@contextlib.contextmanager
+def watching(command):
+    process = subprocess.Popen(
+        [*command, "watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr.readline().startswith("watching ")
+        for line in process.stdout:
+            if line.startswith("time"):
+                break
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+RUN = re.compile(r"[0-9:]{8}  1 added, 0 updated, 0 removed, [0-9.]+ s\n")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_each_run_is_told_in_one_line_until_the_process_is_told_to_end(notes, command, stop):
+    with watching(command) as process:
+        for number in range(2):
+            (notes.root / "memory" / f"{number}.md").write_text("- the heron\n")
+            assert RUN.fullmatch(process.stdout.readline())
+        process.send_signal(stop)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, "", "stopped\n")
+
+
+def test_what_could_not_be_indexed_is_told_beside_the_run(notes, command):
+    with watching(command) as process:
+        (notes.root / "memory" / "broken.md").write_bytes(b"caf\xe9 in Latin-1\n")
+        assert RUN.fullmatch(process.stdout.readline())
+        assert "memory/broken.md" in process.stderr.readline()
+
+
+def test_a_status_names_the_process_that_is_indexing(notes, command):
+    code = """
+import sys
+from commonplace.cli.options import Options
+from pathlib import Path
+with Options(Path(sys.argv[1]), "none").open_memory() as memory:
+    memory.index()
+    with memory._keeper.handle.lease():
+        print("ready", flush=True)
+        sys.stdin.read()
+"""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(notes.root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout.readline() == "ready\n"
+
+    def told():
+        run = subprocess.run([*command, "status"], capture_output=True, text=True, check=True)
+        return run.stdout
+
+    assert f"now, by process {holder.pid}\n" in told()
+    holder.kill()
+    holder.communicate()
+    assert eventually(lambda: "by process" not in told())

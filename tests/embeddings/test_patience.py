@@ -1,0 +1,113 @@
+"""Asking while somebody waits."""
+
+import threading
+
+import pytest
+
+from commonplace.embeddings.faults import judge
+from commonplace.embeddings.patience import Impatient
+from commonplace.embeddings.service import Service
+from fakes import Failed
+from loopback_clients import Clock
+from waiting import wait_for
+
+
+class Asked:
+    """Fails as a script says, then answers."""
+
+    def __init__(self, *script):
+        self.script = list(script)
+        self.count = 0
+
+    def __call__(self):
+        self.count += 1
+        if self.script and (failure := self.script.pop(0)):
+            raise failure
+        return "answer"
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def line(clock):
+    service = Service(clock=clock, sleep=clock.sleep)
+    return Impatient(judge=judge, deadline_s=5.0, service=service)
+
+
+@pytest.mark.parametrize("failure", [Failed(500), Failed(429), ConnectionResetError()])
+def test_what_may_pass_is_asked_again_within_the_deadline(line, failure):
+    call = Asked(failure, failure)
+    assert line.ask(call) == "answer"
+    assert call.count == 3
+
+
+def test_three_failures_are_enough_and_silence_follows(line, clock):
+    call = Asked(*[Failed(503)] * 99)
+    with pytest.raises(Failed):
+        line.ask(call)
+    assert call.count == 3
+    with pytest.raises(TimeoutError, match=r"status 503.*asked again in 30 s"):
+        line.ask(call)
+    clock.now += 31
+    with pytest.raises(Failed):
+        line.ask(call)
+    assert call.count == 6
+
+
+@pytest.mark.parametrize("failure", [Failed(401), Failed(402), Failed(429, "insufficient_quota")])
+def test_what_does_not_pass_is_asked_once_in_a_while(line, failure):
+    call = Asked(*[failure] * 9)
+    with pytest.raises(Failed):
+        line.ask(call)
+    with pytest.raises(TimeoutError):
+        line.ask(call)
+    assert call.count == 1
+
+
+def test_a_question_that_is_wrong_by_itself_keeps_no_other_one_out(line):
+    with pytest.raises(Failed):
+        line.ask(Asked(Failed(400)))
+    assert line.ask(Asked()) == "answer"
+
+
+def test_an_answer_to_somebody_else_ends_the_silence(line):
+    with pytest.raises(Failed):
+        line.ask(Asked(Failed(401)))
+    line.answered()
+    assert line.ask(Asked()) == "answer"
+
+
+def test_a_wait_beyond_the_deadline_is_not_waited(line, clock):
+    with pytest.raises(Failed):
+        line.ask(Asked(Failed(429, retry_after="20")))
+    assert clock.slept == []
+
+
+def test_a_service_that_cools_down_is_left_alone(clock):
+    service = Service(clock=clock, sleep=clock.sleep)
+    line = Impatient(judge=judge, deadline_s=5.0, service=service)
+    service.cool_down(60)
+    call = Asked()
+    with pytest.raises(TimeoutError, match="left alone for 60 s"):
+        line.ask(call)
+    service.cool_down(0)
+    clock.now += 58
+    assert line.ask(call) == "answer"
+    assert clock.slept == [pytest.approx(2)]
+
+
+def test_calls_that_hang_are_left_behind_and_only_so_many():
+    released = threading.Event()
+    line = Impatient(judge=lambda error: judge(ValueError()), deadline_s=0.02, service=Service())
+    for _ in range(4):
+        with pytest.raises(TimeoutError, match="no answer within"):
+            line.ask(released.wait)
+    with pytest.raises(TimeoutError, match="4 earlier queries"):
+        line.ask(lambda: "answer")
+    released.set()
+    wait_for(lambda: line._hung == 0)
+    assert line.ask(lambda: "answer") == "answer"
+    wait_for(lambda: not [t for t in threading.enumerate() if t.name == "commonplace-query"])

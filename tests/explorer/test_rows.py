@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from commonplace import Memory, Settings
+from commonplace.explorer import rows
+from commonplace.explorer.layout import principal_components, spread
+from commonplace.explorer.similar import similar_groups
+from commonplace.retrieval.mmr import jaccard, tokenize_all_scripts
+from fakes import NOON, HashedWords, clock
+
+TODAY = NOON.date()
+PORT = "- Decided: the VPN listens on port 51820 from now on"
+
+
+def day(age):
+    return TODAY - timedelta(age)
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explorer")
+    notes = folder / "notes"
+    (notes / "memory").mkdir(parents=True)
+    logs = {
+        day(0): f"# Today\n\n{PORT}\n- lunch with Ada\n",
+        day(30): f"# Before\n\n{PORT}\n\n- the roof of the club house leaks\n",
+        day(300): f"# Long ago\n\n{PORT.replace('51820', '443')}\n- the club pays for hosting\n",
+    }
+    for written, text in logs.items():
+        (notes / f"memory/{written}.md").write_text(text)
+    (notes / f"memory/{day(30)}-roof.md").write_text("- a roofer comes on Monday\n")
+    (notes / "MEMORY.md").write_text("# Memory\n\n- Ada keeps the books of the club\n")
+    with Memory.open(
+        notes, embedder=HashedWords(), index_path=folder / "index.sqlite", now=clock()
+    ) as memory:
+        yield memory
+
+
+@pytest.fixture
+def empty(tmp_path):
+    with Memory.open(tmp_path, embedder=None, index_path=tmp_path / "i.sqlite") as memory:
+        yield memory
+
+
+# ---------------------------------------------------------------- stages
+
+
+def test_candidates_are_followed_through_every_stage(memory):
+    tracks = rows.stage_tracks(memory, "which port does the VPN listen on?")
+    for stage in range(len(rows.STAGES)):
+        ranks = sorted(track.ranks[stage] for track in tracks if track.ranks[stage])
+        assert ranks == list(range(1, len(ranks) + 1))
+    assert [track.ranks[-1] for track in tracks if track.ranks[-1]] == sorted(
+        track.ranks[-1] for track in tracks if track.ranks[-1]
+    )
+
+
+def test_the_last_stage_is_the_search_itself(memory):
+    query = "which port does the VPN listen on?"
+    tracks = rows.stage_tracks(memory, query)
+    found = memory.search(query, max_results=12, min_score=0)
+    last = [(track.citation, track.scores[-1]) for track in tracks if track.ranks[-1]]
+    assert last == [(result.citation, result.score) for result in found]
+
+
+def test_decay_moves_an_old_statement_behind_the_new_one(memory):
+    tracks = rows.stage_tracks(memory, "which port does the VPN listen on?")
+    old = next(track for track in tracks if f"{day(300)}" in track.citation)
+    assert old.scores[1] < old.scores[0]
+
+
+def test_a_stage_that_is_off_changes_nothing(memory):
+    plain = memory.with_search(decay=False, mmr=False)
+    for track in rows.stage_tracks(plain, "port of the VPN"):
+        assert len(set(track.ranks)) == 1
+
+
+# ---------------------------------------------------------------- decay
+
+
+def test_each_file_has_its_age_and_what_is_left(memory):
+    found = rows.decay_rows(memory)
+    assert [row.age_days for row in found] == [0, 30, 30, 300, None]
+    assert found[-1].path == "MEMORY.md"
+    assert found[0].left == found[-1].left == 1.0
+    left = [row.left for row in found[:-1]]
+    assert left == sorted(left, reverse=True)
+    assert all(row.chunks == 1 for row in found)
+
+
+def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / f"memory/{day(30)}.md").write_text("a note\n")
+    settings = Settings.openclaw()
+    with Memory.open(
+        tmp_path, embedder=None, settings=settings, index_path=tmp_path / "i.sqlite", now=clock()
+    ) as memory:
+        half_life = settings.search.half_life_days
+        decaying = memory.with_search(decay=True)
+        assert rows.left_at(decaying, [0, half_life]) == pytest.approx([1, 0.5])
+        assert rows.left_at(memory.with_search(decay=False), [0, 900]) == [1, 1]
+
+
+# ---------------------------------------------------------------- map
+
+
+def test_every_chunk_has_a_place_and_hits_are_marked(memory):
+    points = rows.chunk_points(memory, query="which port does the VPN listen on?")
+    assert len(points) == memory.status().chunks
+    hits = memory.search("which port does the VPN listen on?")
+    marked = {rank: point.path for point in points for rank in point.ranks}
+    assert marked == {rank: hit.path for rank, hit in enumerate(hits, start=1)}
+
+
+def test_the_map_is_the_same_each_time(memory):
+    assert rows.chunk_points(memory) == rows.chunk_points(memory)
+
+
+def test_without_vectors_there_is_no_map(empty, tmp_path):
+    (tmp_path / "MEMORY.md").write_text("a note without a vector\n")
+    empty.index()
+    assert rows.chunk_points(empty) == []
+
+
+def test_the_map_is_that_of_the_principal_components():
+    random = np.random.default_rng(3)
+    vectors = random.standard_normal((400, 24)).astype(np.float32) * np.linspace(6, 1, 24)
+    places = principal_components(list(vectors))
+    centred = vectors - vectors.mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    assert np.abs(places) == pytest.approx(np.abs(centred @ axes[:2].T), rel=0.02, abs=0.05)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_or_equal_vectors_have_a_place_too(count):
+    assert principal_components([np.ones(5, dtype=np.float32)] * count) == pytest.approx(
+        np.zeros((count, 2))
+    )
+
+
+def test_marks_are_pushed_apart():
+    places = spread(np.zeros((6, 2)), apart=10)
+    gaps = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    assert gaps[~np.eye(6, dtype=bool)].min() >= 9.9
+
+
+# ---------------------------------------------------------------- days
+
+
+def test_lines_are_counted_by_day_and_each_once(memory):
+    assert rows.days_written(memory) == [
+        rows.DayRow(day(300), 3, 1),
+        rows.DayRow(day(30), 4, 2),
+        rows.DayRow(day(0), 3, 1),
+    ]
+
+
+# ---------------------------------------------------------------- repeats
+
+
+def test_lines_that_say_nearly_the_same_are_a_group_the_oldest_first(memory):
+    (group,) = rows.repeat_groups(memory)
+    assert [line.day for line in group.lines] == [day(300), day(30), day(0)]
+    assert group.lines[-1].text == PORT
+    assert group.lines[-1].citation == f"memory/{day(0)}.md#L3"
+    assert 0.7 <= group.likeness < 1
+
+
+def test_a_stricter_measure_keeps_only_equal_lines(memory):
+    (group,) = rows.repeat_groups(memory, least=1)
+    assert [line.day for line in group.lines] == [day(30), day(0)]
+    assert group.likeness == 1
+
+
+@pytest.mark.parametrize("least", [0, 0.4, 1.1])
+def test_a_measure_out_of_range_is_refused(memory, least):
+    with pytest.raises(ValueError, match="least is"):
+        rows.repeat_groups(memory, least=least)
+
+
+@pytest.mark.parametrize("least", [0.5, 0.7, 0.9, 1.0])
+def test_groups_are_those_that_comparing_each_with_each_gives(least):
+    random = np.random.default_rng(5)
+    vocabulary = np.array([f"w{at}" for at in range(60)])
+    texts = [" ".join(random.choice(vocabulary, random.integers(3, 14))) for _ in range(150)]
+    texts += [" ".join([*text.split()[1:], "more"]) for text in texts] + texts[:9]
+    groups = {frozenset(group.members) for group in similar_groups(texts, least=least)}
+    assert groups == by_brute_force(texts, least)
+    assert groups
+
+
+def by_brute_force(texts, least):
+    words = [tokenize_all_scripts(text) for text in texts]
+    group = {at: {at} for at in range(len(texts)) if len(words[at]) >= 4}
+    for one in group:
+        for other in group:
+            if group[one] is not group[other] and jaccard(words[one], words[other]) >= least:
+                group[one] |= group[other]
+                for member in group[one]:
+                    group[member] = group[one]
+    return {frozenset(members) for members in group.values() if len(members) > 1}
+
+
+def test_thousands_of_equal_and_of_alike_lines_are_one_group():
+    texts = ["the standup was at half past nine today"] * 3_000
+    texts += [f"the standup was at half past nine on day {at}" for at in range(3_000)]
+    groups = similar_groups(texts, least=0.5)
+    assert [len(group.members) for group in groups] == [6_000]
+
+
+# ---------------------------------------------------------------- nothing there, nothing needed
+
+
+def test_an_empty_workspace_has_no_rows(empty):
+    assert rows.stage_tracks(empty, "anything") == []
+    assert rows.decay_rows(empty) == []
+    assert rows.chunk_points(empty, query="anything") == []
+    assert rows.days_written(empty) == []
+    assert rows.repeat_groups(empty) == []
+
+
+def test_rows_need_no_plotting_library():
+    code = (
+        "import sys; from commonplace.explorer import rows; sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_other_search_settings_share_the_index_and_leave_the_memory_as_it_is(memory):
+    other = memory.with_search(max_results=1, mmr=False)
+    assert len(other.search("club")) == 1
+    assert other.settings.search.mmr is False
+    assert memory.settings.search.mmr is True
+    assert other.index_path == memory.index_path
+
+
+@pytest.mark.parametrize("changes", [{"grain": "chunks"}, {"tokenizer": "porter"}, {"mrr": True}])
+def test_what_shapes_the_index_cannot_be_changed_on_an_open_memory(memory, changes):
+    with pytest.raises(ValueError, match="cannot be changed on an open memory; these can: "):
+        memory.with_search(**changes)

@@ -1,0 +1,212 @@
+"""First runs through the vendor's batch interface: OpenAI's real client, a server of ours."""
+
+import logging
+import threading
+from dataclasses import replace
+
+import pytest
+
+from commonplace.embeddings import vendor_batch
+from commonplace.errors import StoreError
+from commonplace.settings import EmbeddingSettings
+from commonplace.state import StateFile
+from loopback_clients import KEY, KEYS, OTHER_VARIABLES
+from loopback_vendors import LoopbackVendor
+from notes import CHUNKS, LINES, Notes, find
+from waiting import wait_for
+
+pytest.importorskip("openai", reason="commonplace[openai] is missing")
+pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+
+DEADLINE_S = 30.0
+COUNT = 602  # of the two that are always there, too
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch):
+    for variable in (*KEYS.values(), *OTHER_VARIABLES):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_given_up():
+    vendor_batch._FAILURES.clear()
+    yield
+    vendor_batch._FAILURES.clear()
+
+
+@pytest.fixture
+def notes(tmp_path):
+    notes = Notes(tmp_path)
+    for number in range(COUNT - 2):
+        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 20}\n")
+    return notes
+
+
+@pytest.fixture
+def server():
+    with LoopbackVendor("openai") as server:
+        yield server
+
+
+def batched(server, base=CHUNKS, **embedding):
+    given = {
+        "provider": "openai",
+        "base_url": server.base_url,
+        "batch": True,
+        "batch_min_texts": 100,
+        "batch_poll_s": 0.02,
+    }
+    return replace(base, embedding=EmbeddingSettings(**given | embedding))
+
+
+def noted(notes):
+    """The jobs that the state file knows of."""
+    file = StateFile(notes.index.with_name("state.sqlite"))
+    return [job for (job,) in file.rows("SELECT job FROM embedding_jobs")]
+
+
+@pytest.mark.parametrize("settings", [CHUNKS, LINES], ids=["chunks", "lines"])
+def test_a_large_first_run_goes_through_one_job(notes, server, settings):
+    server.jobs.polls = 3
+    with notes.open("auto", batched(server, settings)) as memory:
+        report = memory.index()
+        assert (report.failed, report.added, report.updated) == ((), COUNT, 0)
+        assert report.embedded == sum(map(len, server.jobs.submitted))
+        assert server.embeddings() == []
+        assert len(server.jobs.submitted) == 1
+        assert find(memory, "printer").mode == "hybrid"
+        assert memory.status().stale == ()
+    assert noted(notes) == []
+
+
+def test_a_small_run_is_no_job(notes, server):
+    with notes.open("auto", batched(server, batch_min_texts=5000)) as memory:
+        assert memory.index().failed == ()
+    assert server.jobs.submitted == []
+    assert server.embeddings()
+
+
+def test_without_the_setting_there_is_no_job(notes, server):
+    with notes.open("auto", batched(server, batch=False)) as memory:
+        assert memory.index().failed == ()
+    assert server.jobs.submitted == []
+
+
+def test_words_are_found_while_a_job_takes_its_time(notes, server):
+    server.jobs.polls = 10**9
+    with notes.open("auto", batched(server)) as memory:
+        running = threading.Thread(target=memory.index)
+        running.start()
+        wait_for(lambda: server.jobs.submitted)
+        hits = find(memory, "printer 42")
+        assert (hits.mode, bool(hits)) == ("keyword", True)
+        server.jobs.polls = 0
+        running.join(DEADLINE_S)
+        assert find(memory, "printer 42").mode == "hybrid"
+
+
+def test_a_job_is_gone_on_with_after_a_restart(notes, server):
+    server.jobs.polls = 10**9
+    memory = notes.open("auto", batched(server))
+    failed = []
+
+    def index():
+        try:
+            memory.index()
+        except StoreError as error:
+            failed.append(error)
+
+    running = threading.Thread(target=index)
+    running.start()
+    wait_for(lambda: noted(notes))
+    memory.close()
+    running.join(DEADLINE_S)
+    assert failed
+    assert len(noted(notes)) == 1
+    notes.write("memory/5.md", "this one has changed meanwhile")
+    server.jobs.polls = 0
+    with notes.open("auto", batched(server)) as memory:
+        assert memory.index().failed == ()
+        assert find(memory, "changed meanwhile").mode == "hybrid"
+    assert len(server.jobs.submitted) == 1
+    assert noted(notes) == []
+    plain = [text for asked in server.embeddings() for text in asked.body["input"]]
+    assert set(plain) - {"dimension"} == {"this one has changed meanwhile", "changed meanwhile"}
+
+
+def test_texts_that_a_job_leaves_out_are_sent_as_plain_requests(notes, server):
+    server.jobs.unanswered = frozenset({3, 77})
+    with notes.open("auto", batched(server)) as memory:
+        assert memory.index().failed == ()
+    assert sum(len(asked.body["input"]) for asked in server.embeddings()) == 2
+
+
+def test_a_job_that_takes_too_long_is_handed_in_once_more_and_then_given_up(notes, server, caplog):
+    server.jobs.polls = 10**9
+    settings = batched(server, batch_timeout_minutes=0.002)
+    with notes.open("auto", settings) as memory:
+        report = memory.index()
+        assert (report.failed, report.embedded) == ((), COUNT)
+    assert len(server.jobs.submitted) == 2
+    assert len(server.jobs.cancelled) == 2
+    assert noted(notes) == []
+    assert "plain requests are made" in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_after_two_failures_the_process_makes_plain_requests(notes, server, caplog):
+    caplog.set_level(logging.INFO)
+    server.jobs.broken = True
+    with notes.open("auto", batched(server)) as memory:
+        report = memory.index()
+        assert (report.failed, report.embedded) == ((), COUNT)
+        asked = [one for one in server.requests if one.path.endswith("/batches")]
+        assert len(asked) == 2
+        server.jobs.broken = False
+        for number in range(COUNT):
+            notes.write(f"memory/{number}.md", f"another note {number} {' and on' * 20}\n")
+        assert memory.index().failed == ()
+    assert server.jobs.submitted == []
+
+
+def test_another_model_may_come_through_a_job_while_the_old_one_answers(notes, server):
+    with notes.open("auto", batched(server, batch=False)) as memory:
+        memory.index()
+    server.jobs.polls = 10**9
+    with notes.open("auto", batched(server, model="other")) as memory:
+        running = threading.Thread(target=memory.index)
+        running.start()
+        wait_for(lambda: server.jobs.submitted)
+        hits = find(memory, "printer 42")
+        assert (hits.mode, hits.model) == ("hybrid", "text-embedding-3-small")
+        server.jobs.polls = 0
+        running.join(DEADLINE_S)
+        assert find(memory, "printer 42").model == "other"
+
+
+def test_what_a_long_run_is_about_to_cost_is_told_before_it(notes, server, caplog):
+    caplog.set_level(logging.INFO)
+
+    class Bar:
+        told = ()
+
+        def __call__(self, done, total, path):
+            self.told = (*self.told, (done, total))
+
+        def estimated(self, estimate):
+            assert not server.texts
+            self.told = (*self.told, estimate)
+
+    for number in range(COUNT, 1200):
+        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 20}\n")
+    bar = Bar()
+    with notes.open("auto", batched(server, batch=False)) as memory:
+        memory.index(progress=bar)
+    estimate = bar.told[0]
+    assert estimate.texts == 1202 - 2
+    assert 40_000 < estimate.tokens < 60_000
+    assert "1,200 texts, about 4" in caplog.text
+    assert "openai:text-embedding-3-small" in str(estimate)
+    assert bar.told[-1] == (1200, 1200)

@@ -1,0 +1,254 @@
+"""Session files that grow: what is new is read, and the index is as a fresh one."""
+
+import contextlib
+import json
+import sqlite3
+from dataclasses import replace
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import Phase, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from commonplace import Settings
+from commonplace.settings import ChunkingSettings
+from fakes import HashedWords, Raising
+from transcripts.talk import NOON, Path, Talk, assistant, days_ago, message, tool_noise, user
+
+WORDS = "port router printer tea budget Ann deploy Friday Lisbon rollback".split()
+
+
+@pytest.fixture
+def talk(tmp_path):
+    return Talk(tmp_path)
+
+
+def fresh(talk, embedder=None, settings=None):
+    """What an index that is built now holds."""
+    path = talk.index.with_name("fresh.sqlite")
+    with talk.open(embedder, settings, path) as memory:
+        memory.index(force=True)
+    return dated(talk, path)
+
+
+def dated(talk, path=None):
+    """The rows of an index, with the days of the chunks."""
+    with contextlib.closing(sqlite3.connect(path or talk.index)) as db:
+        days = db.execute("SELECT id, day FROM chunks ORDER BY path, start_line, id").fetchall()
+        files = db.execute("SELECT path, day, note, progress FROM files ORDER BY path").fetchall()
+    # Where vectors are missing is a matter of when there was an embedder.
+    read = [(*row[:3], row[3] and json.loads(row[3]) | {"lacking": None}) for row in files]
+    return talk.rows(path), days, read
+
+
+def sentence(numbers):
+    return " ".join(WORDS[n % len(WORDS)] + ("" if n % 7 else ".") for n in numbers)
+
+
+texts = st.lists(st.integers(0, 200), min_size=1, max_size=40).map(sentence)
+long_texts = st.tuples(texts, st.integers(1, 60)).map(lambda made: f"{made[0]} " * made[1])
+moments = st.one_of(st.none(), st.integers(0, 3).map(days_ago))
+records = st.one_of(
+    st.builds(user, texts, moments),
+    st.builds(assistant, st.one_of(texts, long_texts), moments),
+    st.builds(message, st.just("toolResult"), texts, moments),
+    st.just({"type": "custom"}),
+)
+batches = st.lists(
+    st.one_of(
+        st.lists(records, min_size=1, max_size=12),
+        st.builds(tool_noise, st.integers(10, 20)),
+    ),
+    min_size=2,
+    max_size=8,
+)
+SMALL = ChunkingSettings(tokens=60, overlap=12)
+GRAINS = {
+    "lines": Settings(chunking=SMALL),
+    "large chunks": Settings(),
+    "chars": Settings(chunking=ChunkingSettings(tokens=60, overlap=12, measure="chars")),
+    "openclaw": Settings.openclaw(),
+}
+
+
+@pytest.mark.parametrize("name", GRAINS)
+@hypothesis_settings(max_examples=12, phases=[Phase.explicit, Phase.generate])
+@given(data=st.data(), embeds=st.booleans())
+def test_an_index_that_grew_is_as_a_fresh_one(name, data, embeds):
+    embedder = HashedWords() if embeds else None
+    with TemporaryDirectory() as folder:
+        talk = Talk(Path(folder))
+        settings = replace(GRAINS[name], sessions=talk.settings.sessions, timezone="UTC")
+        for batch in data.draw(batches):
+            talk.say(*batch)
+            if data.draw(st.booleans()):  # a line that is being written
+                rest = json.dumps(user("half a line"))
+                with talk.path().open("a") as file:
+                    file.write(rest[:20])
+                talk.indexed(embedder, settings=settings)
+                with talk.path().open("a") as file:
+                    file.write(rest[20:] + "\n")
+            talk.indexed(embedder, settings=settings)
+        assert dated(talk) == fresh(talk, embedder, settings)
+
+
+def test_only_the_new_message_is_embedded(talk):
+    embedder = HashedWords()
+    talk.say(*(user(f"message {n} about {WORDS[n % 10]}") for n in range(500)))
+    talk.indexed(embedder)
+    before = len(embedder.texts)
+    talk.say(assistant("something that nobody said before"))
+    report = talk.indexed(embedder)
+    assert (report.updated, report.embedded) == (1, 1)
+    assert embedder.texts[before:] == ["Assistant: something that nobody said before"]
+
+
+def test_chunks_before_the_last_one_keep_their_rows(talk):
+    talk.say(*(user(f"message {n} about {WORDS[n % 10]}") for n in range(500)))
+    talk.indexed()
+    before = seqs(talk)
+    talk.say(user("one more"))
+    talk.indexed()
+    after = seqs(talk)
+    assert len(before) > 10
+    assert after[:-1] == before[:-1]
+    assert after[-1] != before[-1]
+
+
+def seqs(talk):
+    with contextlib.closing(sqlite3.connect(talk.index)) as db:
+        rows = db.execute("SELECT seq FROM chunks WHERE source = 'sessions' ORDER BY seq")
+        return rows.fetchall()
+
+
+# Files that are not the ones that were read.
+
+
+@pytest.mark.parametrize(
+    "change",
+    {
+        "truncated": lambda data: b"".join(data.splitlines(keepends=True)[:3]),
+        "emptied": lambda data: b"",
+        "rewritten": lambda data: data.replace(b"printer", b"scanner"),
+        "shorter and longer": lambda data: data[: len(data) // 2] + b"\n" + data,
+        "another head": lambda data: json.dumps(user("first of all")).encode() + b"\n" + data,
+    }.items(),
+    ids=lambda change: change[0],
+)
+def test_a_file_that_is_another_one_is_read_anew(talk, change):
+    talk.say(*(user(f"The printer {n} is on floor {n}.") for n in range(60)))
+    talk.indexed()
+    talk.rewrite(change[1](talk.path().read_bytes()))
+    talk.indexed()
+    assert dated(talk) == fresh(talk)
+
+
+def test_a_file_that_is_deleted_leaves_the_index(talk):
+    talk.say(user("The printer is called Gutenberg."))
+    talk.indexed()
+    talk.path().unlink()
+    with talk.open() as memory:
+        assert memory.index().removed == 1
+        assert memory.search("printer Gutenberg", sources=["sessions"]) == []
+
+
+def test_another_time_zone_gives_messages_other_days(talk):
+    talk.say(user("late at night", NOON.replace(hour=23)))
+    talk.indexed()
+    tokyo = replace(talk.settings, timezone="Asia/Tokyo")
+    talk.indexed(settings=tokyo)
+    with talk.open(settings=tokyo) as memory:
+        assert memory.search("late", after="2026-11-21")
+        assert not memory.search("late", before="2026-11-20", sources=["sessions"])
+
+
+# Lines that are being written.
+
+
+def test_a_half_written_last_line_waits(talk):
+    talk.say(user("The port is 8443."))
+    line = json.dumps(user("The printer is upstairs."))
+    with talk.path().open("a") as file:
+        file.write(line[:-8])
+    with talk.open() as memory:
+        memory.index()
+        assert memory.search("port 8443", sources=["sessions"])
+        assert memory.get("sessions/a.jsonl").lines == 1
+        assert memory.status().stale == (
+            ("sessions/a.jsonl", "its last line is not complete yet"),
+        )
+        with talk.path().open("a") as file:
+            file.write(line[-8:] + "\n")
+        memory.index()
+        assert memory.search("printer upstairs", sources=["sessions"])[0].end_line == 2
+        assert memory.status().stale == ()
+
+
+def test_a_last_line_that_is_whole_needs_no_line_break(talk):
+    talk.say(user("The port is 8443."), end="")
+    talk.indexed()
+    talk.say(user("so it is"), name="b.jsonl")
+    with talk.path().open("a") as file:
+        file.write("\n" + json.dumps(assistant("The printer is upstairs.")) + "\n")
+    with talk.open() as memory:
+        memory.index()
+        assert memory.search("printer upstairs", sources=["sessions"])[0].end_line == 2
+    assert dated(talk) == fresh(talk)
+
+
+# Vectors that were not to be had.
+
+
+def test_what_lacks_vectors_is_embedded_later_and_only_that(talk):
+    embedder = Raising()
+    embedder.broken = False
+    talk.say(*(user(f"message {n} about {WORDS[n % 10]}") for n in range(200)))
+    talk.indexed(embedder)
+    embedder.broken = True
+    talk.say(user("said while nobody answered"))
+    report = talk.indexed(embedder)
+    assert "found by keywords only" in dict(report.failed)["sessions/a.jsonl"]
+    talk.say(user("and then this"))
+    talk.indexed(embedder)
+    embedder.broken = False
+    before = len(embedder.texts)
+    report = talk.indexed(embedder)
+    assert report.failed == ()
+    assert sorted(embedder.texts[before:]) == [
+        "User: and then this",
+        "User: said while nobody answered",
+    ]
+    assert dated(talk) == fresh(talk, embedder)
+
+
+def test_what_was_indexed_by_words_gets_its_vectors_from_the_first_embedder(talk):
+    for turn in range(5):
+        talk.say(*(user(f"message {turn} {n} about {WORDS[n % 10]}") for n in range(60)))
+        talk.indexed()
+    talk.indexed(HashedWords())
+    assert dated(talk) == fresh(talk, HashedWords())
+
+
+def test_long_files_come_in_parts_and_an_end_in_between_is_gone_on_from(talk, monkeypatch):
+    monkeypatch.setattr("commonplace.transcripts.parts._PART_CHARS", 4000)
+    talk.say(*(user(f"message {n} about {WORDS[n % 10]} and {n * n}") for n in range(2000)))
+
+    class Down(HashedWords):
+        left = 6
+
+        def embed_documents(self, texts):
+            Down.left -= 1
+            if Down.left < 0:
+                raise KeyboardInterrupt
+            return super().embed_documents(texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        talk.indexed(Down())
+    with talk.open() as memory:
+        held = memory.status().chunks
+    embedder = HashedWords()
+    report = talk.indexed(embedder)
+    assert 5 < held < report.chunks
+    assert len(embedder.texts) < 2000
+    assert dated(talk) == fresh(talk, embedder)
