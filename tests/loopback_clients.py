@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from commonplace.embeddings.service import Service
 from commonplace.embeddings.registry import choose
+from commonplace.embeddings.service import Service
 from commonplace.settings import EmbeddingSettings
 from loopback_vendors import bag_of_words
 

@@ -57,7 +57,7 @@ class LoopbackVendor:
         self.dimension = dimension
         self.requests: list[Asked] = []
         self.texts: list[str] = []
-        self._next: deque[Fault] = deque()
+        self._next: deque[Fault | None] = deque()
         self._always: Fault | None = None
         self._every = 0
         self._embedded = 0
@@ -81,8 +81,8 @@ class LoopbackVendor:
         """Return the requests for vectors, those that were not answered well included."""
         return [asked for asked in self.requests if self.dialect.is_for_vectors(asked.path)]
 
-    def fail_next(self, *faults: Fault) -> None:
-        """Misbehave in answer to the next requests for vectors, in this order."""
+    def fail_next(self, *faults: Fault | None) -> None:
+        """Misbehave in answer to the next requests for vectors, in this order; None is none."""
         self._next.extend(faults)
 
     def fail_always(self, fault: Fault | None) -> None:

@@ -57,7 +57,7 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
         timeout=_DEADLINE_S,
         startup_timeout=_DEADLINE_S,
         kernel_name="python3",
-        extra_arguments=["--log-level=ERROR"],  # of the kernel itself, which warns of its own port
+        extra_arguments=["--log-level=ERROR", "--colors=NoColor"],  # it warns of its own port
         resources={"metadata": {"path": str(folder)}},
         shutdown_kernel="immediate",
     )

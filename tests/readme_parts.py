@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import io
 import re
+import tempfile
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from commonplace.settings import Settings
+from commonplace import Memory
+from commonplace.demo import write_demo_workspace
+from commonplace.settings import Settings, SyncSettings
 
 README = Path(__file__).parent.parent / "README.md"
+PICTURE = README.parent / "notebooks" / "images" / "search.svg"
+
+_TODAY = date(2026, 11, 20)
+_ASKED = "How much does a club pay for the hosted plan now?"
 
 
 def settings_table() -> str:
@@ -72,6 +81,41 @@ def _cell(text: str) -> str:
     return first.replace("``", "`").replace("|", "\\|")
 
 
+def picture() -> str:
+    """What ``commonplace search --explain`` shows in a terminal, as SVG."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(
+        record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(Text(f'$ commonplace search "{_ASKED}" --max-results 2 --explain\n'))
+    console.print(_found())
+    svg = console.export_svg(title="commonplace", unique_id="commonplace")
+    # The fonts would be loaded from somebody else's server by whoever looks at the picture.
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def _found() -> Any:
+    from commonplace.display import results_table
+
+    settings = Settings(sync=SyncSettings(on_open=False, on_search=False))
+    now = datetime(_TODAY.year, _TODAY.month, _TODAY.day, 12, tzinfo=UTC)
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder) / "notes"
+        write_demo_workspace(notes, today=_TODAY)
+        with Memory.open(
+            notes,
+            settings=settings,
+            embedder="bundled",
+            index_path=Path(folder) / "index.sqlite",
+            now=lambda: now,
+        ) as memory:
+            memory.index()
+            return results_table(memory.search(_ASKED, max_results=2, explain=True), explain=True)
+
+
 def with_parts(text: str) -> str:
     """Put each part between its two markers."""
     made = {"settings": settings_table()}
@@ -87,4 +131,6 @@ def with_parts(text: str) -> str:
 
 
 if __name__ == "__main__":
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture(), encoding="utf-8")
     README.write_text(with_parts(README.read_text("utf-8")), encoding="utf-8")

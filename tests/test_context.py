@@ -81,17 +81,32 @@ def test_a_section_that_is_cut_in_its_middle_is_named_as_shown_in_part():
     assert text.count("section Only (in part)") == 2
 
 
-def test_lines_are_never_cut_while_whole_lines_fit():
-    shown = context(SECTIONS, LOG, settings=budget(700, 2000)).split("\n")
-    whole = {*SECTIONS.split("\n"), *LOG.split("\n")}
-    assert {line for line in shown if line.startswith("-")} <= whole
+@pytest.mark.parametrize("each", [100, 150, 333, 700, 2000])
+def test_no_line_is_ever_cut(each):
+    long = "## Long\n\n" + "- word" * 100 + "\n\n- end\n"
+    text = context(SECTIONS + long, LOG + long, settings=budget(each, 3 * each))
+    whole = {*SECTIONS.split("\n"), *LOG.split("\n"), *long.split("\n")}
+    shown = text.partition("\n## ")[2].split("\n")
+    told = ("MEMORY.md", "memory/", "## memory/", "…")
+    assert {line for line in shown if not line.startswith(told)} <= whole
 
 
-def test_a_line_that_fits_nowhere_is_cut_and_said_to_be_cut():
+def test_a_line_that_fits_nowhere_is_left_out_and_said_to_be():
     text = context("# T\n\n" + "h" * 30_000 + "\n", settings=budget(1000))
-    assert "hhh…\n" in text
-    assert "1 line of MEMORY.md not shown wholly" in text
+    assert "hhh" not in text
+    assert "… 1 line of MEMORY.md not shown: section T (in part); read it with" in text
     assert "from=3" in text
+
+
+@pytest.mark.parametrize("keep", ["head", "tail"])
+def test_every_heading_that_is_hidden_is_named_while_there_is_room(keep):
+    body = "".join(f"## Part {name}\n\n" + "- fact\n" * 40 + "\n" for name in "ABCDEF")
+    files = (body,) if keep == "head" else (None, body)
+    text = context(*files, settings=budget(800))
+    hidden = {name for name in "ABCDEF" if f"\n## Part {name}\n" not in text}
+    assert hidden
+    assert hidden < set("ABCDEF")
+    assert all(f"Part {name}" in text for name in hidden)
 
 
 def test_a_heading_in_fenced_code_is_no_section():

@@ -149,9 +149,9 @@ def test_no_element_and_no_attribute_of_a_notebook_comes_from_notes(memory, quer
     results = memory.search(query, max_results=50, min_score=0, explain=True)
     assert results
     assert_harmless(results._repr_html_())
+    assert_harmless(memory.search(query)._repr_html_())
     for result in results:
         assert_harmless(result._repr_html_())
-        assert_harmless(memory.search(query)[:1]._repr_html_())
         assert_harmless(memory.get(result.path)._repr_html_())
 
 

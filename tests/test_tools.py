@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -190,7 +191,8 @@ def test_an_empty_query_is_searched_like_any_other():
 )
 def test_citations_are_shown_as_the_mode_says(mode, private, shown):
     assert citations_shown(mode, private=private) is shown
-    answer = search_answer(FakeMemory(), {"query": "q"}, citations=mode, private=private)
+    memory = FakeMemory(hits=[replace(HIT, path="memory/2026-11-20.md")])
+    answer = search_answer(memory, {"query": "q"}, citations=mode, private=private)
     assert ("citation" in answer["results"][0]) is shown
     assert answer["citations"] == mode
     assert "Source" not in answer["results"][0]["snippet"]

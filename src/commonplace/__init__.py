@@ -33,8 +33,8 @@ themselves in a notebook; in a terminal, rich prints them::
 
 Who makes the vectors is the `embedder` of `Memory.open`: ``"auto"`` takes what is there, with the
 bundled vectors at the end, which need no network; ``"openai"`` and
-``"openai:text-embedding-3-small"`` name a provider; an object with ``embed_documents`` and ``embed_query``, as each of LangChain's
-embeddings, is taken as it is; None searches by words alone.
+``"openai:text-embedding-3-small"`` name a provider; an object with ``embed_documents`` and
+``embed_query``, as each of LangChain's embeddings, is taken as it is; None searches by words alone.
 
 Settings
 --------

@@ -146,12 +146,8 @@ class _Cut:
         note_room = min(_NOTE_CHARS, max(self.room // 2, shortest))
         space = max(self.room - note_room - 2, 0)
         shown = self._whole_lines(space)
-        used = len("\n".join(self._kept(shown)))
-        rest = ""
-        if 2 * used < space:
-            rest = self._part_of_next(shown, space - used - 2)
-        note = self._note(shown, partly=bool(rest), room=note_room)
-        kept = "\n".join(part for part in self._ordered(self._kept(shown), rest))
+        note = self._note(shown, room=note_room)
+        kept = "\n".join(self._kept(shown))
         pieces = [piece for piece in (kept.strip("\n"), note) if piece]
         return "\n\n".join(pieces if self.keep == "head" else reversed(pieces))
 
@@ -177,26 +173,13 @@ class _Cut:
             return self.lines[:shown]
         return self.lines[len(self.lines) - shown :]
 
-    def _ordered(self, kept: tuple[str, ...], rest: str) -> list[str]:
-        extra = [rest] if rest else []
-        return [*kept, *extra] if self.keep == "head" else [*extra, *kept]
-
-    def _part_of_next(self, shown: int, space: int) -> str:
-        """Return what fits of a line that is too long for any room."""
-        if space < 1:
-            return ""
-        if self.keep == "head":
-            return self.lines[shown][:space] + "…"
-        return "…" + self.lines[len(self.lines) - shown - 1][-space:]
-
-    def _note(self, shown: int, *, partly: bool, room: int) -> str:
+    def _note(self, shown: int, *, room: int) -> str:
         total = len(self.lines)
         first, last = (shown + 1, total) if self.keep == "head" else (1, total - shown)
         hidden = last - first + 1
         what, them = (f"{hidden} lines", "them") if hidden > 1 else ("1 line", "it")
-        wholly = " wholly" if partly and hidden == 1 else ""
         place = f"from={first}" + (f" lines={hidden}" if self.keep == "tail" else "")
-        head = f"… {what} of {self.path} not shown{wholly}"
+        head = f"… {what} of {self.path} not shown"
         tail = f"; read {them} with memory_get path={self.path} {place}"
         titles = self._titles(first, last)
         return head + _listed(titles, room=room - len(head) - len(tail)) + tail

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import itertools
 import os
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -48,13 +49,13 @@ _MAX_QUERY_CHARS = 4_000
 """What is read of a query: a question, not a book."""
 _MAX_RESULTS = 1_000
 
-_FINISH_S = 0.5
+_CLOSE_S = 0.95
+"""How long `close` takes at most, if no embedder holds it up."""
+_FINISH_S = 0.4
 """What `close` spends on session files of which too little was new to read them."""
 
-_RANKING = frozenset(
-    ("max_results", "min_score", "candidate_multiplier", "vector_weight", "text_weight", "decay")
-    + ("half_life_days", "mmr", "mmr_lambda", "match")
-)
+_RANKING = {"max_results", "min_score", "candidate_multiplier", "vector_weight", "text_weight"}
+_RANKING |= {"decay", "half_life_days", "mmr", "mmr_lambda", "match"}
 """Search settings that the index does not depend on."""
 
 _T = TypeVar("_T")
@@ -156,8 +157,9 @@ class Memory:
         What runs in the background ends at its next step: within a second, but for a call to an
         embedder that takes longer, which then finds nothing more to do.
         """
+        until = time.monotonic() + _CLOSE_S
         self._background.stop()
-        self._keeper.finish_sessions(timeout_s=_FINISH_S)
+        self._keeper.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
         self._keeper.close()
 
     # -- index -----------------------------------------------------------------------------------
@@ -310,8 +312,11 @@ class Memory:
     ) -> tuple[Encoder | None, Vector | None, str | None]:
         """Embed a query for an index; nothing, and why, where vectors cannot take part."""
         keeper = self._keeper
-        if keeper.encoder is None:
-            return None, None, keeper.choice.reason
+        try:
+            if keeper.encoder is None:
+                return None, None, keeper.choice.reason
+        except EmbedderError as error:  # words are found without a key, or an extra
+            return None, None, str(error)
         if not self.settings.search.vector_weight:
             return None, None, "search.vector_weight is 0"
         encoder, reason = keeper.embedders.of_index(held)

@@ -19,6 +19,7 @@ import apsw
 
 from commonplace.errors import StateError
 from commonplace.locks import FileLease
+from commonplace.sqlite import log_ahead, transaction
 
 __all__ = ["MIGRATIONS", "StateFile"]
 
@@ -92,14 +93,8 @@ class StateFile:
         with self._translated():
             connection = self._opened()
             try:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
+                with transaction(connection):
                     yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
             finally:
                 connection.close()
 
@@ -133,7 +128,7 @@ class StateFile:
         try:
             connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
             if self.path is not None:
-                _log_ahead(connection)
+                log_ahead(connection, timeout_ms=_BUSY_TIMEOUT_MS)
             connection.pragma("synchronous", "full")
             connection.pragma("secure_delete", True)  # conversations do not stay in free pages
             _migrate(connection)
@@ -183,25 +178,10 @@ def _create_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _log_ahead(connection: apsw.Connection) -> None:
-    """Turn on WAL; SQLite does not wait by itself when another process does so just now."""
-    deadline = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.pragma("journal_mode", "wal")
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.005)
-        else:
-            return
-
-
 def _migrate(connection: apsw.Connection) -> None:
     if connection.pragma("user_version") == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version > len(MIGRATIONS):
             raise StateError(
@@ -212,8 +192,3 @@ def _migrate(connection: apsw.Connection) -> None:
             for statement in statements:
                 connection.execute(statement)
         connection.pragma("user_version", len(MIGRATIONS))
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

@@ -153,7 +153,7 @@ def _record(line: str, number: int, at: datetime) -> dict[str, object]:
 def _one_ranking() -> Iterator[None]:
     """Rank notes and sessions together while the block runs."""
     balanced = pipeline.balanced
-    pipeline.balanced = lambda reader, query, rank: rank(query)  # type: ignore[attr-defined]  # noqa: ARG005
+    pipeline.balanced = lambda reader, query, rank: rank(query)  # type: ignore[attr-defined]
     try:
         yield
     finally:

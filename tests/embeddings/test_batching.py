@@ -334,6 +334,40 @@ def test_a_text_that_no_cut_makes_short_enough_fails_by_itself():
     assert list(failed.values()) == ["too_large"]
 
 
+# Texts that are not taken.
+
+
+def test_a_text_that_is_not_taken_keeps_no_other_one_from_being_embedded():
+    class Picky(Server):
+        def __call__(self, texts):
+            self.asked.append(texts)
+            if "poison" in texts:
+                raise Failed(400, "this is no text")
+            return [[float(len(text))] for text in texts]
+
+    server = Picky()
+    limits = RequestLimits(max_texts=16, concurrency=1)
+    texts = [f"{n:02}" for n in range(64)]
+    made, failed = outcome(requests(server, limits=limits).send([*texts, "poison"]))
+    assert (made, failed) == (texts, {"poison": "permanent"})
+    server.asked.clear()
+    made, failed = outcome(
+        requests(server, limits=limits).send([*texts[:40], "poison", *texts[40:]])
+    )
+    assert (made, failed) == (texts, {"poison": "permanent"})
+    assert len(server.asked) <= 5 + 2 * 4
+
+
+def test_a_service_that_takes_nothing_is_not_asked_for_each_text():
+    server = Server(*[Failed(400, "no such dimension")] * 99)
+    limits = RequestLimits(max_texts=16, concurrency=1)
+    assert len(outcome(requests(server, limits=limits).send([str(n) for n in range(99)]))[1]) == 99
+    assert len(server.asked) == 3
+    server = Server(None, *[Failed(404, "the model is gone")] * 99)
+    assert len(outcome(requests(server, limits=limits).send([str(n) for n in range(99)]))[1]) == 83
+    assert len(server.asked) <= 10
+
+
 # In this process.
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -91,7 +93,6 @@ def test_each_file_has_its_age_and_what_is_left(memory):
     assert found[0].left == found[-1].left == 1.0
     left = [row.left for row in found[:-1]]
     assert left == sorted(left, reverse=True)
-    assert all(row.chunks == 1 for row in found)
 
 
 def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
@@ -105,6 +106,22 @@ def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
         decaying = memory.with_search(decay=True)
         assert rows.left_at(decaying, [0, half_life]) == pytest.approx([1, 0.5])
         assert rows.left_at(memory.with_search(decay=False), [0, 900]) == [1, 1]
+
+
+def test_by_the_references_rules_a_file_without_a_date_ages_from_its_last_change(tmp_path):
+    (tmp_path / "memory").mkdir()
+    for name in ("MEMORY.md", "memory/roof.md"):
+        (tmp_path / name).write_text("a note\n")
+    extra = tmp_path.parent / "extra.md"
+    extra.write_text("a note\n")
+    changed = (NOON - timedelta(12)).timestamp()
+    os.utime(extra, (changed, changed))
+    settings = replace(Settings.openclaw(), extra_paths=(str(extra),))
+    with Memory.open(
+        tmp_path, embedder=None, settings=settings, index_path=tmp_path / "i.sqlite", now=clock()
+    ) as memory:
+        ages = {row.path: row.age_days for row in rows.decay_rows(memory)}
+    assert ages == {"MEMORY.md": None, "memory/roof.md": None, "../extra.md": 12.0}
 
 
 # ---------------------------------------------------------------- map

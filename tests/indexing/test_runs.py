@@ -442,16 +442,6 @@ def test_status_names_what_the_index_does_not_show(notes):
         )
 
 
-def test_a_deep_status_tries_each_part(notes):
-    with notes.open(HashedWords(), LINES) as memory:
-        memory.index()
-        details = memory.status(deep=True).details
-        assert set(details) == {"embedder", "vectors", "words", "index file"}
-        assert all(told.startswith("ok") for told in details.values())
-    with notes.open(Raising(), LINES) as memory:
-        assert memory.status(deep=True).details["embedder"].startswith("failed: ")
-
-
 def test_a_state_folder_in_the_workspace_is_not_indexed(notes):
     index = notes.root / "memory" / ".index" / "index.sqlite"
     with notes.open(index=index) as memory:

@@ -1,5 +1,6 @@
 """First runs through the vendor's batch interface: OpenAI's real client, a server of ours."""
 
+import contextlib
 import logging
 import threading
 from dataclasses import replace
@@ -110,20 +111,11 @@ def test_words_are_found_while_a_job_takes_its_time(notes, server):
 def test_a_job_is_gone_on_with_after_a_restart(notes, server):
     server.jobs.polls = 10**9
     memory = notes.open("auto", batched(server))
-    failed = []
-
-    def index():
-        try:
-            memory.index()
-        except StoreError as error:
-            failed.append(error)
-
-    running = threading.Thread(target=index)
+    running = threading.Thread(target=ignoring(memory.index))
     running.start()
     wait_for(lambda: noted(notes))
     memory.close()
     running.join(DEADLINE_S)
-    assert failed
     assert len(noted(notes)) == 1
     notes.write("memory/5.md", "this one has changed meanwhile")
     server.jobs.polls = 0
@@ -134,6 +126,32 @@ def test_a_job_is_gone_on_with_after_a_restart(notes, server):
     assert noted(notes) == []
     plain = [text for asked in server.embeddings() for text in asked.body["input"]]
     assert set(plain) - {"dimension"} == {"this one has changed meanwhile", "changed meanwhile"}
+
+
+def test_a_job_is_fetched_though_most_of_its_texts_are_gone(notes, server):
+    server.jobs.polls = 10**9
+    memory = notes.open("auto", batched(server))
+    running = threading.Thread(target=ignoring(memory.index))
+    running.start()
+    wait_for(lambda: noted(notes))
+    memory.close()
+    running.join(DEADLINE_S)
+    for number in range(40, COUNT - 2):
+        (notes.root / "memory" / f"{number}.md").unlink()
+    server.jobs.polls = 0
+    with notes.open("auto", batched(server)) as memory:
+        assert memory.index().failed == ()
+    assert noted(notes) == []
+    assert server.embeddings() == []
+    assert len(server.jobs.submitted) == 1
+
+
+def ignoring(call):
+    def called():
+        with contextlib.suppress(StoreError):
+            call()
+
+    return called
 
 
 def test_texts_that_a_job_leaves_out_are_sent_as_plain_requests(notes, server):

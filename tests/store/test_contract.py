@@ -478,6 +478,20 @@ def test_a_chunk_without_lines_comes_back_without_lines(store: Store) -> None:
         store.write([], ["a.md"])
 
 
+def test_vectors_are_kept_before_their_text_is_indexed_and_dropped_afterwards(
+    store: Store,
+) -> None:
+    store.keep({sha256("early"): embedded("early")})  # no identity: whose would they be?
+    filled(store, a_file("a.md", "indexed"))
+    store.keep({sha256(text): embedded(text) for text in ("one", "two\nlines")})
+    assert cached(store, "one", "two\nlines", "early") == {"one", "two\nlines"}
+    short = replace(embedded("short"), vector=vector_of("short")[:2])
+    store.keep({sha256("short"): short}, drop=[sha256("one"), sha256("nobody's")])
+    assert cached(store, "one", "two\nlines", "short", "indexed") == {"two\nlines", "indexed"}
+    store.keep({}, drop=[sha256("two\nlines")])
+    assert cached(store, "two\nlines") == set()
+
+
 def test_the_oldest_cached_vectors_are_dropped(store: Store) -> None:
     filled(store, *(a_file(f"{name}.md", name) for name in "abcde"))
     for name in "cadbe":

@@ -82,3 +82,17 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_session_file(tmp_path, MESSAGES, session="s", moment=NOON)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_name_of_a_session_shows_no_secret(tmp_path):
+    path = write_session_file(tmp_path, MESSAGES, session=f"key {SECRET}", moment=NOON)
+    assert path.name.startswith("2026-11-20-key-sk-abc-3456-")
+    assert SECRET not in path.read_text()
+
+
+def test_a_file_that_no_flush_wrote_down_says_so_in_its_name(tmp_path):
+    path = write_session_file(tmp_path, MESSAGES, session="x" * 60, moment=NOON, unwritten=True)
+    assert path.name.startswith("2026-11-20-xxx")
+    assert "x-unwritten-" in path.name
+    nameless = write_session_file(tmp_path, MESSAGES, session="", moment=NOON, unwritten=True)
+    assert nameless.name.startswith("2026-11-20-unwritten-")

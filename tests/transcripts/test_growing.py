@@ -16,7 +16,18 @@ from commonplace.settings import ChunkingSettings
 from fakes import HashedWords, Raising
 from transcripts.talk import NOON, Path, Talk, assistant, days_ago, message, tool_noise, user
 
-WORDS = "port router printer tea budget Ann deploy Friday Lisbon rollback".split()
+WORDS = [
+    "port",
+    "router",
+    "printer",
+    "tea",
+    "budget",
+    "Ann",
+    "deploy",
+    "Friday",
+    "Lisbon",
+    "rollback",
+]
 
 
 @pytest.fixture
@@ -175,9 +186,7 @@ def test_a_half_written_last_line_waits(talk):
         memory.index()
         assert memory.search("port 8443", sources=["sessions"])
         assert memory.get("sessions/a.jsonl").lines == 1
-        assert memory.status().stale == (
-            ("sessions/a.jsonl", "its last line is not complete yet"),
-        )
+        assert memory.status().stale == (("sessions/a.jsonl", "its last line is not complete yet"),)
         with talk.path().open("a") as file:
             file.write(line[-8:] + "\n")
         memory.index()

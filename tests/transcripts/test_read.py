@@ -26,7 +26,9 @@ LLAMA_INDEX = [
     ChatMessage(role="user", content="Which port?"),
     ChatMessage(role="assistant", blocks=[ToolCallBlock(tool_name="ls", tool_kwargs={})]),
     ChatMessage(role="tool", content="8443 in /etc/router"),
-    ChatMessage(role="assistant", blocks=[ThinkingBlock(content="hm"), TextBlock(text="Port 8443.")]),
+    ChatMessage(
+        role="assistant", blocks=[ThinkingBlock(content="hm"), TextBlock(text="Port 8443.")]
+    ),
 ]
 PLAIN = [
     {"role": "system", "content": "You are helpful."},
@@ -110,7 +112,10 @@ def test_some_lines_are_read_by_their_numbers(file, first, count, expected):
         (b'[1, "x", null, {"role": 3, "content": {}}]', "\n\n\n\n"),
         (b"[" * 100_000 + b"\n", "\n"),
         (b'"text"\n3\nnull\n', "\n\n\n"),
-        (b'{"role": "user", "content": [1, {"type": "text"}, {"type": "text", "text": 3}]}\n', "\n"),
+        (
+            b'{"role": "user", "content": [1, {"type": "text"}, {"type": "text", "text": 3}]}\n',
+            "\n",
+        ),
     ],
 )
 def test_whatever_a_file_holds_it_is_read(file, data, expected):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BytePairs"]
 
+_SHORT_CHARS = 40
+_CACHED_WORDS = 32_768
+"""Words whose tokens are remembered, and how long they are at most: a text repeats its words."""
 _NOWHERE = -1
 """The end of a token that is none any more; as an index, the end of the word."""
 
@@ -32,14 +35,15 @@ class BytePairs:
     def __init__(self, pattern: str, ranks: Mapping[bytes, int]) -> None:
         self._pattern = pattern
         self._ranks = ranks
+        self._tokens_of_short = lru_cache(maxsize=_CACHED_WORDS)(self._tokens)
 
     def count(self, text: str) -> int:
         """Count the tokens of a text; a lone surrogate counts as U+FFFD."""
-        ranks = self._ranks
         total = 0
         for match in self._words.finditer(_whole(text)):  # lets other threads run in between
-            word = match[0].encode("utf-8")
-            total += 1 if word in ranks else self._joined(word)
+            word = match[0]
+            is_short = len(word) <= _SHORT_CHARS
+            total += self._tokens_of_short(word) if is_short else self._tokens(word)
         return total
 
     @cached_property
@@ -47,6 +51,10 @@ class BytePairs:
         import regex  # knows \p{L}, which `re` does not
 
         return regex.compile(self._pattern)
+
+    def _tokens(self, word: str) -> int:
+        data = word.encode("utf-8")
+        return 1 if data in self._ranks else self._joined(data)
 
     def _joined(self, word: bytes) -> int:
         """Join pairs, the lowest rank first and of equal ones the leftmost; count what is left."""

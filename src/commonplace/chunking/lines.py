@@ -62,8 +62,8 @@ def line_units(text: str) -> list[LineUnit]:
 
 
 def _says_something(line: str) -> bool:
-    """Tell whether a line has two letters or digits; most have them right behind the item's mark."""
-    return line[2:4].isalnum() and len(line) > 3 or bool(_SAYS_SOMETHING.search(line))
+    """Tell whether a line has two letters or digits; most have them right behind their mark."""
+    return (len(line) > 3 and line[2:4].isalnum()) or bool(_SAYS_SOMETHING.search(line))
 
 
 def _starts(line: str) -> bool:

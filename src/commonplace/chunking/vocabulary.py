@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import importlib.util
 import io
 import os
 import tempfile
+from binascii import a2b_base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,5 +108,5 @@ def _read_verified(path: Path, *, sha256: str) -> bytes | None:
 
 def _ranks(data: bytes) -> dict[bytes, int]:
     """Read lines of a token in base64 and its rank, one by one: other threads go on meanwhile."""
-    ranks = (line.split() for line in io.BytesIO(data) if line.strip())
-    return {base64.b64decode(token): int(rank) for token, rank in ranks}
+    lines = map(bytes.split, io.BytesIO(data))
+    return {a2b_base64(token): int(rank) for token, rank in lines}

@@ -40,9 +40,7 @@ class _App(click.Group):
             ctx.exit(1)
 
 
-@click.group(
-    cls=_App, context_settings={"help_option_names": ["-h", "--help"]}, epilog=epilog("")
-)
+@click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]}, epilog=epilog(""))
 @click.option(
     "-w",
     "--workspace",

@@ -40,7 +40,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "append": (
         ('commonplace append "- Decided: hosting is paid by the club"', ""),
-        ("git log -1 --format='- Released: %s' | commonplace append -", "from standard input"),
+        ("echo '- Released 1.2' | commonplace append -", "from standard input"),
     ),
     "watch": (("commonplace watch", "until Ctrl-C"),),
     "eval": (

@@ -172,7 +172,7 @@ def _hit(
     explained = explain and result.explanation is not None
     place = Text(one_line(result.citation), style="bold")
     if result.heading:
-        place.append(f"  {clipped(result.heading, _MOST_HEADING)}", style="dim")
+        place.append(f"  {clipped(result.heading, _MOST_HEADING)}", style="not bold dim")
     snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
     score = Text(f"{result.score:.2f}", style="bold green")
     parts: list[RenderableType] = [place, snippet]

@@ -88,6 +88,7 @@ class Requests:
         self._numbers = 0
         self._failures = 0
         self._attempts_failed = 0
+        self._has_answered = False
         self._patience = _GIVE_UP_AFTER
         self.given_up: Answer | None = None
         """The last failure, when the rest is not sent any more."""
@@ -159,6 +160,7 @@ class Requests:
     ) -> Iterator[Answer]:
         if error is None:
             self._failures, self._attempts_failed, self._patience = 0, 0, _GIVE_UP_AFTER
+            self._has_answered = True
             yield Answer(request.texts, vectors)
             return
         if not isinstance(error, Exception):
@@ -166,22 +168,33 @@ class Requests:
         fault = self._judge(error)
         if fault.kind == "too_large" and self._lessened(request, fault, fresh):
             return
+        if fault.kind == "permanent" and len(request.texts) > 1 and self._has_answered:
+            # One text may be what is not taken; the others shall not suffer for it.
+            middle = len(request.texts) // 2
+            halves = (request.texts[:middle], request.texts[middle:])
+            fresh.extendleft(one for half in reversed(halves) for one in self._packed(half))
+            return
         if fault.kind == "transient":
             request.failures += 1
             self._attempts_failed += 1
             wait = self._retry.wait_s(request.failures, fault)
             if not self._inline and (fault.slows_all or self._attempts_failed >= _DOWN_AFTER):
                 self._service.cool_down(wait)
-            if request.failures < self._retry.tries:
+            if request.failures < self._retry.tries and not self._hangs(fault):
                 logger.info("a request is sent again in %.1f s: %s", wait, fault.message)
                 request.ready_at = self._service.clock() + wait
                 heapq.heappush(waiting, request)
                 return
         answer = Answer(request.texts, None, error, fault)
         self._failures += 1
-        if fault.kind in ("refused", "quota") or self._failures >= self._patience:
+        given_up = fault.kind in ("refused", "quota") or self._hangs(fault)
+        if given_up or self._failures >= self._patience:
             self.given_up = answer
         yield answer
+
+    def _hangs(self, fault: Fault) -> bool:
+        """Whether nothing was ever answered: nobody waits for that three times a minute long."""
+        return fault.timed_out and not self._has_answered
 
     def _lessened(self, request: Request, fault: Fault, fresh: deque[Request]) -> bool:
         """Send less at once from now on; False when a request cannot be made smaller."""

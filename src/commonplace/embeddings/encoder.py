@@ -63,8 +63,8 @@ class Encoder:
         self._timeout_s = 2 * options.timeout_s + 10 if options else _OBJECT_TIMEOUT_S
         self._secrets = _values(options)
         self._is_named = options is not None
-        key = self.name.provider, self.name.endpoint
-        self._service = shared_service(*key, self.name.model) if self._is_named else Service()
+        key = self.name.provider, self.name.endpoint, self.name.model
+        self._service = shared_service(*key) if self._is_named else Service()
         self._impatient = Impatient(
             judge=self.judged, deadline_s=settings.query_timeout_s, service=self._service
         )

@@ -6,7 +6,6 @@ telling class name, and those are looked for in the exception and in what caused
 
 from __future__ import annotations
 
-import email.utils
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -32,6 +31,7 @@ class Fault:
         retry_after_s: How long the service asks to be left alone; None when it does not say.
         slows_all: Whether it concerns every request to the service, not only this one.
         counts_texts: For ``too_large``: whether the number of texts is meant, not their size.
+        timed_out: Whether there was no answer at all, for long.
     """
 
     kind: Kind
@@ -39,6 +39,7 @@ class Fault:
     retry_after_s: float | None = None
     slows_all: bool = False
     counts_texts: bool = False
+    timed_out: bool = False
 
 
 _MAX_MESSAGE_CHARS = 300
@@ -153,6 +154,7 @@ def judge(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
         retry_after_s=wait if kind == "transient" else None,
         slows_all=kind == "transient" and (status in (429, 503, 529) or wait is not None),
         counts_texts=bool(_COUNTED.search(told)) and not _SIZED.search(told),
+        timed_out=any(map(_is_timeout, chain)),
     )
 
 
@@ -204,6 +206,10 @@ def _is_of_the_network(error: BaseException) -> bool:
     return isinstance(error, TimeoutError | ConnectionError)
 
 
+def _is_timeout(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
+
+
 def _is_used_up(told: str, *, waits: bool) -> bool:
     """Tell an account without money from one that was too quick; vendors call both a quota."""
     return bool(_QUOTA.search(told)) and (not waits or bool(_QUOTA_OF_A_DAY.search(told)))
@@ -247,6 +253,8 @@ def _seconds(headers: Mapping[str, Any]) -> float | None:
             return None
         return max(0.0, float(found["retry-after"]))
     except ValueError:
+        import email.utils  # slow to import, and a date is rare
+
         parsed = email.utils.parsedate_tz(found.get("retry-after", ""))
         return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
 

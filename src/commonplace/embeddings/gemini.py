@@ -31,10 +31,11 @@ _MODEL = "gemini-embedding-001"
 _API_VERSION = "v1beta"
 _DOCUMENT, _QUERY = "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
 
+# Read on 2026-11-21 from opencode.ai/data/google/gemini-embedding-001 and
+# tokencost.app/blog/gemini-embedding-2-pricing, which quote Google's price list.
 _PRICES = {
-    # https://ai.google.dev/gemini-api/docs/pricing, read in November 2026
     "gemini-embedding-001": 0.15,
-    "gemini-embedding-2": 0.20,
+    "gemini-embedding-2-preview": 0.20,
 }
 
 

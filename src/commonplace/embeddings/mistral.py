@@ -17,8 +17,8 @@ __all__ = ["MistralEmbedder"]
 
 _MODEL = "mistral-embed"
 
+# Read on 2026-11-21 from openrouter.ai/mistralai/mistral-embed-2312 and codestral-embed-2505.
 _PRICES = {
-    # https://mistral.ai/pricing, read in November 2026
     "mistral-embed": 0.10,
     "codestral-embed": 0.15,
 }

@@ -26,8 +26,9 @@ __all__ = ["OpenAIEmbedder", "OpenAIJobs"]
 _MODEL = "text-embedding-3-small"
 _FILES_KEPT_S = 7 * 24 * 3600
 
+# Read on 2026-11-21 from developers.openai.com/api/docs/models/text-embedding-3-large, and the last
+# one from openrouter.ai/openai/text-embedding-ada-002.
 _PRICES = {
-    # https://platform.openai.com/docs/pricing, read in November 2026
     "text-embedding-3-small": 0.02,
     "text-embedding-3-large": 0.13,
     "text-embedding-ada-002": 0.10,

@@ -44,16 +44,25 @@ RETRY = Retry()
 """As the reference: 500 ms, doubling up to 8 s, with a jitter of a fifth; three tries."""
 
 
+@dataclass(slots=True)
+class Rest:
+    """Until when an endpoint is left alone, whatever its models."""
+
+    until: float = 0.0
+
+
 class Service:
-    """What this process has learned of a service; shared by all who send to it.
+    """What this process has learned of a model's service; shared by all who send to it.
 
     Args:
+        rest: That of the endpoint.
         clock: Seconds of a clock that never goes back.
         sleep: Waits for seconds.
     """
 
     def __init__(
         self,
+        rest: Rest | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -61,7 +70,7 @@ class Service:
         self.clock = clock
         self.sleep = sleep
         self._lock = threading.Lock()
-        self._free_at = 0.0
+        self._rest = rest or Rest()
         self._max_texts: int | None = None
         self._max_bytes: int | None = None
         self._too_long: int | None = None
@@ -69,12 +78,12 @@ class Service:
     @property
     def free_in_s(self) -> float:
         """How long the service wants to be left alone."""
-        return max(0.0, self._free_at - self.clock())
+        return max(0.0, self._rest.until - self.clock())
 
     def cool_down(self, seconds: float) -> None:
         """Leave the service alone, all of its requests."""
         with self._lock:
-            self._free_at = max(self._free_at, self.clock() + seconds)
+            self._rest.until = max(self._rest.until, self.clock() + seconds)
 
     def limits(self, given: RequestLimits) -> RequestLimits:
         """Return limits, lowered to what was learned."""
@@ -106,14 +115,16 @@ class Service:
         return beginning(text, self._too_long // 2)
 
 
-_SERVICES: dict[tuple[str, ...], Service] = {}
+_RESTS: dict[tuple[str, str], Rest] = {}
+_SERVICES: dict[tuple[str, str, str], Service] = {}
 _SERVICES_LOCK = threading.Lock()
 
 
-def shared_service(*key: str) -> Service:
-    """Return the service of that name; the same one to all in this process."""
+def shared_service(provider: str, endpoint: str, model: str) -> Service:
+    """Return what is known of a model's service; the same to all in this process."""
     with _SERVICES_LOCK:
-        return _SERVICES.setdefault(key, Service())
+        rest = _RESTS.setdefault((provider, endpoint), Rest())
+        return _SERVICES.setdefault((provider, endpoint, model), Service(rest))
 
 
 def size(text: str) -> int:

@@ -23,8 +23,10 @@ __all__ = ["VoyageEmbedder", "VoyageJobs"]
 
 _MODEL = "voyage-4-large"
 
+# Read on 2026-11-21 from vercel.com/ai-gateway/models and, for the older ones, from
+# hivebook.wiki/wiki/voyage-ai-embeddings-rerankers-for-rag, which quote Voyage's price list. The
+# 200 million tokens that an account has for nothing are not taken off.
 _PRICES = {
-    # https://docs.voyageai.com/docs/pricing, read in November 2026
     "voyage-4-large": 0.12,
     "voyage-4": 0.06,
     "voyage-4-lite": 0.02,

@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from commonplace.explorer.plots import chunk_map, decay_curves, stages
+    from commonplace.explorer.maps import chunk_map
+    from commonplace.explorer.plots import decay_curves, stages
     from commonplace.explorer.timelines import calendar, repeats
 
 __all__ = ["calendar", "chunk_map", "decay_curves", "repeats", "stages"]
 
 _HOMES = {
     "calendar": "timelines",
-    "chunk_map": "plots",
+    "chunk_map": "maps",
     "decay_curves": "plots",
     "repeats": "timelines",
     "stages": "plots",

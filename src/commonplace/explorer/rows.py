@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from commonplace.explorer.ages import DecayRow, decay_rows, left_at
 from commonplace.explorer.similar import LEAST, similar_groups
+from commonplace.explorer.tracks import STAGES, StageTrack, stage_tracks
 from commonplace.types import citation
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.store.base import Embedded, FileRecord, Reader
-    from commonplace.types import Chunk, SearchResult, SearchResults
+    from commonplace.types import Chunk, SearchResult
 
 __all__ = [
     "STAGES",
@@ -30,43 +32,6 @@ __all__ = [
     "repeat_groups",
     "stage_tracks",
 ]
-
-STAGES = ("merge", "decay", "MMR")
-"""What the stages of a ranking add: both lists merged; age; variety."""
-
-
-@dataclass(frozen=True, slots=True)
-class StageTrack:
-    """A candidate's way through the stages of a ranking.
-
-    Attributes:
-        citation: Where it stands, as the last stage that had it shows it.
-        ranks: Its rank after each of `STAGES`, from 1; None where it was not among the candidates.
-        scores: Its score after each, 0..1.
-    """
-
-    citation: str
-    ranks: tuple[int | None, ...]
-    scores: tuple[float | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DecayRow:
-    """A file's age and what it leaves.
-
-    Attributes:
-        path: The file.
-        day: Its date; None for a file that does not age.
-        age_days: Days since then; None for a file that does not age.
-        left: What age leaves, 0..1; see `left_at`.
-        chunks: How many chunks it has.
-    """
-
-    path: str
-    day: date | None
-    age_days: float | None
-    left: float
-    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,60 +83,6 @@ class RepeatGroup:
 
     likeness: float
     lines: tuple[RepeatedLine, ...]
-
-
-def stage_tracks(memory: Memory, query: str, *, candidates: int = 12) -> list[StageTrack]:
-    """Follow a query's best candidates from stage to stage, in the order of the last one.
-
-    The query is asked once for each stage, with the later ones turned off. Windows of lines may
-    shift by some lines on the way: those of a file that overlap are the same candidate.
-
-    Args:
-        memory: Whose index is asked.
-        query: The question.
-        candidates: How many are looked at in each stage.
-    """
-    asked = memory.settings.search
-    switches = ((False, False), (asked.decay, False), (asked.decay, asked.mmr))
-    answers = [
-        memory.with_search(decay=decay, mmr=mmr).search(query, max_results=candidates, min_score=0)
-        for decay, mmr in switches
-    ]
-    tracks = _joined(answers)
-    return sorted(tracks, key=_last_order)
-
-
-def decay_rows(memory: Memory) -> list[DecayRow]:
-    """List the files with their ages and what those leave, newest first, ageless ones last."""
-    today = memory.now().date()
-    with memory.reading() as reader:
-        records = list(reader.files().values())
-        counts = {record.path: len(reader.chunks_of(record.path)) for record in records}
-    ages = {record.path: _age(record.day, today) for record in records}
-    left = dict(zip(ages, left_at(memory, [age or 0.0 for age in ages.values()]), strict=True))
-    rows = [
-        DecayRow(r.path, _day(r.day), ages[r.path], left[r.path], counts[r.path]) for r in records
-    ]
-    return sorted(rows, key=lambda row: (row.age_days is None, row.age_days or 0.0, row.path))
-
-
-def left_at(
-    memory: Memory, ages: Sequence[float], *, half_life_days: float | None = None
-) -> list[float]:
-    """Return what ages leave, 0..1, by the memory's settings or another half-life.
-
-    With `SearchSettings.grain` ``lines`` it is what is left of the evidence of a line that a note
-    of today says again; with ``chunks``, what is left of a chunk's score.
-    """
-    from commonplace.retrieval.decay import decay_factor
-
-    settings = memory.settings.search
-    if not settings.decay:
-        return [1.0] * len(ages)
-    half_life = half_life_days or settings.half_life_days
-    if settings.grain == "chunks":
-        return [decay_factor(age, half_life) for age in ages]
-    return _restated(memory, ages, half_life)
 
 
 def chunk_points(memory: Memory, *, query: str | None = None) -> list[ChunkPoint]:
@@ -248,63 +159,6 @@ def repeat_groups(memory: Memory, *, least: float = 0.7) -> list[RepeatGroup]:
         for group in similar_groups([text for _, _, text in lines], least=least)
     ]
     return sorted(groups, key=lambda group: (-len(group.lines), group.lines[0].citation))
-
-
-def _joined(answers: Sequence[SearchResults]) -> list[StageTrack]:
-    """Find the candidates again from one stage's answer to the next."""
-    tracks: list[dict[int, tuple[int, SearchResult]]] = []
-    for stage, answer in enumerate(answers):
-        for rank, result in enumerate(answer, start=1):
-            known = [track for track in tracks if stage not in track]
-            best = max(known, key=lambda track: _overlap(_latest(track), result), default=None)
-            if best is None or not _overlap(_latest(best), result):
-                best = {}
-                tracks.append(best)
-            best[stage] = (rank, result)
-    stages = range(len(answers))
-    return [
-        StageTrack(
-            _latest(track).citation,
-            tuple(track[stage][0] if stage in track else None for stage in stages),
-            tuple(track[stage][1].score if stage in track else None for stage in stages),
-        )
-        for track in tracks
-    ]
-
-
-def _latest(track: dict[int, tuple[int, SearchResult]]) -> SearchResult:
-    return track[max(track)][1]
-
-
-def _overlap(one: SearchResult, other: SearchResult) -> int:
-    """Count the lines that two results have in common."""
-    if one.path != other.path:
-        return 0
-    return max(0, min(one.end_line, other.end_line) - max(one.start_line, other.start_line) + 1)
-
-
-def _last_order(track: StageTrack) -> tuple[float, ...]:
-    return tuple(float("inf") if rank is None else rank for rank in reversed(track.ranks))
-
-
-def _restated(memory: Memory, ages: Sequence[float], half_life: float) -> list[float]:
-    """Ask the ranking itself what a line loses to one of today that says the same."""
-    import math
-    from dataclasses import replace
-
-    import numpy as np
-
-    from commonplace.retrieval.repeats import repeats
-
-    settings = replace(memory.settings.search, half_life_days=half_life)
-    today = memory.now().date().toordinal()
-    left: dict[int, float] = {}
-    for age in {round(age) for age in ages}:
-        days = np.array([today, today - age], dtype=np.int64)
-        alike = np.array([[0, 1], [1, 0]], dtype=np.float32)
-        lost, _ = repeats(alike, days, settings, fades=True)
-        left[age] = math.exp(-float(lost[1]))
-    return [left[round(age)] for age in ages]
 
 
 def _ranks(

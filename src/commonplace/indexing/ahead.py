@@ -14,7 +14,7 @@ from commonplace.settings import EmbeddingSettings
 if TYPE_CHECKING:
     from commonplace.indexing.diff import IndexPlan
 
-__all__ = ["IndexEstimate", "announce", "is_long", "through_jobs"]
+__all__ = ["IndexEstimate", "announce", "has_jobs", "is_long", "through_jobs"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +83,14 @@ def announce(texts: Iterable[str], encoder: Encoder, progress: object) -> IndexE
         if callable(told):
             told(estimate)
     return estimate
+
+
+def has_jobs(encoder: Encoder, state: Path) -> bool:
+    """Whether an earlier run has handed in jobs whose results were not fetched yet."""
+    from commonplace.embeddings.vendor_batch import JobBook
+    from commonplace.state import StateFile
+
+    return bool(JobBook(StateFile(state), encoder.name).jobs())
 
 
 def through_jobs(

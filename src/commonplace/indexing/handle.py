@@ -69,6 +69,11 @@ class IndexHandle:
         if self._closed:
             raise StoreError(_CLOSED)
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
     def check_running(self) -> None:
         """Go on with an index run, unless `stop` or `close` was called meanwhile.
 

@@ -51,7 +51,8 @@ Progress = Callable[[int, int, str], None]
 _BATCH_CHUNKS = 256
 """Chunks that are read and embedded together."""
 _WRITE_CHUNKS = 2048
-"""Chunks that are written in one transaction: each leaves a segment of words to be merged."""
+"""Chunks that are written in one transaction: each leaves a segment of words to be merged. The
+first ones are less, so that the writer has not long to wait."""
 _WRITE_AFTER_S = 1.0
 """What was embedded for so long is written, however little it is."""
 _BATCH_FILES = 1024
@@ -252,7 +253,7 @@ class Indexer:
 
         again: list[_Again] = []
         waiting: list[_File] = []
-        since = time.monotonic()
+        since, most = time.monotonic(), _BATCH_CHUNKS
         with ThreadPoolExecutor(max_workers=1) as writer:
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
@@ -267,7 +268,7 @@ class Indexer:
                     self._latest = [self._latest[1], {}]
                     writing = writer.submit(self._write, waiting)
                     written = functools.partial(self._settle, waiting, writing)
-                    waiting, since = [], time.monotonic()
+                    waiting, since, most = [], time.monotonic(), min(2 * most, _WRITE_CHUNKS)
                 if progress is not None:
                     progress(done, len(plan.read), path)
             again += written()
@@ -616,13 +617,13 @@ class Indexer:
             return reader.file(path)
 
 
-def _is_due(waiting: Sequence[_File], since: float) -> bool:
+def _is_due(waiting: Sequence[_File], since: float, most: int) -> bool:
     """Tell whether what waits to be written is much, or old, or a file of which more follows."""
     return (
         time.monotonic() - since > _WRITE_AFTER_S
         or len(waiting) >= _BATCH_FILES
         or waiting[-1].more
-        or sum(len(item.chunks or ()) for item in waiting) >= _WRITE_CHUNKS
+        or sum(len(item.chunks or ()) for item in waiting) >= most
     )
 
 

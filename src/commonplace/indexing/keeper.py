@@ -259,34 +259,35 @@ class IndexKeeper:
         What takes longer, or is done by somebody else just now, is left to the next run.
         """
         sessions = self._workspace.sessions
-        if sessions is None or not sessions.enabled or not self.path.exists():
+        if sessions is None or not sessions.enabled:
+            return
+        if not self.path.exists():
             return
         deadline = time.monotonic() + timeout_s
         with (
-            contextlib.suppress(CommonplaceError, _OutOfTimeError),
-            self.handle.lease(timeout_s=timeout_s / 4),
+            contextlib.suppress(CommonplaceError, DimensionChangedError, _OutOfTimeError),
+            self.handle.lease(timeout_s=max(0.0, timeout_s / 4)),
         ):
             store = self.store
-            if store.complete and store.writable and store.identity is not None:
-                encoder = self._encoder_at_hand(store.identity)
-                plan, _ = self._plan_for(store, encoder)
-                self._finish(store, encoder, dict(plan.waiting), deadline)
+            if store.complete and store.writable:
+                plan, _ = self._plan_for(store, None)
+                self._finish(store, plan, deadline)
 
-    def _finish(
-        self, store: SqliteStore, encoder: Encoder | None, waiting: dict[str, str], deadline: float
-    ) -> None:
+    def _finish(self, store: SqliteStore, plan: IndexPlan, deadline: float) -> None:
         def check() -> None:
             if time.monotonic() > deadline:
                 raise _OutOfTimeError
 
-        for path, why in waiting.items():
+        identity = store.identity
+        encoder = self._encoder_at_hand(identity) if plan.waiting and identity else None
+        for path, why in plan.waiting:
             check()
             file = self._workspace.stat(path)
             with store.reading() as reader:
                 record = reader.file(path)
             if file is not None and record is not None:
-                plan = IndexPlan(((file, record, why),), (), 0)
-                Indexer(store, encoder=encoder, settings=self._settings, check=check).run(plan)
+                one = IndexPlan(((file, record, why),), (), 0)
+                Indexer(store, encoder=encoder, settings=self._settings, check=check).run(one)
 
     def recovering(self, call: Callable[[], _T]) -> _T:
         """Call something that uses the index; see `IndexHandle.recovering`."""
@@ -394,19 +395,22 @@ class IndexKeeper:
             What was done, and what is left to do.
         """
         encoder, settings = self.encoder, self._settings.embedding
-        if encoder is None or not ahead.is_long(plan, encoder):
+        if encoder is None or encoder.is_local:
+            return None, plan
+        state = self.path.with_name("state.sqlite")
+        wanted = settings.batch and encoder.jobs is not None
+        waiting = wanted and ahead.has_jobs(encoder, state)
+        if not waiting and not ahead.is_long(plan, encoder):
             return None, plan
         parts = indexer.lacking(plan)
         texts = indexer.missing(parts)
         ahead.announce(texts, encoder, progress)
-        wanted = settings.batch and encoder.jobs is not None
-        if not wanted or len(texts) < settings.batch_min_texts:
+        if not waiting and not (wanted and len(texts) >= settings.batch_min_texts):
             return None, plan
         done = None
         if store is self.store:
             done = self._indexer(store, None).run(plan, progress=progress)
             store.set_complete()
-        state = self.path.with_name("state.sqlite")
         answers = ahead.through_jobs(
             texts, encoder, settings=settings, state=state, check=self.handle.check_open
         )

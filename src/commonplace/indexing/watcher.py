@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.indexing.schedule import Scheduler
@@ -62,12 +63,12 @@ class Watcher(threading.Thread):
         self._stopped = False
         self._events: set[str] = set()
         self._moved_folders = False
-        self._next_folders = self._next_look = 0.0
+        self._next_folders = self._next_look = self._next_retry = 0.0
         self._has_warned = False
 
     @property
     def problem(self) -> str | None:
-        """What is lacking to watch everything; None while nothing is."""
+        """Why not everything can be watched; None while everything is."""
         return self._watches.problem
 
     def stop(self) -> None:
@@ -92,7 +93,7 @@ class Watcher(threading.Thread):
         self._take_events(now)
         if now >= self._next_folders:
             self._next_folders = now + _FOLDERS_EVERY_S
-            if self._watches.differ_from(self._workspace.watched_folders()):
+            if self._watches.differ_from(self._wanted()):
                 self._renew(whole=False)
                 self._settling.touch(str(self._workspace.root), now)
         if self._settling.settled(now) or now >= self._next_look:
@@ -137,7 +138,8 @@ class Watcher(threading.Thread):
     # -- what is done ----------------------------------------------------------------------------
 
     def _ask(self, now: float) -> None:
-        if self._moved_folders or self.problem:
+        is_retry = self.problem is not None and now >= self._next_retry
+        if self._moved_folders or is_retry:
             self._moved_folders = False
             self._renew(whole=True)
         restless = [self._workspace.display_path(path) for path in self._settling.restless]
@@ -152,11 +154,20 @@ class Watcher(threading.Thread):
         return max(_NET_EVERY_S, _NET_SHARE * self._scheduler.look_s)
 
     def _renew(self, *, whole: bool) -> None:
-        self._watches.renew(self._workspace.watched_folders(), whole=whole)
-        if self.problem and not self._has_warned:
+        self._watches.renew(self._wanted(), whole=whole)
+        if self.problem is None:
+            return
+        self._next_retry = time.monotonic() + _NET_EVERY_S
+        if not self._has_warned:
             self._has_warned = True
             how = "by looking every few seconds" if self._polls else "by searches and the interval"
             self._warn(
-                f"not all files can be watched: there are no more {self.problem}. Changes are "
-                f"noticed {how} instead. Raise that limit, or end programs that watch files."
+                f"not all files can be watched: {self.problem}. Changes are noticed {how} "
+                "instead. Raise that limit, or end programs that watch files."
             )
+
+    def _wanted(self) -> dict[Path, bool]:
+        try:
+            return self._workspace.watched_folders()
+        except OSError:
+            return {}  # a folder above cannot be read just now

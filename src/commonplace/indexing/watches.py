@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Watches"]
 
 _EXHAUSTED = {
-    errno.EMFILE: "open files, or file watchers of this user (fs.inotify.max_user_instances)",
-    errno.ENFILE: "open files",
-    errno.ENOMEM: "memory for file watches",
-    errno.ENOSPC: "file watches (fs.inotify.max_user_watches)",
+    errno.EMFILE: "this process or user has no more open files, or no more of"
+    " fs.inotify.max_user_instances",
+    errno.ENFILE: "the machine has no more open files",
+    errno.ENOMEM: "the machine has no memory for more watches",
+    errno.ENOSPC: "this user has no more of fs.inotify.max_user_watches",
 }
-"""What a platform has no more of, by the error's number."""
+"""What a platform has run out of, by the error's number."""
 
 
 class Watches:
@@ -41,7 +42,7 @@ class Watches:
         self._observer: BaseObserver | None = None
         self._watched: dict[Path, tuple[bool, Identity, ObservedWatch]] = {}
         self.problem: str | None = None
-        """What is lacking to watch everything; None while nothing is."""
+        """Why not everything can be watched; None while everything is."""
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -138,10 +139,17 @@ class Watches:
         """Notice that watches have run out: watchdog leaves out folders without a word then."""
         if sys.platform != "linux":
             return
-        with tempfile.TemporaryDirectory(prefix="commonplace-watch-") as folder:
+        try:
+            folder = tempfile.mkdtemp(prefix="commonplace-watch-")
+        except OSError:
+            return  # there is nowhere to try it
+        try:
             watch = self._schedule(Path(folder), recursive=False)
             assert self._observer is not None
             self._observer.unschedule(watch)
+        finally:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
 
 
 def _started_observer() -> BaseObserver:

@@ -8,7 +8,7 @@ questions about conversations and rounded; none of them is delicate.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,8 @@ class Rows:
 
     def gather(self, values: Floats) -> Floats:
         """Take the lines out again, from values without the room before the first one."""
-        return values[self._places - _ROOM]
+        lines: Floats = values[self._places - _ROOM]
+        return lines
 
 
 def word_scores(present: Floats, weights: Floats, rows: Rows, *, above: Floats) -> Floats:
@@ -146,19 +147,29 @@ def form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], que
         query: The question.
     """
     scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
-    signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    signs = _signs(text)
     scores[signs[end - 1] == ord("?")] += _ASKS
-    spans = list(zip(start.tolist(), end.tolist(), strict=True))
-    marked = np.flatnonzero(signs[start] == ord("#")).tolist()
-    scores[[row for row in marked if _HEADING_MARK.match(text, *spans[row])]] += _HEADING
+    marked = (signs[start] == ord("#")).nonzero()[0].tolist()
+    headings = [row for row in marked if _HEADING_MARK.match(text, int(start[row]), int(end[row]))]
+    scores[headings] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
+    wants_time = _ASKS_WHEN.search(query) is not None
+    spans = list(zip(start.tolist(), end.tolist(), strict=True)) if names or wants_time else []
     if names:
         said = [row for row, span in enumerate(spans) if _is_said_by(names, text, *span)]
         scores[said] += _SPEAKER
-    if _ASKS_WHEN.search(query):
+    if wants_time:
         timed = [row for row, span in enumerate(spans) if _TIME_WORD.search(text, *span)]
         scores[timed] += _TELLS_TIME
-    return scores.astype(np.float32)
+    rounded: Floats = scores.astype(np.float32)
+    return rounded
+
+
+def _signs(text: str) -> NDArray[Any]:
+    """Return the characters of a text as numbers."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 
 def _is_said_by(names: set[str], text: str, start: int, end: int) -> bool:

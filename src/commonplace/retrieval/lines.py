@@ -130,10 +130,13 @@ def _ranked(
     analyzer = _analyzer(settings.tokenizer)
     named = days_named(query.text, query.now.date())
     source = query.rows.only_source
+    mean = direction = None
+    if query.vector is not None and settings.vector_weight:
+        mean = reader.mean_line(source)
+        direction = query.vector if mean is None else query.vector - mean
     words = _weigh(reader, content_words(query.text, analyzer), named, source)
-    mean = reader.mean_line(source) if query.vector is not None and settings.vector_weight else None
     pool = build_pool(
-        _candidates(reader, query, words, named, mean, settings),
+        _candidates(reader, query, words, named, direction, settings),
         dimension=None if mean is None else len(mean),
     )
     if not len(pool):
@@ -179,7 +182,7 @@ def _candidates(
     query: Query,
     words: _Words,
     named: Days | None,
-    mean: Vector | None,
+    direction: Vector | None,
     settings: SearchSettings,
 ) -> list[StoredChunk]:
     """Fetch the best chunks of both lists, and of those of the days that are named.
@@ -194,8 +197,7 @@ def _candidates(
         rarest = np.argsort(-words.weights, kind="stable")[:_RARE_WORDS]
         wanted = [wanted[at] for at in rarest.tolist()]
     for rows in _row_filters(query.rows, named):
-        if query.vector is not None and settings.vector_weight:
-            direction = query.vector if mean is None else query.vector - mean
+        if direction is not None:
             found.append(reader.nearest(direction, depth, rows))
         if settings.text_weight and not (every and words.unknown):
             hits = reader.match(wanted, every=every, limit=2 * depth, rows=rows)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,23 +130,29 @@ class _Haystack:
             return list(_all_places(self._text, word.text))
         text, own, term = self._text, _folded(word.text), analyzer.term
         probe = _probe(own, word.term)
-        rows = self._beginning(probe)
-        places = []
-        for start, end in zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True):
+        rows = self._begin(self._heads, probe).nonzero()[0]
+        starts, ends = self._starts[rows], self._ends[rows]
+        places: list[int] = []
+        if own.startswith(probe) and len(own) <= self._head:  # a short word is there at a glance
+            same = self._begin(self._heads[rows], own) & (ends - starts == len(own))
+            places = starts[same].tolist()
+            starts, ends = starts[~same], ends[~same]
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             found = text[start:end]
             if found == own or (found.startswith(probe) and term(found) == word.term):
                 places.append(start)
         return places
 
-    def _beginning(self, probe: str) -> NDArray[np.int64]:
-        """Return which words may begin so: their heads do."""
-        known, heads = probe[: self._head], self._heads
+    def _begin(self, heads: NDArray[Any], beginning: str) -> NDArray[np.bool_]:
+        """Tell which heads begin so, as far as they reach."""
+        known = beginning[: self._head]
         number = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
+        if number >> self._bits * self._head:
+            return np.zeros(len(heads), dtype=np.bool_)  # a sign that this text does not have
         if len(known) < self._head:
             heads = heads & heads.dtype.type((1 << self._bits * len(known)) - 1)
-        if number > np.iinfo(heads.dtype).max:
-            return np.empty(0, dtype=np.int64)  # a sign that this text does not have
-        return (heads == heads.dtype.type(number)).nonzero()[0]
+        begin: NDArray[np.bool_] = heads == heads.dtype.type(number)
+        return begin
 
 
 _ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))

@@ -29,10 +29,11 @@ __all__ = ["LinePool", "Passage", "build_pool"]
 
 @dataclass(slots=True)
 class Passage:
-    """Consecutive lines of one file, as far as the candidates hold them."""
+    """Consecutive lines of one file and day, as far as the candidates hold them."""
 
     path: str
     source: Source
+    day: int | None
     first_line: int
     start: int
     """Where it begins in the text of all passages."""
@@ -140,7 +141,7 @@ class _Layout:
                 return len(self.passages) - 1, self._start_of(text), held, chunk.day or 0
         self.passages.append(
             Passage(
-                chunk.path, chunk.source, chunk.start_line, self.end,
+                chunk.path, chunk.source, chunk.day, chunk.start_line, self.end,
                 chunk.start_line + text.count("\n") + 1, chunk.seq, [text],
             )
         )  # fmt: skip
@@ -164,8 +165,9 @@ class _Layout:
 
 
 def _may_continue(passage: Passage, chunk: StoredChunk) -> bool:
-    """Tell whether a chunk begins in a passage or right behind it."""
-    return passage.path == chunk.path and chunk.start_line <= passage.next_line
+    """Tell whether a chunk begins in a passage or right behind it, on the same day."""
+    same = passage.path == chunk.path and passage.day == chunk.day
+    return same and chunk.start_line <= passage.next_line
 
 
 def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:

@@ -46,24 +46,29 @@ def pack_windows(
         count: Windows wanted, at most.
     """
     rows = len(share)
+    if not rows:
+        return []
     # One number line for all passages: no window reaches from one into the next.
-    offset = passage * (int(end.max(initial=0)) + width + 1)
-    stop = np.searchsorted(offset + end, offset + start + width, side="right")
-    stop = np.maximum(stop, np.arange(rows) + 1)
+    offset = passage * (int(end.max()) + width + 1)
+    stop = (offset + end).searchsorted(offset + start + width, side="right")
+    np.maximum(stop, np.arange(1, rows + 1), out=stop)
     # Rounded, so that equal windows are equal: the first of them is then chosen.
-    sums = np.concatenate(([0.0], np.cumsum(share))).round(12)
+    sums = np.zeros(rows + 1)
+    np.cumsum(share, out=sums[1:])
+    sums = sums.round(12)
     mass = (sums[stop] - sums[:-1]).round(12)
     windows: list[Window] = []
-    for _ in range(count):
-        first = int(mass.argmax()) if rows else 0
-        if not rows or mass[first] <= 1e-12:
+    while len(windows) < count:
+        first = int(mass.argmax())
+        if mass[first] <= 1e-12:
             break
         last = int(stop[first]) - 1
         windows.append(Window(first, last, float(mass[first])))
         mass[first : last + 1] = -1.0
         # Windows that reach into the chosen one end before it from now on.
-        before = int(np.searchsorted(stop[:first], first, side="right"))
-        reaching = np.arange(before, first)[mass[before:first] > 0]
-        stop[reaching] = first
-        mass[reaching] = sums[first] - sums[reaching]
+        reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
+        if reaching.start < first:
+            stop[reaching] = first
+            left = sums[first] - sums[reaching]
+            mass[reaching] = np.where(mass[reaching] > 0, left, mass[reaching])
     return windows

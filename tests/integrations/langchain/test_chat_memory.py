@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
-from langchain_commonplace import ChatMemory, MemoryContext, memory_tools
+from langchain_commonplace import ChatMemory, MemoryContext, MemoryFlush, memory_tools
 from langchain_fakes import Notetaker, ScriptedChatModel, calling, kind_of
 from langchain_talk import TURNS, Conversation, assert_nothing_lost, facts, logged, model_of
 
@@ -393,3 +393,21 @@ async def test_a_deep_copy_of_the_history_is_not_needed(memory):
     before = [message.content for message in history]
     chat.compact(history)
     assert [message.content for message in history] == before
+
+
+@pytest.mark.parametrize(("kind", "is_async"), [(ChatMemory, True), (MemoryFlush, False)])
+async def test_a_transcript_of_two_mebibytes_is_flushed(memory, folder, kind, is_async):
+    """However few tokens a counter makes of it."""
+    script, reports = Notetaker(), []
+    model = model_of(script)
+    options = {"memory": memory, "token_counter": lambda messages: 0, "on_flush": reports.append}
+    middleware = kind(model=model, **options)
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=is_async)
+    for turn in range(6):
+        await conversation.say(f"Here is fact-{turn} for you: " + "and so on. " * 38_000)
+    assert [report.reason for report in reports] == ["transcript"]
+    assert script.kinds.startswith("aaaaaF")  # several silent turns: no window takes so much
+    assert script.kinds.endswith("a")
+    assert script.kinds.count("a") == 6
+    assert logged(folder) == [f"fact-{turn}" for turn in range(6)]

@@ -147,7 +147,8 @@ async def test_garbage_for_a_note_is_answered_and_tried_again(memory, folder, ga
 
 
 @BOTH
-async def test_a_silent_turn_that_hangs_is_given_up(open_memory, folder, is_async):
+@pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
+async def test_a_silent_turn_that_hangs_is_given_up(open_memory, folder, middleware, is_async):
     flush = {"deadline_s": 0.3}
     memory = open_memory(Settings.from_mapping({"timezone": "UTC", "flush": flush}))
     script, reports = Notetaker(), []
@@ -159,7 +160,7 @@ async def test_a_silent_turn_that_hangs_is_given_up(open_memory, folder, is_asyn
         return script(call)
 
     model = model_of(play)
-    chat = chat_memory(model, memory, on_flush=reports.append)
+    chat = middleware(model, memory, on_flush=reports.append)
     conversation = conversation_of(model, chat, is_async=is_async)
     begun = time.monotonic()
     await talk(conversation)
@@ -195,61 +196,103 @@ async def test_an_on_flush_that_raises_does_not_stop_the_turn(memory, folder):
     assert_nothing_lost(folder, conversation)
 
 
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from langchain.agents import create_agent
-from langgraph.checkpoint.sqlite import SqliteSaver
-from commonplace import Memory, Settings
-from fakes import NOON
-from langchain_commonplace import ChatMemory
-from langchain_fakes import Notetaker, ScriptedChatModel
-from langchain_core.messages import HumanMessage
-
-folder, number, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-script = Notetaker()
-
-def kill(kind, n):
-    if n == number:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-script.fails = kill
-model = ScriptedChatModel(script=script)
-state = folder.parent / "state"
-memory = Memory.open(
-    folder, settings=Settings(timezone="UTC"), embedder=None,
-    index_path=state / "index.sqlite", now=lambda: NOON,
-)
-with SqliteSaver.from_conn_string(str(folder.parent / "graph.sqlite")) as saver:
-    chat = ChatMemory(model, memory=memory, trigger=("messages", 8), keep=("messages", 3))
-    agent = create_agent(model, middleware=[chat], checkpointer=saver)
-    config = {"configurable": {"thread_id": "1"}}
-    for turn in range(start, 9):
-        (folder.parent / "turn").write_text(str(turn))
-        agent.invoke({"messages": [HumanMessage(f"Here is fact-{turn} for you.")]}, config)
-    left = agent.get_state(config).values["messages"]
-    chat.end_session("1", messages=left)
-"""
+def without_a_state_file(folder):
+    """Put something in the way of the state file, so that no journal outlives the process."""
+    (folder.parent / "state" / "state.sqlite").mkdir(parents=True)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
-@pytest.mark.parametrize("number", [5, 6, 7, 8], ids=["flush", "second round", "summary", "answer"])
-def test_a_process_that_is_killed_in_the_middle(folder, tmp_path, number):
+@BOTH
+async def test_a_compaction_is_put_off_while_nothing_can_keep_the_messages(
+    memory, folder, is_async
+):
+    without_a_state_file(folder)
+    script, reports, broken = Notetaker(), [], [True]
+    script.fails = lambda kind, n: ConnectionError("down") if kind == "F" and broken else None
+    model = model_of(script)
+    chat = chat_memory(model, memory, on_flush=reports.append)
+    conversation = conversation_of(model, chat, is_async=is_async)
+    await talk(conversation, 5)
+    assert reports
+    assert not any(report.safe for report in reports)
+    assert "S" not in script.kinds
+    assert len(conversation.messages) == 10
+    broken.clear()
+    await conversation.say("Here is fact-99 for you.")
+    assert "S" in script.kinds
+    assert len(conversation.messages) < 10
+    assert_nothing_lost(folder, conversation)
+
+
+@BOTH
+async def test_a_compaction_is_not_put_off_until_the_window_is_full(open_memory, folder, is_async):
+    """The user's turn goes on: the messages that go are in this process's memory, and no more."""
+    flush = {"context_window": 60}
+    memory = open_memory(Settings.from_mapping({"timezone": "UTC", "flush": flush}))
+    without_a_state_file(folder)
+    script = Notetaker()
+    script.fails = lambda kind, n: ConnectionError("down") if kind == "F" else None
+    model = model_of(script)
+    conversation = conversation_of(model, chat_memory(model, memory), is_async=is_async)
+    assert await talk(conversation, 6) == 0
+    assert "S" in script.kinds
+
+
+@BOTH
+async def test_a_langchain_without_its_hook_is_flushed_after_its_summary(
+    memory, folder, monkeypatch, is_async
+):
+    monkeypatch.setattr("langchain_commonplace.chat_memory._HOOKED", False)
+    monkeypatch.delattr(ChatMemory, "_create_summary")
+    monkeypatch.delattr(ChatMemory, "_acreate_summary")
+    script, reports = Notetaker(), []
+    model = model_of(script)
+    chat = chat_memory(model, memory, on_flush=reports.append)
+    conversation = conversation_of(model, chat, is_async=is_async)
+    assert await talk(conversation, 20) == 0
+    assert_nothing_lost(folder, conversation)
+    assert "SFn" in script.kinds
+    assert script.kinds.count("F") == script.kinds.count("S") == len(reports)
+    assert {report.reason for report in reports} == {"compaction"}
+
+
+WORKER = Path(__file__).with_name("worker.py")
+WORKER_TURNS = 6
+STEPS = {"chat": 60, "flush": 68}
+"""Steps of a talk with one compaction; the first test counts them."""
+
+needs_processes = pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL here")
+
+
+def ended(kind, *runs):
+    """Talk in processes that are killed, each in its folder at its step; tell how each ended."""
     pytest.importorskip("langgraph.checkpoint.sqlite", reason="no sqlite checkpointer")
-    (tmp_path / "state").mkdir()
-    tests = Path(__file__).parents[2]
+    run = subprocess.run(
+        [sys.executable, WORKER, kind, *(str(part) for run in runs for part in run)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return [int(line) for line in run.stdout.split()]
 
-    def run(kill_at, start):
-        return subprocess.run(
-            [sys.executable, "-c", CHILD, str(folder), str(kill_at), str(start)],
-            env=os.environ | {"PYTHONPATH": str(tests)},
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
 
-    killed = run(number, 0)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
-    finished = run(0, int((tmp_path / "turn").read_text()))
-    assert finished.returncode == 0, finished.stderr.decode()
-    assert sorted(logged(folder)) == [f"fact-{n}" for n in range(9)]
+@needs_processes
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_talk_has_as_many_steps_as_are_tried(tmp_path, kind):
+    assert ended(kind, (tmp_path, 0)) == [STEPS[kind]]
+    assert logged(tmp_path / "notes") == [f"fact-{turn}" for turn in range(WORKER_TURNS)]
+
+
+@needs_processes
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind):
+    # Before each call; what is behind a call is what is before the next one.
+    steps = range(1, STEPS[kind], 2)
+    runs = [(tmp_path / str(step), at) for step in steps for at in (step, 0)]
+    how = ended(kind, *runs)
+    assert set(how[::2]) == {-signal.SIGKILL}
+    assert all(status >= 0 for status in how[1::2])
+    found = {step: sorted(logged(tmp_path / str(step) / "notes")) for step in steps}
+    assert found == {step: [f"fact-{turn}" for turn in range(WORKER_TURNS)] for step in steps}

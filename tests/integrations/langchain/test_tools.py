@@ -245,3 +245,14 @@ def test_the_artifact_survives_a_checkpoint(memory, tmp_path):
     # LangGraph gives classes that it was not told of back as dicts of their fields.
     paths = [r["path"] if isinstance(r, dict) else r.path for r in artifact]
     assert paths == [r.path for r in memory.search("VPN")]
+
+
+def test_where_others_read_along_the_long_term_file_is_left_out(memory):
+    search, get = memory_tools(memory, private=False)
+    answer = json.loads(called(search, query="VPN", minScore=0, maxResults=9).content)
+    assert {hit["path"] for hit in answer["results"]} >= {"memory/2026-11-20.md"}
+    assert "MEMORY.md" not in {hit["path"] for hit in answer["results"]}
+    refused = called(get, path="MEMORY.md")
+    assert refused.status == "error"
+    assert "the user's alone" in refused.content
+    assert called(get, path="memory/2026-11-20.md").status == "success"

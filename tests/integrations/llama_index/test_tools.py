@@ -270,3 +270,14 @@ async def test_a_model_without_tool_calls_uses_them_through_react(memory, script
 
 def test_the_tools_are_function_tools(tools):
     assert all(isinstance(tool, FunctionTool) for tool in tools.values())
+
+
+async def test_where_others_read_along_the_long_term_file_is_left_out(memory):
+    search, get = CommonplaceToolSpec(memory, private=False).to_tool_list()
+    found = search.call(query="SLIP-431", minScore=0, maxResults=20).raw_output["results"]
+    assert found
+    assert "MEMORY.md" not in {hit["path"] for hit in found}
+    refused = await get.acall(path="MEMORY.md")
+    assert refused.is_error
+    assert "the user's alone" in refused.content
+    assert not get.call(path=found[0]["path"]).is_error

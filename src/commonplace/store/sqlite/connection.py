@@ -6,7 +6,6 @@ import contextlib
 import functools
 import re
 import threading
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +18,7 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
+from commonplace.sqlite import log_ahead, transaction
 
 __all__ = [
     "BUSY_TIMEOUT_MS",
@@ -73,7 +73,8 @@ def open_connection(
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             if not read_only:
-                _log_ahead(connection)
+                connection.pragma("page_size", _PAGE_BYTES)
+                log_ahead(connection, timeout_ms=BUSY_TIMEOUT_MS)
                 connection.pragma("synchronous", "normal")
                 connection.pragma("wal_autocheckpoint", _LOG_BYTES // _PAGE_BYTES)
                 connection.pragma("journal_size_limit", _LOG_BYTES)
@@ -103,21 +104,6 @@ def _open_for_reading(path: Path) -> apsw.Connection:
     return connection
 
 
-def _log_ahead(connection: apsw.Connection) -> None:
-    """Turn on WAL; SQLite does not wait by itself when another process does so just now."""
-    connection.pragma("page_size", _PAGE_BYTES)
-    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.pragma("journal_mode", "wal")
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.005)
-        else:
-            return
-
-
 def load_vector_extension(connection: apsw.Connection) -> bool:
     """Load sqlite-vec into a connection; False where this platform cannot."""
     library, _ = vector_extension()
@@ -136,19 +122,6 @@ def has_vec0(connection: apsw.Connection) -> bool:
     """Tell whether sqlite-vec is loaded into a connection."""
     found = connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get
     return bool(found)
-
-
-@contextlib.contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Write in one transaction: all of it, or, when anything is raised, nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextlib.contextmanager

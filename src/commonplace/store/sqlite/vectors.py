@@ -100,12 +100,12 @@ class ResidentVectors:
         return self._base.nbytes + self._tail.nbytes
 
     def _products(self, query: Vector, count: int) -> NDArray[np.float32]:
+        base, tail = self._base[:count], self._tail[: max(0, count - len(self._base))]
         scores = np.empty(count, dtype=np.float32)
-        base = min(count, len(self._base))
-        if base:
-            row_products(self._base[:base], query, out=scores[:base])
-        if count > base:
-            row_products(self._tail[: count - base], query, out=scores[base:])
+        if len(base):
+            row_products(base, query, out=scores[: len(base)])
+        if len(tail):
+            row_products(tail, query, out=scores[len(base) :])
         return scores
 
     def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:

@@ -1,0 +1,89 @@
+"""How a query's candidates move from stage to stage of a ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commonplace.memory import Memory
+    from commonplace.types import SearchResult, SearchResults
+
+__all__ = ["STAGES", "StageTrack", "stage_tracks"]
+
+STAGES = ("merge", "decay", "MMR")
+"""What the stages of a ranking add: both lists merged; age; variety."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrack:
+    """A candidate's way through the stages of a ranking.
+
+    Attributes:
+        citation: Where it stands, as the last stage that had it shows it.
+        ranks: Its rank after each of `STAGES`, from 1; None where it was not among the candidates.
+        scores: Its score after each, 0..1.
+    """
+
+    citation: str
+    ranks: tuple[int | None, ...]
+    scores: tuple[float | None, ...]
+
+
+def stage_tracks(memory: Memory, query: str, *, candidates: int = 12) -> list[StageTrack]:
+    """Follow a query's best candidates from stage to stage, in the order of the last one.
+
+    The query is asked once for each stage, with the later ones turned off. Windows of lines may
+    shift by some lines on the way: those of a file that overlap are the same candidate.
+
+    Args:
+        memory: Whose index is asked.
+        query: The question.
+        candidates: How many are looked at in each stage.
+    """
+    asked = memory.settings.search
+    switches = ((False, False), (asked.decay, False), (asked.decay, asked.mmr))
+    answers = [
+        memory.with_search(decay=decay, mmr=mmr).search(query, max_results=candidates, min_score=0)
+        for decay, mmr in switches
+    ]
+    tracks = _joined(answers)
+    return sorted(tracks, key=_last_order)
+
+
+def _joined(answers: Sequence[SearchResults]) -> list[StageTrack]:
+    """Find the candidates again from one stage's answer to the next."""
+    tracks: list[dict[int, tuple[int, SearchResult]]] = []
+    for stage, answer in enumerate(answers):
+        for rank, result in enumerate(answer, start=1):
+            known = [track for track in tracks if stage not in track]
+            best = max(known, key=lambda track: _overlap(_latest(track), result), default=None)
+            if best is None or not _overlap(_latest(best), result):
+                best = {}
+                tracks.append(best)
+            best[stage] = (rank, result)
+    stages = range(len(answers))
+    return [
+        StageTrack(
+            _latest(track).citation,
+            tuple(track[stage][0] if stage in track else None for stage in stages),
+            tuple(track[stage][1].score if stage in track else None for stage in stages),
+        )
+        for track in tracks
+    ]
+
+
+def _latest(track: dict[int, tuple[int, SearchResult]]) -> SearchResult:
+    return track[max(track)][1]
+
+
+def _overlap(one: SearchResult, other: SearchResult) -> int:
+    """Count the lines that two results have in common."""
+    if one.path != other.path:
+        return 0
+    return max(0, min(one.end_line, other.end_line) - max(one.start_line, other.start_line) + 1)
+
+
+def _last_order(track: StageTrack) -> tuple[float, ...]:
+    return tuple(float("inf") if rank is None else rank for rank in reversed(track.ranks))

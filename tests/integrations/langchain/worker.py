@@ -1,0 +1,116 @@
+"""Agents that talk, and are killed at the step that they are told: run by test_faults.py.
+
+``python worker.py chat|flush FOLDER STEP [FOLDER STEP ...]`` starts one process after the other;
+step 0 is none. Each goes on where the one before it in the same folder was killed. It prints how
+each ended: minus the signal that killed it, or how many steps there were.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from commonplace import Memory, Settings
+from commonplace.chunking.tokens import count_tokens
+from commonplace.flush.journal import Journal
+from fakes import clock
+from langchain_commonplace import ChatMemory, MemoryFlush
+from langchain_fakes import Notetaker, ScriptedChatModel
+
+TURNS = 6
+SIZE = {"trigger": ("messages", 8), "keep": ("messages", 3)}
+"""The fifth turn compacts."""
+
+steps = 0
+
+
+def step(kill_at):
+    global steps
+    steps += 1
+    if steps == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killable(kill_at, kind, name):
+    """Make each call of a method a step before and a step after it."""
+    method = getattr(kind, name)
+
+    def wrapped(*args, **options):
+        step(kill_at)
+        try:
+            return method(*args, **options)
+        finally:
+            step(kill_at)
+
+    setattr(kind, name, wrapped)
+
+
+def middleware_of(kind, model, memory):
+    if kind == "chat":
+        return [ChatMemory(model, memory=memory, **SIZE)]
+    compactor = SummarizationMiddleware(model, **SIZE)
+    return [MemoryFlush(memory=memory, model=model, before=compactor), compactor]
+
+
+def talk(kind, folder, kill_at):
+    for changed, names in (
+        (Journal, ("enter", "waiting", "claim", "keep_replies", "leave", "release")),
+        (Memory, ("append",)),
+        (Notetaker, ("__call__",)),
+    ):
+        for name in names:
+            killable(kill_at, changed, name)
+    model = ScriptedChatModel(script=Notetaker())
+    (folder / "notes").mkdir(parents=True, exist_ok=True)
+    with (
+        Memory.open(
+            folder / "notes",
+            settings=Settings(timezone="UTC"),
+            embedder=None,
+            index_path=folder / "state" / "index.sqlite",
+            now=clock(),
+        ) as memory,
+        SqliteSaver.from_conn_string(str(folder / "graph.sqlite")) as saver,
+    ):
+        agent = create_agent(
+            model, middleware=middleware_of(kind, model, memory), checkpointer=saver
+        )
+        config = {"configurable": {"thread_id": "1"}}
+        at = folder / "turn"
+        for turn in range(int(at.read_text()) if at.exists() else 0, TURNS):
+            at.write_text(str(turn))
+            agent.invoke({"messages": [HumanMessage(f"Here is fact-{turn} for you.")]}, config)
+        at.write_text(str(TURNS))
+        left = agent.get_state(config).values["messages"]
+        ChatMemory(model, memory=memory).end_session("1", messages=left)
+
+
+def in_process_of_its_own(kind, folder, kill_at):
+    """Return how the process ended."""
+    process = os.fork()
+    if not process:
+        status = 255
+        try:
+            talk(kind, folder, kill_at)
+            status = steps
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def main(kind, *runs):
+    count_tokens("")  # what takes its time and is the same in all of them is done before
+    for folder, kill_at in zip(runs[::2], runs[1::2], strict=True):
+        ended = in_process_of_its_own(kind, Path(folder), int(kill_at))
+        sys.stdout.write(f"{ended}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

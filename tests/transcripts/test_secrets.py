@@ -1,0 +1,148 @@
+"""No secret of a session reaches the index, an answer, or a note."""
+
+import json
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import messages_to_dict as to_dicts
+from llama_index.core.base.llms.types import ChatMessage
+
+from commonplace.flush import FlushMessage, ToolCall
+from fakes import HashedWords
+from reference import vectors
+from silent import Chat, FailingAt
+from transcripts.talk import Path, Talk, assistant, message, tool_noise, user
+from transcripts.test_redact import NAMED, PEM_KINDS, SELF_EVIDENT, of
+
+
+def escaped(text):
+    """A message whose every character is escaped."""
+    units = text.encode("utf-16-be")
+    codes = "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    return '{"role": "user", "content": "%s"}' % codes
+
+
+POSITIONS = {
+    "alone": lambda text: json.dumps(user(text)),
+    "start": lambda text: json.dumps(user(f"{text} is what I use")),
+    "middle": lambda text: json.dumps(assistant(f"It is\n{text}\n\nas you said.")),
+    "end": lambda text: json.dumps(user(f"I use {text}")),
+    "escaped": escaped,
+    "raw characters": lambda text: json.dumps(user(f"«{text}»"), ensure_ascii=False),
+    "second block": lambda text: json.dumps(
+        message("assistant", [{"type": "text", "text": "So:"}, {"type": "text", "text": text}])
+    ),
+    "tool call": lambda text: json.dumps(
+        message("assistant", [{"type": "toolCall", "name": "x", "arguments": {"text": text}}])
+    ),
+    "tool result": lambda text: json.dumps(message("toolResult", text)),
+    "system": lambda text: json.dumps({"role": "system", "content": text}),
+    "role": lambda text: json.dumps(message(text, "hello")),
+    "names": lambda text: json.dumps(user("hello") | {"id": text, "name": text, text: text}),
+    "no JSON": lambda text: f'{{"role": "user", "content": {text}',
+    "list": lambda text: json.dumps([user("one"), assistant(text)]),
+    "LangChain": lambda text: json.dumps(to_dicts([HumanMessage(text), AIMessage([text])])),
+    "LlamaIndex": lambda text: ChatMessage(role="user", content=text).model_dump_json(),
+}
+
+
+def kept(folder):
+    """Every byte of the state, and of what SQLite keeps beside it."""
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.sqlite*")))
+
+
+def shows(data, secret):
+    """Whether bytes show more of a secret than both its ends."""
+    inner = secret if len(secret) < 18 else secret[7:-5]
+    return inner.encode() in data
+
+
+@st.composite
+def all_secrets(draw):
+    """One secret of every kind, and how it is written."""
+    found = [(draw(kind), "{}") for kind in SELF_EVIDENT.values()]
+    found += [(draw(secrets), form) for form, secrets in NAMED.values()]
+    body = draw(of("ABCDEFGHIJabcdefghij0123456789", 64))
+    for kind in PEM_KINDS:
+        form = f"-----BEGIN {kind}-----\n{{}}\n-----END {kind}-----"
+        found.append((body, form))
+    # Of a link, what is secret is its end. Short and common texts stand anywhere.
+    tails = [(secret.rsplit("/", 1)[-1], secret, form) for secret, form in found]
+    return [one for one in tails if len(one[0].strip()) >= 10 and one[0].strip() == one[0]]
+
+
+@hypothesis_settings(max_examples=4)
+@given(secrets=all_secrets(), embeds=st.booleans())
+def test_no_secret_is_in_the_index_in_any_position(secrets, embeds):
+    embedder = HashedWords() if embeds else None
+    with TemporaryDirectory() as folder:
+        talk = Talk(Path(folder))
+        for number, (_, secret, form) in enumerate(secrets):
+            text = form.format(secret)
+            lines = [position(text) for position in POSITIONS.values()]
+            talk.rewrite("\n".join(lines) + "\n", f"{number:03}.jsonl")
+        with talk.open(embedder) as memory:
+            memory.index()
+            during = kept(Path(folder))
+            hits = [hit for tail, *_ in secrets for hit in memory.search(tail)]
+            shown = [memory.get(f"sessions/{n:03}.jsonl").text for n in range(len(secrets))]
+        told = json.dumps([[hit.snippet, hit.heading] for hit in hits], ensure_ascii=False)
+        everything = b"".join((during, kept(Path(folder)), told.encode(), "".join(shown).encode()))
+        assert [tail for tail, *_ in secrets if shows(everything, tail)] == []
+        assert "I use" in "".join(shown)
+        if embedder:
+            sent = "".join(embedder.texts).encode()
+            assert [tail for tail, *_ in secrets if shows(sent, tail)] == []
+
+
+@pytest.mark.parametrize(("given", "expected"), vectors("redactSensitiveText"))
+def test_what_the_reference_masks_is_masked_in_a_session(tmp_path, given, expected):
+    talk = Talk(tmp_path)
+    talk.say(user(given["text"]), *tool_noise(1))
+    with talk.open() as memory:
+        memory.index()
+        line = memory.get("sessions/a.jsonl", lines=1).text
+    masked = " ".join(expected.split())
+    # On one line, a private key is masked whole.
+    assert line == f"User: {masked}" or (line == "User: ***" and "PRIVATE KEY" in masked)
+    if expected != given["text"] and len(given["text"].split()) == 1:
+        assert given["text"].encode() not in kept(tmp_path)
+
+
+SECRET = "sk-proj-A1b2C3d4E5f6G7h8I9j0K1l2"
+
+
+def test_what_no_flush_wrote_down_is_found_without_its_secrets(tmp_path):
+    chat = Chat(tmp_path)
+    memory = chat.memory()
+    flusher = chat.flusher(FailingAt(1, 2, 3), memory=memory)
+    call = ToolCall("login", {"token": SECRET})
+    messages = [
+        FlushMessage("user", f"The gate opens with {SECRET}, said Gutenberg."),
+        FlushMessage("assistant", "Noted.", (call,)),
+    ]
+    for _ in range(3):
+        report = flusher.flush(messages, thread="door/7")
+    assert report.transcript
+    memory.index()
+    (hit,) = memory.search("Gutenberg gate")
+    assert hit.source == "sessions"
+    assert hit.snippet.startswith("User: The gate opens with sk-pro…K1l2, said Gutenberg.")
+    assert memory.get(hit.path).text.count("User:") == 1
+    memory.close()
+    left = [path for path in chat.state.rglob("*") if path.is_file()]
+    assert len(left) >= 3
+    assert [path.name for path in left if SECRET[8:20].encode() in path.read_bytes()] == []
+
+
+def test_the_note_of_a_session_has_no_secret(tmp_path):
+    talk = Talk(tmp_path)
+    with talk.open() as memory:
+        said = [{"role": "user", "content": f"use {SECRET}"}]
+        path = memory.archive_session(said, slug=f"key {SECRET}", key=SECRET, session=SECRET)
+        text = (talk.root / path).read_text()
+    assert SECRET[8:20].lower() not in (path + text).lower()
