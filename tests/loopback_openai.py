@@ -66,6 +66,10 @@ class LoopbackOpenAI:
         """Answer the next requests with a status, ``broken`` JSON, ``slow``ly, or by hanging up."""
         self._faults.extend(faults)
 
+    def recover(self) -> None:
+        """Answer as it should from now on."""
+        self._faults.clear()
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self

@@ -171,7 +171,9 @@ class Memory:
 
         Args:
             force: Build it anew, beside the old one. Vectors are taken over.
-            progress: Called with files done, files to do, and the last path.
+            progress: Called with files done, files to do, and the last path. Its `estimated`, if it
+                has one, is called first with what a long run is about to embed over the network:
+                texts, tokens, what they cost about.
 
         Raises:
             StoreError: The index cannot be written.

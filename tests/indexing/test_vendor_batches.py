@@ -20,7 +20,7 @@ pytest.importorskip("openai", reason="commonplace[openai] is missing")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
 DEADLINE_S = 30.0
-COUNT = 602  # of the two that are always there, too
+COUNT = 302  # of the two that are always there, too
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def _nothing_given_up():
 def notes(tmp_path):
     notes = Notes(tmp_path)
     for number in range(COUNT - 2):
-        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 20}\n")
+        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 40}\n")
     return notes
 
 
@@ -106,6 +106,34 @@ def test_words_are_found_while_a_job_takes_its_time(notes, server):
         server.jobs.polls = 0
         running.join(DEADLINE_S)
         assert find(memory, "printer 42").mode == "hybrid"
+
+
+def test_nobody_else_is_held_up_by_a_job(notes, server):
+    server.jobs.polls = 10**9
+    with notes.open("auto", batched(server)) as waiting, notes.open(None) as other:
+        running = threading.Thread(target=waiting.index)
+        running.start()
+        wait_for(lambda: noted(notes))
+        notes.write("memory/new.md", "- The heron is back.")
+        assert other.index().added == 1
+        assert find(other, "heron")
+        server.jobs.polls = 0
+        running.join(DEADLINE_S)
+        assert find(waiting, "heron").mode == "hybrid"
+        assert waiting.status().stale == ()
+
+
+def test_the_first_search_does_not_wait_for_the_job_that_it_begins(notes, server):
+    server.jobs.polls = 10**9
+    with notes.open("auto", batched(server)) as memory:
+        hits = find(memory, "printer 42")
+        assert (hits.mode, bool(hits)) == ("keyword", True)
+        assert len(server.jobs.submitted) == 1
+        assert "batch interface is still at work" in repr(memory.status().stale)
+        server.jobs.polls = 0
+        assert memory.index().embedded == COUNT
+        assert find(memory, "printer 42").mode == "hybrid"
+    assert len(server.jobs.submitted) == 1
 
 
 def test_a_job_is_gone_on_with_after_a_restart(notes, server):
@@ -218,7 +246,7 @@ def test_what_a_long_run_is_about_to_cost_is_told_before_it(notes, server, caplo
             self.told = (*self.told, estimate)
 
     for number in range(COUNT, 1200):
-        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 20}\n")
+        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 40}\n")
     bar = Bar()
     with notes.open("auto", batched(server, batch=False)) as memory:
         memory.index(progress=bar)

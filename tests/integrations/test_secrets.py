@@ -39,7 +39,7 @@ def memory(tmp_path):
         yield memory
 
 
-def langchain_middleware(kind, memory):
+async def langchain_middleware(kind, memory):
     pytest.importorskip("langchain", reason="LangChain is not installed")
     from langchain.agents import create_agent
     from langchain_core.messages import AIMessage, HumanMessage
@@ -56,10 +56,10 @@ def langchain_middleware(kind, memory):
         options["keep"] = ("messages", 1)
     agent = create_agent(model, middleware=[getattr(langchain_commonplace, kind)(**options)])
     messages = [(AIMessage if place % 2 else HumanMessage)(text) for place, text in enumerate(SAID)]
-    agent.invoke({"messages": messages[:3]})
+    await agent.ainvoke({"messages": messages[:3]})
 
 
-def llama_index_memory(kind, memory):
+async def llama_index_memory(kind, memory):
     pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
     from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.llms.mock import MockFunctionCallingLLM
@@ -84,10 +84,11 @@ def llama_index_memory(kind, memory):
             memory_blocks=[FlushMemoryBlock(memory=memory, llm=llm)],
         )
     for place, text in enumerate(SAID):
-        chat.put(ChatMessage(role="assistant" if place % 2 else "user", content=text))
-    chat.get()
+        await chat.aput(ChatMessage(role="assistant" if place % 2 else "user", content=text))
+    await chat.aget()
     if kind == "ChatMemory":
-        chat.flush()
+        await chat.aflush()
+    await chat.sql_store._async_engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -100,8 +101,8 @@ def llama_index_memory(kind, memory):
     ],
     ids=lambda part: getattr(part, "__name__", part),
 )
-def test_secrets_are_masked_before_a_note_is_written(memory, talk, kind):
-    talk(kind, memory)
+async def test_secrets_are_masked_before_a_note_is_written(memory, talk, kind):
+    await talk(kind, memory)
     [log] = memory.workspace.root.rglob("*.md")
     written = log.read_text(encoding="utf-8")
     assert "- The VPN listens on port 51820." in written

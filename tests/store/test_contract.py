@@ -71,6 +71,56 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
         assert reader.embedded([sha256("text")], IDENTITY) == {}
 
 
+def test_the_end_of_a_file_is_replaced_and_its_beginning_stays(store: Store) -> None:
+    log = a_file("a.jsonl", "one", "two", "three", source="sessions")
+    other = a_file("b.md", "one")
+    filled(store, log, other)
+    assert log.chunks is not None
+    with store.reading() as reader:
+        before = reader.nearest(vector_of("one"), 9, ALL)
+    grown = a_file("a.jsonl", "one", "two", "3", "4", source="sessions", version=2, replaces=1)
+    assert grown.chunks is not None
+    assert store.write([replace(grown, chunks=grown.chunks[2:], keep_before=3)]) == ()
+    with store.reading() as reader:
+        assert [chunk.text for chunk, _ in reader.chunks_of("a.jsonl")] == ["one", "two", "3", "4"]
+        assert [chunk.text for chunk, _ in reader.chunks_of("a.jsonl", from_line=4)] == ["4"]
+        assert reader.totals() == Totals(2, 5, 5)
+        assert reader.file("a.jsonl") == grown.record
+        assert reader.embedded([sha256("three")], IDENTITY)  # from the cache
+        kept = {seq for seq, _ in reader.nearest(vector_of("one"), 9, ALL)}
+        assert len(kept & {seq for seq, _ in before}) == 3
+    assert matching(store, "three") == []
+
+
+def test_each_source_has_books_of_its_own(store: Store) -> None:
+    notes = a_file("a.md", "tea and milk", "milk")
+    said = a_file("b.jsonl", "tea", "tea", "more tea", source="sessions")
+    filled(store, notes)
+    with store.reading() as reader:
+        assert (reader.holds("memory"), reader.holds("sessions")) == (True, False)
+        of_notes = reader.mean_line()
+    store.write([said])
+    with store.reading() as reader:
+        assert reader.holds("sessions")
+        counts = [reader.chunk_count(source) for source in (None, "memory", "sessions")]
+        assert counts == [5, 2, 3]
+        tea = words("tea")
+        held = [reader.frequencies(tea, source)[tea[0]] for source in (None, "memory", "sessions")]
+        assert held == [4, 1, 3]
+        assert of_notes is not None
+        np.testing.assert_allclose(reader.mean_line("memory"), of_notes, atol=1e-6)
+        of_all, of_said = reader.mean_line(), reader.mean_line("sessions")
+        assert of_all is not None
+        assert of_said is not None
+        np.testing.assert_allclose(of_all, (2 * of_notes + 3 * of_said) / 5, atol=1e-6)
+    store.write([], ["b.jsonl"])
+    with store.reading() as reader:
+        assert not reader.holds("sessions")
+        assert reader.chunk_count("sessions") == 0
+        assert reader.mean_line("sessions") is None
+        assert reader.frequencies(tea, "memory")[tea[0]] == 1
+
+
 def test_an_identity_without_files_answers_with_nothing(store: Store) -> None:
     filled(store)
     assert matching(store, "word") == []

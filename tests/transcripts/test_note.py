@@ -203,9 +203,9 @@ def test_a_folder_that_cannot_be_written_is_told():
         os.chmod(folder, 0o755)
         talk = Talk(Path(folder))
         (talk.root / "memory").chmod(0o555)
-        with talk.open() as memory:
-            with unprivileged(), pytest.raises(WorkspaceReadOnlyError, match="cannot create"):
-                memory.archive_session(SAID)
+        told = pytest.raises(WorkspaceReadOnlyError, match="cannot create")
+        with talk.open() as memory, unprivileged(), told:
+            memory.archive_session(SAID)
         assert os.listdir(talk.root / "memory") == ["2026-11-20.md"]
         (talk.root / "memory").chmod(0o755)
 

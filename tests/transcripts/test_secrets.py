@@ -23,7 +23,7 @@ def escaped(text):
     """A message whose every character is escaped."""
     units = text.encode("utf-16-be")
     codes = "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
-    return '{"role": "user", "content": "%s"}' % codes
+    return f'{{"role": "user", "content": "{codes}"}}'
 
 
 POSITIONS = {

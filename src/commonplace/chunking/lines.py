@@ -49,8 +49,8 @@ def line_units(text: str) -> list[LineUnit]:
         if len(line) > _MAX_LINE_CHARS:
             units += _sentences(text, number, start, end)
             open_ended = False
-        elif not _says_something(line):
-            open_ended = False
+        elif not ((len(line) > 3 and line[2:4].isalnum()) or _SAYS_SOMETHING.search(line)):
+            open_ended = False  # most lines have two letters right behind their mark
         elif open_ended and end - units[-1][1] <= _MAX_CHARS and not _starts(line):
             units[-1] = (*units[-1][:2], end)
             open_ended = _is_wrapped(line)
@@ -59,11 +59,6 @@ def line_units(text: str) -> list[LineUnit]:
             open_ended = _is_wrapped(line) and not line.lstrip().startswith(("#", "|"))
         start = end + 1
     return units or [_of_nothing(text)]
-
-
-def _says_something(line: str) -> bool:
-    """Tell whether a line has two letters or digits; most have them right behind their mark."""
-    return (len(line) > 3 and line[2:4].isalnum()) or bool(_SAYS_SOMETHING.search(line))
 
 
 def _starts(line: str) -> bool:

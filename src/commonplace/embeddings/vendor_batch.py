@@ -90,9 +90,8 @@ class VendorBatch:
         encoder: Whose jobs.
         book: Where they are noted.
         settings: How long to wait.
-        check: Called while waiting; what it raises ends it, and the jobs stay noted.
+        check: Called between the steps; what it raises ends them, and the jobs stay noted.
         clock: Seconds since the epoch.
-        sleep: Waits for seconds.
     """
 
     def __init__(
@@ -103,14 +102,12 @@ class VendorBatch:
         *,
         check: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._encoder = encoder
         self._book = book
         self._settings = settings
         self._check = check
         self._clock = clock
-        self._sleep = sleep
         self._by_digest: dict[bytes, str] = {}
 
     @property
@@ -118,10 +115,26 @@ class VendorBatch:
         """Whether jobs have failed so often in this process that plain requests are made."""
         return _FAILURES[self._encoder.name] >= _GIVE_UP_AFTER
 
-    def fetch(self, texts: Sequence[str]) -> Iterator[Embedded]:
-        """Hand texts in and yield the vectors of each job when it is done.
+    @property
+    def has_jobs(self) -> bool:
+        """Whether jobs were handed in whose results were not fetched yet."""
+        return bool(self._book.jobs())
 
-        What is not yielded, for whatever reason, is left to plain requests.
+    def is_busy(self) -> bool:
+        """Whether there are jobs and the vendor still works at each of them: nothing can be done.
+
+        Whoever waits asks again after `EmbeddingSettings.batch_poll_s`.
+        """
+        jobs, under_way = self._encoder.jobs, self._book.jobs()
+        if jobs is None or not under_way:
+            return False
+        return all(self._is_running(jobs, job) and not self._is_late(job) for job in under_way)
+
+    def fetch(self, texts: Sequence[str]) -> Iterator[Embedded]:
+        """Hand in texts that no job has, and yield the vectors of each job that is done.
+
+        It does not wait: while `has_jobs`, their texts are to be left alone, and this is to be
+        called again later. What is in no job then, for whatever reason, is left to plain requests.
 
         Raises:
             StateError: The state file cannot be written.
@@ -132,11 +145,13 @@ class VendorBatch:
         self._by_digest = {_digest(text): text for text in texts}
         under_way = self._resumed(jobs)
         held = {digest for job in under_way for digest in job.digests}
-        rest = [digest for digest in self._by_digest if digest not in held]
-        if len(rest) >= self._settings.batch_min_texts or not under_way:
+        rest = tuple(digest for digest in self._by_digest if digest not in held)
+        if len(rest) >= self._settings.batch_min_texts:
             for at in range(0, len(rest), jobs.max_texts):
-                under_way += self._submitted(jobs, tuple(rest[at : at + jobs.max_texts]))
-        yield from self._awaited(jobs, under_way)
+                self._submit(jobs, rest[at : at + jobs.max_texts])
+        for job in under_way:
+            self._check()
+            yield from self._settled(jobs, job)
 
     def _resumed(self, jobs: BatchJobs) -> list[Job]:
         """The jobs of an earlier run; those whose texts are all gone are told off."""
@@ -149,7 +164,7 @@ class VendorBatch:
                 self._cancel(jobs, job)
         return wanted
 
-    def _submitted(self, jobs: BatchJobs, digests: tuple[bytes, ...], tries: int = 1) -> list[Job]:
+    def _submit(self, jobs: BatchJobs, digests: Sequence[bytes], tries: int = 1) -> None:
         texts = [self._by_digest[digest] for digest in digests if digest in self._by_digest]
         while texts and not self.is_given_up:
             self._check()
@@ -158,28 +173,24 @@ class VendorBatch:
             except Exception as error:  # noqa: BLE001 - whatever the vendor's client raises
                 self._failed(error)
                 continue
-            job = Job(made, tuple(map(_digest, texts)), self._clock(), tries)
-            self._book.add(job)
+            self._book.add(Job(made, tuple(map(_digest, texts)), self._clock(), tries))
             logger.info("%d texts were handed in to %s", len(texts), self._encoder.label)
-            return [job]
-        return []
+            return
 
-    def _awaited(self, jobs: BatchJobs, under_way: list[Job]) -> Iterator[Embedded]:
-        while under_way:
-            still: list[Job] = []
-            for job in under_way:
-                self._check()
-                state = self._polled(jobs, job)
-                if state is None or state.state == "running":
-                    still += self._again_if_late(jobs, job)
-                elif state.state == "failed":
-                    self._failed(EmbedderError(f"the job {job.id} failed: {state.detail}"))
-                    self._book.drop(job)
-                else:
-                    yield from self._results(jobs, job)
-            under_way = still
-            if under_way:
-                self._sleep(self._settings.batch_poll_s)
+    def _settled(self, jobs: BatchJobs, job: Job) -> Iterator[Embedded]:
+        state = self._polled(jobs, job)
+        if state is None or state.state == "running":
+            if self._is_late(job):
+                self._try_again(jobs, job)
+        elif state.state == "failed":
+            self._failed(EmbedderError(f"the job {job.id} failed: {state.detail}"))
+            self._book.drop(job)
+        else:
+            yield from self._results(jobs, job)
+
+    def _is_running(self, jobs: BatchJobs, job: Job) -> bool:
+        state = self._polled(jobs, job)
+        return state is None or state.state == "running"
 
     def _polled(self, jobs: BatchJobs, job: Job) -> JobState | None:
         """Ask how a job stands; None when that could not be learned this time."""
@@ -190,18 +201,19 @@ class VendorBatch:
             logger.info("the job %s could not be asked for: %s", job.id, fault.message)
             return None if fault.kind == "transient" else JobState("failed", fault.message)
 
-    def _again_if_late(self, jobs: BatchJobs, job: Job) -> list[Job]:
-        if self._clock() < job.submitted + 60 * self._settings.batch_timeout_minutes:
-            return [job]
+    def _is_late(self, job: Job) -> bool:
+        return self._clock() >= job.submitted + 60 * self._settings.batch_timeout_minutes
+
+    def _try_again(self, jobs: BatchJobs, job: Job) -> None:
         self._cancel(jobs, job)
         late = EmbedderError(
             f"the job {job.id} took longer than {self._settings.batch_timeout_minutes:g} minutes"
         )
         if job.tries > 1:
             self._failed(late, times=_GIVE_UP_AFTER)
-            return []
+            return
         logger.warning("%s; its texts are handed in once more", late)
-        return self._submitted(jobs, job.digests, tries=2)
+        self._submit(jobs, job.digests, tries=2)
 
     def _results(self, jobs: BatchJobs, job: Job) -> Iterator[Embedded]:
         try:

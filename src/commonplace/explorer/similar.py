@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,6 +26,9 @@ _NEIGHBOURS = 64
 """Texts that have the same two rare words are compared with so many of each other: those that are
 alike join over their neighbours."""
 _SKETCH_BITS = 256
+_BUCKETS = 2**24
+_SCATTER = 2654435761
+"""An odd multiplier that spreads numbers over buckets (Knuth, TAOCP 6.4)."""
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 
 _Words = frozenset[str]
@@ -55,14 +57,13 @@ def similar_groups(texts: Sequence[str], *, least: float) -> list[SimilarGroup]:
         if len(words) >= _LEAST_WORDS:
             holders.setdefault(words, []).append(at)
     sets = list(holders)
-    forest = _Forest(len(sets))
+    forest = _Forest(at for at, words in enumerate(sets) if len(holders[words]) > 1)
     for one, other, likeness in _similar_pairs(sets, least):
         forest.join(one, other, likeness)
-    groups = [
-        SimilarGroup(likeness, sorted(at for root in roots for at in holders[sets[root]]))
-        for roots, likeness in forest.groups()
+    return [
+        SimilarGroup(likeness, sorted(at for member in members for at in holders[sets[member]]))
+        for members, likeness in forest.groups()
     ]
-    return [group for group in groups if len(group.members) > 1]
 
 
 def _similar_pairs(sets: Sequence[_Words], least: float) -> Iterator[tuple[int, int, float]]:
@@ -88,19 +89,26 @@ def _similar_pairs(sets: Sequence[_Words], least: float) -> Iterator[tuple[int, 
 
 def _flat(sets: Sequence[_Words]) -> tuple[Ints, Ints, Ints]:
     """Return the words of all sets, the rarest of a set first: set, number, rank in the set."""
-    frequency = Counter(word for words in sets for word in words)
-    rarest = sorted(frequency, key=lambda word: (frequency[word], word))
-    numbers = {word: at for at, word in enumerate(rarest)}
+    seen: dict[str, int] = {}
+    found = [seen.setdefault(word, len(seen)) for words in sets for word in words]
+    words = np.array(found, dtype=np.int64)
+    # By frequency, then by the order of the alphabet: a set's own order is not the same each time.
+    frequency = np.bincount(words).tolist()
+    rarest = sorted(seen, key=lambda word: (frequency[seen[word]], word))
+    numbers = np.empty(len(seen), dtype=np.int64)
+    numbers[[seen[word] for word in rarest]] = np.arange(len(seen))
     sizes = np.array([len(words) for words in sets], dtype=np.int64)
     rows = np.repeat(np.arange(len(sets), dtype=np.int64), sizes)
-    words = np.array([numbers[word] for words in sets for word in words], dtype=np.int64)
-    ordered = np.sort(rows * len(numbers) + words) % len(numbers)
+    ordered = np.sort(rows * len(seen) + numbers[words]) % len(seen)
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return rows, ordered, rank
 
 
 def _word_pairs(rows: Ints, words: Ints) -> tuple[Ints, Ints]:
-    """Return each two words of each set as one number, and the set, in the order of the numbers."""
+    """Return each two words of each set as one number, and the set, in the order of the numbers.
+
+    Pairs that only one set has may be left out.
+    """
     keys, holders = [], []
     count = int(words.max()) + 1
     at, apart = np.arange(len(rows)), 0
@@ -110,9 +118,13 @@ def _word_pairs(rows: Ints, words: Ints) -> tuple[Ints, Ints]:
         at = at[rows[at] == rows[at + apart]]
         keys.append(words[at] * count + words[at + apart])
         holders.append(rows[at])
-    pairs = np.concatenate(keys)
+    pairs, held_by = np.concatenate(keys), np.concatenate(holders)
+    # Most pairs are in one set only. Those that share no bucket with another need no sorting.
+    buckets = pairs * _SCATTER % _BUCKETS
+    shared = np.bincount(buckets, minlength=_BUCKETS)[buckets] > 1
+    pairs, held_by = pairs[shared], held_by[shared]
     order = np.argsort(pairs, kind="stable")
-    return pairs[order], np.concatenate(holders)[order]
+    return pairs[order], held_by[order]
 
 
 def _sharing(keys: Ints, holders: Ints) -> Iterator[tuple[Ints, Ints]]:
@@ -129,7 +141,7 @@ def _sharing(keys: Ints, holders: Ints) -> Iterator[tuple[Ints, Ints]]:
 def _sketches(rows: Ints, words: Ints, count: int) -> NDArray[np.uint8]:
     """Return a field of bits for each set: words set them, several perhaps the same one."""
     bits = np.zeros((count, _SKETCH_BITS), dtype=np.bool_)
-    bits[rows, (words * 2654435761) % 2**32 % _SKETCH_BITS] = True
+    bits[rows, words * _SCATTER % 2**32 % _SKETCH_BITS] = True
     return np.packbits(bits, axis=1)
 
 
@@ -146,26 +158,29 @@ def _may_be_alike(
 class _Forest:
     """Groups that grow together; each knows the least likeness that joined it."""
 
-    def __init__(self, count: int) -> None:
-        self._parent = list(range(count))
-        self._likeness = [1.0] * count
+    def __init__(self, alone: Iterable[int]) -> None:
+        self._parent = {at: at for at in alone}
+        self._likeness: dict[int, float] = {}
 
     def join(self, one: int, other: int, likeness: float) -> None:
         """Make one group of two members' groups."""
         first, second = self._root(one), self._root(other)
         if first != second:
             self._parent[second] = first
-            self._likeness[first] = min(self._likeness[first], self._likeness[second], likeness)
+            before = self._likeness.get(first, 1.0), self._likeness.get(second, 1.0)
+            self._likeness[first] = min(*before, likeness)
 
     def groups(self) -> list[tuple[list[int], float]]:
         """Return the members of each group, and its likeness."""
         members: dict[int, list[int]] = {}
-        for at in range(len(self._parent)):
+        for at in list(self._parent):
             members.setdefault(self._root(at), []).append(at)
-        return [(found, self._likeness[root]) for root, found in members.items()]
+        return [(found, self._likeness.get(root, 1.0)) for root, found in members.items()]
 
     def _root(self, at: int) -> int:
-        while self._parent[at] != at:
-            self._parent[at] = self._parent[self._parent[at]]
-            at = self._parent[at]
+        parent = self._parent
+        parent.setdefault(at, at)
+        while parent[at] != at:
+            parent[at] = parent[parent[at]]
+            at = parent[at]
         return at

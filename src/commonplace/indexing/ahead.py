@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.embeddings.encoder import Embedded, Encoder
+from commonplace.embeddings.encoder import Encoder
 from commonplace.settings import EmbeddingSettings
+from commonplace.types import IndexReport
 
 if TYPE_CHECKING:
+    from commonplace.embeddings.vendor_batch import VendorBatch
     from commonplace.indexing.diff import IndexPlan
 
-__all__ = ["IndexEstimate", "announce", "has_jobs", "is_long", "through_jobs"]
+__all__ = ["IndexEstimate", "announce", "batch_of", "is_long", "together"]
 
 logger = logging.getLogger(__name__)
 
@@ -85,25 +87,31 @@ def announce(texts: Iterable[str], encoder: Encoder, progress: object) -> IndexE
     return estimate
 
 
-def has_jobs(encoder: Encoder, state: Path) -> bool:
-    """Whether an earlier run has handed in jobs whose results were not fetched yet."""
-    from commonplace.embeddings.vendor_batch import JobBook
-    from commonplace.state import StateFile
-
-    return bool(JobBook(StateFile(state), encoder.name).jobs())
-
-
-def through_jobs(
-    texts: Iterable[str],
-    encoder: Encoder,
+def batch_of(
+    encoder: Encoder | None,
     *,
     settings: EmbeddingSettings,
     state: Path,
     check: Callable[[], object],
-) -> Iterator[Embedded]:
-    """Embed texts through the vendor's batch interface; see `VendorBatch.fetch`."""
+) -> VendorBatch | None:
+    """Return the vendor's batch interface, where there is one and it is wanted."""
+    if not settings.batch or encoder is None or encoder.jobs is None:
+        return None
     from commonplace.embeddings.vendor_batch import JobBook, VendorBatch
     from commonplace.state import StateFile
 
-    book = JobBook(StateFile(state), encoder.name)
-    yield from VendorBatch(encoder, book, settings, check=check).fetch(list(texts))
+    return VendorBatch(encoder, JobBook(StateFile(state), encoder.name), settings, check=check)
+
+
+def together(first: IndexReport, then: IndexReport) -> IndexReport:
+    """Report two runs, the second of which completed what the first one had begun, as one."""
+    return replace(
+        then,
+        added=first.added + then.added,
+        updated=first.updated + max(0, then.updated - first.added - first.updated),
+        removed=first.removed + then.removed,
+        unchanged=first.unchanged,
+        embedded=first.embedded + then.embedded,
+        cached=first.cached + then.cached,
+        seconds=first.seconds + then.seconds,
+    )

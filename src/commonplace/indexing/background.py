@@ -68,22 +68,21 @@ class Background:
         Args:
             wait: Whether to wait for the threads, for less than a second.
         """
-        with self._lock:
-            watcher, self.watcher = self.watcher, None
-            if watcher is not None:
-                watcher.stop()
+        watcher = self.watcher
+        if watcher is not None:
+            watcher.stop()
         self.scheduler.stop()
         if not wait:
             return
         until = time.monotonic() + _CLOSING_S
         if watcher is not None:
-            watcher.join(max(0.0, until - time.monotonic()))
+            watcher.join(_CLOSING_S)
         self.scheduler.join(until - time.monotonic())
 
     def _watch(self) -> None:
         with self._lock:
+            self._keeper.handle.check_running()
             self._watching += 1
-            self._keeper.handle.check_open()
             if self.watcher is None or not self.watcher.is_alive():
                 from commonplace.indexing.watcher import Watcher
 
@@ -108,5 +107,8 @@ _LIVING: weakref.WeakSet[Background] = weakref.WeakSet()
 @atexit.register
 def _stop_all() -> None:
     """Let no thread be at work while the interpreter is taken down."""
-    for background in tuple(_LIVING):
+    living = tuple(_LIVING)
+    for background in living:
+        background.stop(wait=False)
+    for background in living:
         background.stop()

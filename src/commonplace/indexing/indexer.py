@@ -51,8 +51,7 @@ Progress = Callable[[int, int, str], None]
 _BATCH_CHUNKS = 256
 """Chunks that are read and embedded together."""
 _WRITE_CHUNKS = 2048
-"""Chunks that are written in one transaction: each leaves a segment of words to be merged. The
-first ones are less, so that the writer has not long to wait."""
+"""Chunks that are written in one transaction: each leaves a segment of words to be merged."""
 _WRITE_AFTER_S = 1.0
 """What was embedded for so long is written, however little it is."""
 _BATCH_FILES = 1024
@@ -119,6 +118,7 @@ class Indexer:
         sources: Other indexes whose vectors may be taken over, such as the one being replaced.
         check: Called between the steps of a run; what it raises ends the run there, and what was
             written so far stays.
+        absent: Why there is no encoder, where there is none.
     """
 
     def __init__(
@@ -129,9 +129,11 @@ class Indexer:
         settings: Settings,
         sources: Sequence[Store] = (),
         check: Callable[[], object] = lambda: None,
+        absent: str = "it was indexed without an embedder",
     ) -> None:
         self._store = store
         self._check = check
+        self._absent = absent
         self._encoder = encoder
         self._settings = settings
         self._whole_chunks = settings.search.grain == "chunks"
@@ -253,7 +255,7 @@ class Indexer:
 
         again: list[_Again] = []
         waiting: list[_File] = []
-        since, most = time.monotonic(), _BATCH_CHUNKS
+        since = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as writer:
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
@@ -268,7 +270,7 @@ class Indexer:
                     self._latest = [self._latest[1], {}]
                     writing = writer.submit(self._write, waiting)
                     written = functools.partial(self._settle, waiting, writing)
-                    waiting, since, most = [], time.monotonic(), min(2 * most, _WRITE_CHUNKS)
+                    waiting, since = [], time.monotonic()
                 if progress is not None:
                     progress(done, len(plan.read), path)
             again += written()
@@ -453,7 +455,7 @@ class Indexer:
         What a service has made is kept at once: it was paid for.
         """
         if self._embedding is None:
-            return "it was indexed without an embedder"
+            return self._absent
         keeps = not self._embedding.encoder.is_local
         open_chunks = OpenChunks(parts, vectors) if keeps else None
         problem: EmbedderError | None = None
@@ -617,13 +619,13 @@ class Indexer:
             return reader.file(path)
 
 
-def _is_due(waiting: Sequence[_File], since: float, most: int) -> bool:
+def _is_due(waiting: Sequence[_File], since: float) -> bool:
     """Tell whether what waits to be written is much, or old, or a file of which more follows."""
     return (
         time.monotonic() - since > _WRITE_AFTER_S
         or len(waiting) >= _BATCH_FILES
         or waiting[-1].more
-        or sum(len(item.chunks or ()) for item in waiting) >= most
+        or sum(len(item.chunks or ()) for item in waiting) >= _WRITE_CHUNKS
     )
 
 

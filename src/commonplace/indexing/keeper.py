@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.encoder import Encoder
@@ -36,6 +36,9 @@ from commonplace.transcripts.progress import unread
 from commonplace.types import IndexReport, MemoryFile
 from commonplace.workspace.files import Workspace
 
+if TYPE_CHECKING:
+    from commonplace.embeddings.vendor_batch import VendorBatch
+
 __all__ = ["IndexKeeper", "Leave", "default_index_path"]
 
 logger = logging.getLogger(__name__)
@@ -43,6 +46,7 @@ logger = logging.getLogger(__name__)
 _SCHEMA = 1
 """Version of what the indexer writes: raise it when chunks or vectors are made another way."""
 _SWAP_TIMEOUT_S = 30.0
+_AT_WORK = "the vendor's batch interface is still at work"
 _CLOSING_S = 0.1
 """How soon a thread that waits for another one's run notices that the memory is closed."""
 _T = TypeVar("_T")
@@ -169,11 +173,36 @@ class IndexKeeper:
     def index(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index up to date; one run at a time among threads and processes.
 
+        Jobs of the vendor's batch interface are waited for; nobody else is held up meanwhile.
+
         Raises:
             StoreError: The index cannot be written.
         """
         with self._alone():
-            return self.recovering(lambda: self._index(force=force, progress=progress))
+            report = self.recovering(lambda: self._index(force=force, progress=progress))
+        while not force and self._wait_for_jobs():
+            with self._alone():
+                then = self.recovering(lambda: self._index(progress=progress))
+            report = ahead.together(report, then)
+        return report
+
+    def _wait_for_jobs(self) -> bool:
+        """Wait until something can be done about the vendor's jobs; False when there are none."""
+        batch = self._batch(self.encoder)
+        if batch is None or not batch.has_jobs:
+            return False
+        while batch.is_busy():
+            time.sleep(self._settings.embedding.batch_poll_s)
+            self.handle.check_open()
+        return True
+
+    def _batch(self, encoder: Encoder | None) -> VendorBatch | None:
+        return ahead.batch_of(
+            encoder,
+            settings=self._settings.embedding,
+            state=self.path.with_name("state.sqlite"),
+            check=self.handle.check_open,
+        )
 
     def refresh(
         self,
@@ -370,53 +399,47 @@ class IndexKeeper:
         plan = plan.without(leave)
         indexer = self._indexer(store, encoder)
         try:
-            done, plan = self._embed_ahead(store, indexer, plan, progress)
+            taken, waits = self._embed_ahead(indexer, encoder, plan, progress)
+            if waits:
+                plan = self._plan_for(store, None)[0].without(leave)
+                indexer = self._indexer(store, None, absent=_AT_WORK)
             report = indexer.run(plan, progress=progress)
         except DimensionChangedError:
             return self._rebuild(store, force=force, progress=progress)
         if not store.complete:
             store.set_complete()
         store.trim_cache(self._cache_entries)
-        report = _with_ahead(report, done)
+        report = _with_taken(report, taken)
         return replace(report, failed=(*problems, *report.failed)), indexer.failure
 
     def _embed_ahead(
         self,
-        store: SqliteStore,
         indexer: Indexer,
+        encoder: Encoder | None,
         plan: IndexPlan,
         progress: Progress | None,
-    ) -> tuple[IndexReport | None, IndexPlan]:
+    ) -> tuple[int, bool]:
         """Tell what a long run costs; let the vendor's batch interface do it, where it may.
 
-        A workspace that was never indexed is indexed by its words first: jobs take their time.
-
         Returns:
-            What was done, and what is left to do.
+            How many texts it has embedded, and whether it is still at work: the run then leaves
+            the vectors to a later one.
         """
-        encoder, settings = self.encoder, self._settings.embedding
         if encoder is None or encoder.is_local:
-            return None, plan
-        state = self.path.with_name("state.sqlite")
-        wanted = settings.batch and encoder.jobs is not None
-        waiting = wanted and ahead.has_jobs(encoder, state)
+            return 0, False
+        batch = self._batch(encoder)
+        if batch is not None and batch.is_busy():
+            return 0, True
+        waiting = batch is not None and batch.has_jobs
         if not waiting and not ahead.is_long(plan, encoder):
-            return None, plan
+            return 0, False
         parts = indexer.lacking(plan)
         texts = indexer.missing(parts)
-        ahead.announce(texts, encoder, progress)
-        if not waiting and not (wanted and len(texts) >= settings.batch_min_texts):
-            return None, plan
-        done = None
-        if store is self.store:
-            done = self._indexer(store, None).run(plan, progress=progress)
-            store.set_complete()
-        answers = ahead.through_jobs(
-            texts, encoder, settings=settings, state=state, check=self.handle.check_open
-        )
-        count = indexer.take(parts, answers)
-        report = replace(done or IndexReport(), embedded=count)
-        return report, self._plan_for(store, encoder)[0] if done else plan
+        if not waiting:
+            ahead.announce(texts, encoder, progress)
+        if batch is None:
+            return 0, False
+        return indexer.take(parts, batch.fetch(texts)), batch.has_jobs
 
     def _use_fallback(self, store: SqliteStore, failure: EmbedderError) -> bool:
         """Go on with the fallback when waiting is no use, or there is nothing to wait with."""
@@ -430,7 +453,11 @@ class IndexKeeper:
         return used
 
     def _indexer(
-        self, store: SqliteStore, encoder: Encoder | None, *sources: SqliteStore
+        self,
+        store: SqliteStore,
+        encoder: Encoder | None,
+        *sources: SqliteStore,
+        absent: str = "it was indexed without an embedder",
     ) -> Indexer:
         return Indexer(
             store,
@@ -438,6 +465,7 @@ class IndexKeeper:
             settings=self._settings,
             sources=sources,
             check=self.handle.check_running,
+            absent=absent,
         )
 
     def _adopt_model(self, store: SqliteStore) -> None:
@@ -465,7 +493,7 @@ class IndexKeeper:
             _delete_index(beside)
         try:
             with contextlib.closing(_begin(beside, self._identity_after(store))) as new:
-                outcome = self._fill(new, store, progress)
+                outcome = self._fill(new, store, force=force, progress=progress)
         except DimensionChangedError:  # what a crash left there holds other vectors
             _delete_index(beside)
             return self._rebuild(store, force=force, progress=progress)
@@ -484,7 +512,7 @@ class IndexKeeper:
             report = self._indexer(store, encoder).run(plan)
         except DimensionChangedError:
             report = self._indexer(store, None).run(self._plan_for(store, None)[0])
-        logger.warning("the index stays as it was built for now: %s", left.failure)
+        logger.info("the index stays as it was built for now: %s", left)
         failed = (*problems, *report.failed, *left.report.failed)
         embedded = left.report.embedded + report.embedded
         report = replace(report, failed=tuple(dict.fromkeys(failed)), embedded=embedded)
@@ -503,15 +531,19 @@ class IndexKeeper:
             dimension=held.dimension,
         )
 
-    def _fill(self, new: SqliteStore, store: SqliteStore, progress: Progress | None) -> Outcome:
+    def _fill(
+        self, new: SqliteStore, store: SqliteStore, *, force: bool, progress: Progress | None
+    ) -> Outcome:
         """Index everything into a new file and let it take the place of the old one."""
         encoder = self.encoder
         sources = [store] if self._settings.cache.enabled or encoder is None else []
         indexer = self._indexer(new, encoder, *sources)
         before = _paths(store)
         plan, problems = self._plan_for(new, encoder)
-        done, plan = self._embed_ahead(new, indexer, plan, progress)
-        report = _with_ahead(indexer.run(plan, progress=progress), done)
+        taken, waits = (0, False) if force else self._embed_ahead(indexer, encoder, plan, progress)
+        if waits:
+            raise _UnfinishedError(IndexReport(embedded=taken), None)
+        report = _with_taken(indexer.run(plan, progress=progress), taken)
         if indexer.failure is not None and _is_loss(store, new):
             raise _UnfinishedError(report, indexer.failure)
         failure = indexer.failure
@@ -541,26 +573,20 @@ class IndexKeeper:
         return self._settings.cache.max_entries if self._settings.cache.enabled else 0
 
 
-def _with_ahead(report: IndexReport, done: IndexReport | None) -> IndexReport:
-    """What a run did, with what was done before it; each file and each text counts once."""
-    if done is None:
-        return report
-    return replace(
-        report,
-        added=done.added + report.added,
-        updated=report.updated if not done.added else done.updated,
-        removed=done.removed + report.removed,
-        embedded=done.embedded + report.embedded,
-        cached=max(0, report.cached - done.embedded),
-        seconds=done.seconds + report.seconds,
-    )
+def _with_taken(report: IndexReport, taken: int) -> IndexReport:
+    """Report what was embedded ahead of a run, and was in the cache when it came, as embedded."""
+    cached = max(0, report.cached - taken)
+    return replace(report, embedded=report.embedded + taken, cached=cached)
 
 
 class _UnfinishedError(Exception):
-    """The embedder failed while an index was built; the old one says more than the new one."""
+    """Vectors are missing while an index is built; the old one says more than the new one.
 
-    def __init__(self, report: IndexReport, failure: EmbedderError) -> None:
-        super().__init__(str(failure))
+    The embedder has failed, or, without a failure, jobs of the vendor's are under way.
+    """
+
+    def __init__(self, report: IndexReport, failure: EmbedderError | None) -> None:
+        super().__init__(_AT_WORK if failure is None else str(failure))
         self.report = report
         self.failure = failure
 

@@ -107,8 +107,9 @@ class Writer:
         if self._identity.dimension:
             for source in self._sources_held():
                 lines = execute(
-                    """SELECT data FROM json_each(?) JOIN line_vectors ON line_vectors.seq = value
-                    JOIN chunks ON chunks.seq = value AND source = ?""",
+                    """SELECT data FROM json_each(?)
+                    CROSS JOIN chunks ON chunks.seq = value AND +source = ?
+                    CROSS JOIN line_vectors ON line_vectors.seq = value""",
                     (*gone, source),
                 )
                 count, total = sum_packed((data for (data,) in lines), self._identity.dimension)
@@ -125,7 +126,9 @@ class Writer:
             )
         execute("INSERT INTO dropped (seq) SELECT value FROM json_each(?)", gone)
         said = execute(
-            "SELECT count(*) FROM json_each(?) JOIN chunks ON seq = value AND source = 'sessions'",
+            # By seq: with the index of sessions, SQLite would look at all of them.
+            "SELECT count(*) FROM json_each(?) CROSS JOIN chunks ON seq = value "
+            "WHERE +source = 'sessions'",
             gone,
         ).get
         execute("DELETE FROM chunks WHERE seq IN (SELECT value FROM json_each(?))", gone)
