@@ -97,7 +97,7 @@ class Raising(HashedWords):
             raise ConnectionError("the provider\nis down")
 
 
-class Failed(Exception):
+class StatusError(Exception):
     """What vendors' clients raise: a status, and the headers of the response."""
 
     def __init__(self, status, message="", **headers):

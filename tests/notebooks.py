@@ -22,6 +22,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
+SCRATCH = ".scratch"
+"""Where a kernel has what is temporary, in the folder that it runs in."""
 
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -90,12 +92,11 @@ def _joined(outputs: Sequence[NotebookNode]) -> Iterator[NotebookNode]:
 def _environment(folder: Path) -> dict[str, str]:
     """Return the environment of a kernel that knows nothing of whoever runs it."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return kept | {
-        "COMMONPLACE_CONFIG": "",
-        "COMMONPLACE_STATE_DIR": str(folder / ".state"),
-        "IPYTHONDIR": str(folder / ".ipython"),
-        "LANGSMITH_TRACING": "false",
-    }
+    scratch = folder / SCRATCH
+    scratch.mkdir()
+    its_own = ("TMPDIR", "TEMP", "TMP", "COMMONPLACE_STATE_DIR", "IPYTHONDIR")
+    alone = {"COMMONPLACE_CONFIG": "", "LANGSMITH_TRACING": "false"}
+    return kept | dict.fromkeys(its_own, str(scratch)) | alone
 
 
 def main(named: Sequence[str]) -> None:

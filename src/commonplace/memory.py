@@ -227,9 +227,10 @@ class Memory:
             query: A question or keywords; any text.
             max_results: How many snippets; `SearchSettings.max_results` by default.
             min_score: What a result must reach, 0..1; `SearchSettings.min_score` by default.
-            sources: ``memory``, ``sessions``, or both, which is the default.
+            sources: ``memory``, ``sessions``, or both, which is the default: sessions then get the
+                places that notes leave, and up to a third where they answer better.
             after: First day, included: a date or an ISO text. Undated files are left out.
-            before: Last day, included.
+            before: Last day, included. A session's messages have days of their own.
             explain: Whether each result says what every stage gave to it.
 
         Raises:
@@ -361,6 +362,9 @@ class Memory:
 
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
         """Read a file, or some of its lines, from the disk.
+
+        A session file is rendered as it is indexed: what user and assistant said, secrets masked,
+        on lines that are numbered as the file's; nobody speaks on the empty ones.
 
         Args:
             path: As search shows it.

@@ -11,7 +11,7 @@ from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.batching import Requests, pack
 from commonplace.embeddings.faults import judge
 from commonplace.embeddings.service import Retry, Service
-from fakes import Failed
+from fakes import StatusError
 from loopback_clients import Clock
 from waiting import wait_for
 
@@ -94,7 +94,7 @@ def test_eight_thousand_bytes_are_the_limit_unless_a_provider_says_otherwise():
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_tried_three_times_with_growing_waits(status):
-    server = Server(*[Failed(status)] * 3)
+    server = Server(*[StatusError(status)] * 3)
     made, failed = outcome(requests(server).send(["a"]))
     assert (made, failed) == ([], {"a": "transient"})
     assert len(server.asked) == 3
@@ -104,32 +104,32 @@ def test_what_may_pass_is_tried_three_times_with_growing_waits(status):
 
 
 def test_a_request_that_succeeds_at_the_third_try_is_a_success():
-    server = Server(Failed(500), Failed(429))
+    server = Server(StatusError(500), StatusError(429))
     assert outcome(requests(server).send(["a"])) == (["a"], {})
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 501])
 def test_what_does_not_pass_is_not_tried_again(status):
-    server = Server(Failed(status))
+    server = Server(StatusError(status))
     outcome(requests(server).send(["a"]))
     assert len(server.asked) == 1
     assert server.clock.slept == []
 
 
 def test_waits_grow_up_to_eight_seconds():
-    waits = [Retry(tries=9, jitter=0).wait_s(n, judge(Failed(500))) for n in range(1, 8)]
+    waits = [Retry(tries=9, jitter=0).wait_s(n, judge(StatusError(500))) for n in range(1, 8)]
     assert waits == [0.5, 1, 2, 4, 8, 8, 8]
 
 
 def test_a_wait_that_the_service_asks_for_is_granted_up_to_a_minute():
     for asked, granted in (("3", 3.0), ("0", 0.0), ("600", 60.0)):
-        server = Server(Failed(429, retry_after=asked))
+        server = Server(StatusError(429, retry_after=asked))
         assert outcome(requests(server).send(["a"])) == (["a"], {})
         assert server.times[1] - server.times[0] == pytest.approx(granted)
 
 
 def test_an_exhausted_quota_is_not_tried_again_and_nothing_more_is_sent():
-    server = Server(Failed(429, "You exceeded your current quota: insufficient_quota"))
+    server = Server(StatusError(429, "You exceeded your current quota: insufficient_quota"))
     sending = requests(server)
     made, failed = outcome(sending.send(["a", "b", "c", "d"]))
     assert made == []
@@ -140,21 +140,21 @@ def test_an_exhausted_quota_is_not_tried_again_and_nothing_more_is_sent():
 
 
 def test_a_refused_key_is_not_tried_with_every_text():
-    server = Server(*[Failed(401)] * 9)
+    server = Server(*[StatusError(401)] * 9)
     failed = outcome(requests(server).send([str(n) for n in range(100)]))[1]
     assert len(failed) == 100
     assert len(server.asked) == 1
 
 
 def test_a_service_that_is_down_is_given_up_after_three_requests_in_a_row():
-    server = Server(*[Failed(500)] * 100)
+    server = Server(*[StatusError(500)] * 100)
     made, failed = outcome(requests(server).send([str(n) for n in range(100)]))
     assert (made, len(failed)) == ([], 100)
     assert len(server.asked) <= 3 * 3 + 2
 
 
 def test_a_service_that_comes_back_is_asked_again_when_it_is_forgiven():
-    server = Server(*[Failed(500)] * 11)
+    server = Server(*[StatusError(500)] * 11)
     sending = requests(server)
     assert outcome(sending.send(list("abcdefgh")))[0] == []
     server.script.clear()
@@ -164,7 +164,7 @@ def test_a_service_that_comes_back_is_asked_again_when_it_is_forgiven():
 
 def test_all_threads_wait_when_one_is_told_to():
     service = Service()
-    server = Server(Failed(429, retry_after="0.3"), clock=time.monotonic)
+    server = Server(StatusError(429, retry_after="0.3"), clock=time.monotonic)
     limits = RequestLimits(max_texts=1, concurrency=4)
     texts = [str(n) for n in range(40)]
     assert outcome(requests(server, limits=limits, service=service).send(texts))[1] == {}
@@ -175,7 +175,7 @@ def test_all_threads_wait_when_one_is_told_to():
 
 
 def test_a_server_error_of_one_request_does_not_stop_the_others():
-    server = Server(Failed(500))
+    server = Server(StatusError(500))
     sending = requests(server, limits=RequestLimits(max_texts=1, concurrency=1))
     list(sending.send(["a", "b", "c"]))
     assert server.asked == [["a"], ["b"], ["c"], ["a"]]
@@ -215,7 +215,7 @@ def test_every_fifth_request_fails_and_no_text_is_embedded_twice_or_left():
                 fails = self.count % 5 == 0
             self.asked.append([] if fails else list(texts))
             if fails:
-                raise Failed(500)
+                raise StatusError(500)
             return [[float(len(text))] for text in texts]
 
     server = Flaky()
@@ -280,7 +280,7 @@ class Limited(Server):
     def __call__(self, texts):
         if len(texts) > self.texts or sum(map(len, texts)) > self.size:
             self.refused += 1
-            raise Failed(self.status, self.message)
+            raise StatusError(self.status, self.message)
         self.asked.append(texts)
         return [[float(len(text))] for text in texts]
 
@@ -342,7 +342,7 @@ def test_a_text_that_is_not_taken_keeps_no_other_one_from_being_embedded():
         def __call__(self, texts):
             self.asked.append(texts)
             if "poison" in texts:
-                raise Failed(400, "this is no text")
+                raise StatusError(400, "this is no text")
             return [[float(len(text))] for text in texts]
 
     server = Picky()
@@ -359,11 +359,11 @@ def test_a_text_that_is_not_taken_keeps_no_other_one_from_being_embedded():
 
 
 def test_a_service_that_takes_nothing_is_not_asked_for_each_text():
-    server = Server(*[Failed(400, "no such dimension")] * 99)
+    server = Server(*[StatusError(400, "no such dimension")] * 99)
     limits = RequestLimits(max_texts=16, concurrency=1)
     assert len(outcome(requests(server, limits=limits).send([str(n) for n in range(99)]))[1]) == 99
     assert len(server.asked) == 3
-    server = Server(None, *[Failed(404, "the model is gone")] * 99)
+    server = Server(None, *[StatusError(404, "the model is gone")] * 99)
     assert len(outcome(requests(server, limits=limits).send([str(n) for n in range(99)]))[1]) == 83
     assert len(server.asked) <= 10
 

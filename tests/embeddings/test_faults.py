@@ -12,7 +12,7 @@ from commonplace.embeddings.encoder import Encoder
 from commonplace.embeddings.faults import judge
 from commonplace.embeddings.secrets import hidden_values, masked, tells_secrets
 from commonplace.errors import EmbedderError
-from fakes import Failed, HashedWords
+from fakes import HashedWords, StatusError
 
 KEY = "canary-9d2f7a61c0"
 
@@ -29,11 +29,11 @@ def caused(error, cause):
 
 KINDS = {
     "transient": [
-        Failed(408),
-        Failed(429),
-        Failed(500),
-        Failed(502, "<html>Bad gateway</html>"),
-        Failed(529, "overloaded"),
+        StatusError(408),
+        StatusError(429),
+        StatusError(500),
+        StatusError(502, "<html>Bad gateway</html>"),
+        StatusError(529, "overloaded"),
         TimeoutError(),
         ConnectionResetError("reset by peer"),
         named("APITimeoutError", "Request timed out."),
@@ -44,34 +44,36 @@ KINDS = {
         named("ClientError", "429 RESOURCE_EXHAUSTED. Resource has been exhausted", code=429),
         named("JSONDecodeError", "Expecting value: line 1 column 1 (char 0)"),
         RuntimeError("Rate limit reached: tokens per minute"),
-        caused(RuntimeError("Error embedding content"), Failed(503)),
+        caused(RuntimeError("Error embedding content"), StatusError(503)),
     ],
     "quota": [
-        Failed(402, "Payment required"),
-        Failed(429, "You exceeded your current quota, please check your plan: insufficient_quota"),
-        Failed(429, "quota exceeded for metric EmbedRequestsPerDay. Please retry in 3600s"),
+        StatusError(402, "Payment required"),
+        StatusError(
+            429, "You exceeded your current quota, please check your plan: insufficient_quota"
+        ),
+        StatusError(429, "quota exceeded for metric EmbedRequestsPerDay. Please retry in 3600s"),
         named("RateLimitError", "Your credit balance is too low"),
     ],
     "too_large": [
-        Failed(413),
-        Failed(400, "This model's maximum context length is 8192 tokens, you requested 9000"),
-        Failed(400, "'$.input' is invalid: array too long. Expected at most 2048 inputs"),
-        Failed(400, "at most 100 requests can be in one batch"),
-        Failed(422, "batch size 64 > maximum allowed batch size 32"),
-        Failed(400, "Request too large: the max allowed tokens per submitted batch is 120000"),
-        Failed(500, "the input length exceeds the context length"),
+        StatusError(413),
+        StatusError(400, "This model's maximum context length is 8192 tokens, you requested 9000"),
+        StatusError(400, "'$.input' is invalid: array too long. Expected at most 2048 inputs"),
+        StatusError(400, "at most 100 requests can be in one batch"),
+        StatusError(422, "batch size 64 > maximum allowed batch size 32"),
+        StatusError(400, "Request too large: the max allowed tokens per submitted batch is 120000"),
+        StatusError(500, "the input length exceeds the context length"),
         named("InvalidRequestError", "Too many inputs in batch"),
     ],
     "refused": [
-        Failed(401),
-        Failed(403, "Your account is not active"),
-        Failed(400, "API key not valid. Please pass a valid API key."),
+        StatusError(401),
+        StatusError(403, "Your account is not active"),
+        StatusError(400, "API key not valid. Please pass a valid API key."),
         named("AuthenticationError", "Provided API key is invalid."),
     ],
     "permanent": [
-        Failed(404, "The model `x` does not exist"),
-        Failed(400, "dimensions must be one of 256, 512"),
-        Failed(501),
+        StatusError(404, "The model `x` does not exist"),
+        StatusError(400, "dimensions must be one of 256, 512"),
+        StatusError(501),
         ValueError("no vectors in the answer"),
         KeyError("embedding"),
         caused(named("APIConnectionError"), named("LocalProtocolError", "Illegal header value")),
@@ -91,15 +93,15 @@ def test_exceptions_of_all_clients_are_understood(kind, error):
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [
-        (Failed(429), None),
-        (Failed(429, retry_after="7"), 7.0),
-        (Failed(429, Retry_After="1.5"), 1.5),
-        (Failed(503, retry_after_ms="250"), 0.25),
-        (Failed(429, "Rate limit reached. Please try again in 20s."), 20.0),
-        (Failed(429, "Please try again in 6ms."), 0.006),
-        (Failed(429, "exhausted {'retryDelay': '34s'}"), 34.0),
-        (Failed(429, "try again in 2m"), 120.0),
-        (Failed(429, retry_after="soon"), None),
+        (StatusError(429), None),
+        (StatusError(429, retry_after="7"), 7.0),
+        (StatusError(429, Retry_After="1.5"), 1.5),
+        (StatusError(503, retry_after_ms="250"), 0.25),
+        (StatusError(429, "Rate limit reached. Please try again in 20s."), 20.0),
+        (StatusError(429, "Please try again in 6ms."), 0.006),
+        (StatusError(429, "exhausted {'retryDelay': '34s'}"), 34.0),
+        (StatusError(429, "try again in 2m"), 120.0),
+        (StatusError(429, retry_after="soon"), None),
     ],
 )
 def test_the_wait_that_a_service_asks_for_is_found(error, seconds):
@@ -108,19 +110,19 @@ def test_the_wait_that_a_service_asks_for_is_found(error, seconds):
 
 def test_a_wait_may_be_a_date():
     then = email.utils.formatdate(time.time() + 30, usegmt=True)
-    assert 20 < judge(Failed(429, retry_after=then)).retry_after_s <= 30
+    assert 20 < judge(StatusError(429, retry_after=then)).retry_after_s <= 30
 
 
 def test_a_quota_with_a_short_wait_is_a_rate_limit():
-    error = Failed(429, "You exceeded your current quota. Please retry in 12.5s.")
+    error = StatusError(429, "You exceeded your current quota. Please retry in 12.5s.")
     assert (judge(error).kind, judge(error).retry_after_s) == ("transient", 12.5)
 
 
 def test_a_limit_of_texts_is_told_from_a_limit_of_their_size():
-    assert judge(Failed(400, "array too long: at most 16 inputs in a request")).counts_texts
-    assert judge(Failed(422, "batch size 64 > maximum allowed batch size 32")).counts_texts
-    assert not judge(Failed(400, "maximum context length is 8192 tokens")).counts_texts
-    assert not judge(Failed(413)).counts_texts
+    assert judge(StatusError(400, "array too long: at most 16 inputs in a request")).counts_texts
+    assert judge(StatusError(422, "batch size 64 > maximum allowed batch size 32")).counts_texts
+    assert not judge(StatusError(400, "maximum context length is 8192 tokens")).counts_texts
+    assert not judge(StatusError(413)).counts_texts
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_what_has_the_form_of_a_key_is_masked(text):
 
 
 def test_a_masked_key_is_masked_before_the_message_is_cut():
-    told = judge(Failed(401, "x" * 290 + KEY), [KEY]).message
+    told = judge(StatusError(401, "x" * 290 + KEY), [KEY]).message
     assert KEY[:6] not in told
 
 

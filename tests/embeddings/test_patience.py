@@ -7,7 +7,7 @@ import pytest
 from commonplace.embeddings.faults import judge
 from commonplace.embeddings.patience import Impatient
 from commonplace.embeddings.service import Service
-from fakes import Failed
+from fakes import StatusError
 from loopback_clients import Clock
 from waiting import wait_for
 
@@ -37,7 +37,7 @@ def line(clock):
     return Impatient(judge=judge, deadline_s=5.0, service=service)
 
 
-@pytest.mark.parametrize("failure", [Failed(500), Failed(429), ConnectionResetError()])
+@pytest.mark.parametrize("failure", [StatusError(500), StatusError(429), ConnectionResetError()])
 def test_what_may_pass_is_asked_again_within_the_deadline(line, failure):
     call = Asked(failure, failure)
     assert line.ask(call) == "answer"
@@ -45,22 +45,24 @@ def test_what_may_pass_is_asked_again_within_the_deadline(line, failure):
 
 
 def test_three_failures_are_enough_and_silence_follows(line, clock):
-    call = Asked(*[Failed(503)] * 99)
-    with pytest.raises(Failed):
+    call = Asked(*[StatusError(503)] * 99)
+    with pytest.raises(StatusError):
         line.ask(call)
     assert call.count == 3
     with pytest.raises(TimeoutError, match=r"status 503.*asked again in 30 s"):
         line.ask(call)
     clock.now += 31
-    with pytest.raises(Failed):
+    with pytest.raises(StatusError):
         line.ask(call)
     assert call.count == 6
 
 
-@pytest.mark.parametrize("failure", [Failed(401), Failed(402), Failed(429, "insufficient_quota")])
+@pytest.mark.parametrize(
+    "failure", [StatusError(401), StatusError(402), StatusError(429, "insufficient_quota")]
+)
 def test_what_does_not_pass_is_asked_once_in_a_while(line, failure):
     call = Asked(*[failure] * 9)
-    with pytest.raises(Failed):
+    with pytest.raises(StatusError):
         line.ask(call)
     with pytest.raises(TimeoutError):
         line.ask(call)
@@ -68,21 +70,21 @@ def test_what_does_not_pass_is_asked_once_in_a_while(line, failure):
 
 
 def test_a_question_that_is_wrong_by_itself_keeps_no_other_one_out(line):
-    with pytest.raises(Failed):
-        line.ask(Asked(Failed(400)))
+    with pytest.raises(StatusError):
+        line.ask(Asked(StatusError(400)))
     assert line.ask(Asked()) == "answer"
 
 
 def test_an_answer_to_somebody_else_ends_the_silence(line):
-    with pytest.raises(Failed):
-        line.ask(Asked(Failed(401)))
+    with pytest.raises(StatusError):
+        line.ask(Asked(StatusError(401)))
     line.answered()
     assert line.ask(Asked()) == "answer"
 
 
 def test_a_wait_beyond_the_deadline_is_not_waited(line, clock):
-    with pytest.raises(Failed):
-        line.ask(Asked(Failed(429, retry_after="20")))
+    with pytest.raises(StatusError):
+        line.ask(Asked(StatusError(429, retry_after="20")))
     assert clock.slept == []
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from commonplace import Memory, Settings
-from commonplace.settings import SessionsSettings
+from commonplace.settings import SessionsSettings, SyncSettings
 from fakes import clock
 from notes import Notes
 
@@ -49,7 +49,9 @@ class Talk(Notes):
         self.folder.mkdir(exist_ok=True)
         path = str(self.folder)  # of an index beside it, it is the default
         sessions = {"enabled": True, "delta_bytes": 0, "path": path, **sessions}
-        self.settings = Settings(sessions=SessionsSettings(**sessions), timezone="UTC")
+        # Nothing runs in the background: what a test finds is what it has asked for.
+        sync = SyncSettings(on_open=False, on_search=False)
+        self.settings = Settings(sessions=SessionsSettings(**sessions), sync=sync, timezone="UTC")
 
     def path(self, name="a.jsonl"):
         return self.folder / name

@@ -84,7 +84,7 @@ GRAINS = {
 
 
 @pytest.mark.parametrize("name", GRAINS)
-@hypothesis_settings(max_examples=12, phases=[Phase.explicit, Phase.generate])
+@hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
 @given(data=st.data(), embeds=st.booleans())
 def test_an_index_that_grew_is_as_a_fresh_one(name, data, embeds):
     embedder = HashedWords() if embeds else None

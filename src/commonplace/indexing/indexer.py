@@ -139,6 +139,9 @@ class Indexer:
         self._whole_chunks = settings.search.grain == "chunks"
         self._sources = [store, *sources]
         self._identity = store.identity
+        # The end of a batch waits for its last requests: over a network, fewer ends are better.
+        is_remote = encoder is not None and not encoder.is_local
+        self._batch_chunks = 2 * _BATCH_CHUNKS if is_remote else _BATCH_CHUNKS
         self._embedding = EmbeddingRun(encoder) if encoder else None
         self._problem: EmbedderError | None = None
         """Why a part of the batch has no vectors."""
@@ -287,7 +290,7 @@ class Indexer:
             for item in self._items(file, before):
                 batch.append(item)
                 chunks += len(item.chunks or ())
-                full = chunks >= _BATCH_CHUNKS or len(batch) >= _BATCH_FILES
+                full = chunks >= self._batch_chunks or len(batch) >= _BATCH_FILES
                 # A part is written before the next one of its file, which goes on from its record.
                 if item.more or (full and done + 1 < len(plan.read)):
                     yield done + (not item.more), file.path, batch

@@ -295,7 +295,7 @@ class IndexKeeper:
         deadline = time.monotonic() + timeout_s
         with (
             contextlib.suppress(CommonplaceError, DimensionChangedError, _OutOfTimeError),
-            self.handle.lease(timeout_s=max(0.0, timeout_s / 4)),
+            self.handle.lease(timeout_s=max(0.0, timeout_s / 2)),
         ):
             store = self.store
             if store.complete and store.writable:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import threading
 
 import pytest
 
 from loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES, Vendor, made
 from loopback_vendors import LoopbackVendor
+
+DEADLINE_S = 10.0
 
 
 def pytest_collection_modifyitems(items):
@@ -40,8 +43,12 @@ def _vendor(name, monkeypatch):
     with LoopbackVendor(name) as server:
         vendor = Vendor(name, server)
         yield vendor
-        for encoder in vendor.encoders:
-            encoder.close()
+    # Whoever still waited for an answer has heard that there will be none.
+    for thread in threading.enumerate():
+        if thread.name.startswith("commonplace-"):
+            thread.join(DEADLINE_S)
+    for encoder in vendor.encoders:
+        encoder.close()
 
 
 @pytest.fixture
