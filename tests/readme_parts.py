@@ -1,6 +1,6 @@
 """The parts of the README that are made: run this file to make them anew.
 
-    python tests/readme_parts.py
+python tests/readme_parts.py
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ def _attributes(kind: type) -> dict[str, str]:
     section = re.split(r"\n(?=\S)", section, maxsplit=1)[0]
     entries = re.split(r"^ {4}(\w+): ", section, flags=re.MULTILINE)[1:]
     return {
-        name: " ".join(text.split())
-        for name, text in zip(entries[::2], entries[1::2], strict=True)
+        name: " ".join(text.split()) for name, text in zip(entries[::2], entries[1::2], strict=True)
     }
 
 

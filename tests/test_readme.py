@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+import readme_parts
 from loopback_openai import LoopbackOpenAI, calling
 
 README = Path(__file__).parent.parent / "README.md"
@@ -51,7 +52,7 @@ class Example(NamedTuple):
     @property
     def framework(self) -> str | None:
         imported = re.search(
-            r"^(?:from|import) (langchain|llama_index\.core)\b", self.code, re.MULTILINE
+            r"^(?:from|import) (langchain|llama_index\.core)(?:_core)?\b", self.code, re.MULTILINE
         )
         return imported and imported[1]
 
@@ -68,6 +69,16 @@ def examples() -> list[Example]:
         assert rest[0].language == "text"
         found.append(Example(block.text, commands, rest.pop(0).text))
     return found
+
+
+def the_agent() -> Example:
+    [example] = [example for example in examples() if example.file == "agent.py"]
+    return example
+
+
+def the_short_one(framework: str) -> Example:
+    [example] = [e for e in examples() if e.framework == framework and not e.file]
+    return example
 
 
 @pytest.fixture
@@ -106,7 +117,7 @@ def test_python_blocks_print_what_stands_below_them(folder, framework):
 
 
 def test_an_agent_remembers_across_two_processes():
-    [example] = [example for example in examples() if example.framework == "langchain"]
+    example = the_agent()
     told, asked = (command[-1] for command in example.commands)
     assert asked.endswith("?")
     assert told in example.output
@@ -114,7 +125,7 @@ def test_an_agent_remembers_across_two_processes():
 
 def test_the_same_agent_runs_with_a_real_model(folder):
     pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
-    [example] = [example for example in examples() if example.framework == "langchain"]
+    example = the_agent()
     real = re.sub(r"^# (model = .*)$", r"\1", example.code, flags=re.MULTILINE)
     assert real != example.code
     (folder / "notes").mkdir()
@@ -140,7 +151,7 @@ def test_the_same_agent_runs_with_a_real_model(folder):
 
 def test_the_same_query_engine_runs_with_a_real_model(folder):
     pytest.importorskip("llama_index.llms.openai", reason="the package is not installed")
-    [example] = [example for example in examples() if example.framework == "llama_index.core"]
+    example = the_short_one("llama_index.core")
     real = re.sub(r"^# (from .*; llm = .*)$", r"\1", example.code, flags=re.MULTILINE)
     assert real != example.code
     log = folder / "notes" / "memory" / "2026-11-20.md"
@@ -154,10 +165,40 @@ def test_the_same_query_engine_runs_with_a_real_model(folder):
     assert "the VPN listens on port 51820" in chat["messages"][-1]["content"]
 
 
-def test_the_llama_index_example_has_ten_lines():
-    [example] = [example for example in examples() if example.framework == "llama_index.core"]
-    lines = [line for line in example.code.splitlines() if line and not line.startswith("#")]
+def test_the_same_chain_runs_with_a_real_model(folder):
+    pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
+    example = the_short_one("langchain")
+    real = re.sub(r"^# (from .*; model = .*)$", r"\1", example.code, flags=re.MULTILINE)
+    assert real != example.code
+    log = folder / "notes" / "memory" / "2026-11-20.md"
+    log.parent.mkdir(parents=True)
+    log.write_text("- Decided: the VPN listens on port 51820.\n", encoding="utf-8")
+    with LoopbackOpenAI(lambda body: "Port 51820, it seems.") as server:
+        key = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": server.base_url}
+        printed = run([sys.executable, "-c", real], folder, **key)
+    assert printed == "Port 51820, it seems.\n"
+    [chat] = server.chats()
+    assert "the VPN listens on port 51820" in chat["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llama_index.core"])
+def test_the_short_examples_have_ten_lines(framework):
+    code = the_short_one(framework).code
+    lines = [line for line in code.splitlines() if line and not line.startswith("#")]
     assert len(lines) == 10
+
+
+def test_what_is_made_of_the_code_is_up_to_date():
+    text = README.read_text("utf-8")
+    assert readme_parts.with_parts(text) == text, "run: python tests/readme_parts.py"
+
+
+def test_the_picture_shows_what_a_search_shows():
+    shown = readme_parts.PICTURE.read_text("utf-8")
+    assert shown == readme_parts.picture(), "run: python tests/readme_parts.py"
+    assert "http" not in shown.replace("http://www.w3.org/2000/svg", "").replace(
+        "https://www.textualize.io", ""
+    )
 
 
 def test_commands_on_ones_own_notes_work_in_their_order(folder):

@@ -116,7 +116,8 @@ class SearchSettings(_Checked):
             one restates or corrects, and never against the past as such; a question that names a
             time is judged by that time. With ``chunks``, every dated log fades, and as in the
             reference only where vectors take part.
-        half_life_days: Age at which a dated log counts half.
+        half_life_days: Age at which a dated log counts half. With `grain` ``lines``: how much
+            older than the line that restates it a line is that loses half of what it can lose.
         mmr: Whether what repeats itself is thinned out; with ``chunks``, only where vectors take
             part.
         mmr_lambda: 1 is the plain ranking, 0 the greatest variety.

@@ -393,7 +393,8 @@ class Indexer:
         latest = self._latest[0] | self._latest[1]
         vectors = {key: latest[key] for key in wanted if key in latest}
         vectors |= self._known([key for key in wanted if key not in vectors])
-        self._counts.cached += sum(len(self._texts(wanted[key])) for key in vectors)
+        at_hand = {text for key in vectors for text in self._texts(wanted[key])}
+        self._counts.cached += len(at_hand)
         missing = {key: text for key, text in wanted.items() if key not in vectors}
         made, lacking, problem = self._made(missing)
         vectors |= made

@@ -1,1 +1,1 @@
-"""Transcripts of conversations: what must not stand in them, and how they are kept."""
+"""Transcripts of conversations: how they are read and kept, and what must not stand in them."""
