@@ -25,8 +25,14 @@ QUESTION = "What was wrong in SLIP-431?"
 
 
 def core():
+    talk = [
+        {"role": role, "content": f"This is fact-{number}. {'And so on, at some length. ' * 5}"}
+        for number in range(150)
+        for role in ("user", "assistant")
+    ]
     return {
         "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
+        "Memory.aarchive_session": lambda memory: memory.aarchive_session(talk),
         "Memory.aget": lambda memory: memory.aget("MEMORY.md"),
         "Memory.aindex": lambda memory: memory.aindex(),
         "Memory.asearch": lambda memory: memory.asearch(QUESTION),
@@ -167,6 +173,11 @@ def _llama_index_parts():
     def block(memory):
         return FlushMemoryBlock(memory=memory, llm=Writer())
 
+    async def left(memory):
+        found = block(memory)
+        await found.aput(talk, from_short_term_memory=True, session_id="1")
+        return found
+
     def in_stock_memory(memory):
         blocks = [block(memory), context(memory)]
         options = {"tokenizer_fn": str.split, "memory_blocks": blocks}
@@ -177,6 +188,7 @@ def _llama_index_parts():
             QUESTION
         ),
         "FlushMemoryBlock in a stock Memory": in_stock_memory,
+        "FlushMemoryBlock.aflush": (left, lambda block: block.aflush()),
         "FlushMemoryBlock.aput": lambda memory: block(memory).aput(
             talk, from_short_term_memory=True, session_id="1"
         ),
@@ -212,8 +224,9 @@ async def stood_still_s(method, folder: Path) -> float:
     """Call a method on a workspace that is not indexed yet.
 
     Args:
-        method: Returns what to await for a memory; or two functions: the first one, which is not
-            measured, prepares what the second one is called with.
+        method: Returns what to await for a memory; the objects that it makes before are not
+            measured. Or two functions: the first one, which is not measured either, prepares what
+            the second one is called with.
         folder: Where the workspace is made.
     """
     folder.mkdir()

@@ -1,4 +1,7 @@
-"""No async method holds up the event loop, not even the first one that a process calls."""
+"""No async method holds up the event loop, not even the first one that a process calls.
+
+What an object needs for its first use is prepared when it is made, outside of what is measured.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from commonplace import Memory
+from commonplace.chunking import tokens
+from commonplace.chunking.vocabulary import load_encoding, vocabulary_folders
 from event_loop import MAX_S, Meter
 from loop_process import METHODS
 
@@ -89,6 +95,60 @@ def is_ours(method):
     return "commonplace" in method.__module__
 
 
+# -- what takes its time while an object is made ---------------------------------------------------
+
+
+def langchain_chat(memory):
+    from langchain_commonplace import ChatMemory
+    from langchain_fakes import Notetaker, ScriptedChatModel
+
+    return ChatMemory(ScriptedChatModel(script=Notetaker()), memory=memory)
+
+
+def langchain_flush(memory):
+    from langchain_commonplace import MemoryFlush
+    from langchain_fakes import Notetaker, ScriptedChatModel
+
+    return MemoryFlush(model=ScriptedChatModel(script=Notetaker()), memory=memory)
+
+
+def llama_index_chat(memory):
+    from llama_index_commonplace import ChatMemory
+    from llama_index_talk import Writer
+
+    return ChatMemory.from_defaults(memory, llm=Writer())
+
+
+def llama_index_block(memory):
+    from llama_index_commonplace import FlushMemoryBlock
+    from llama_index_talk import Writer
+
+    return FlushMemoryBlock(memory=memory, llm=Writer())
+
+
+COUNTING = {
+    "langchain": [langchain_chat, langchain_flush],
+    "llama_index.core": [llama_index_chat, llama_index_block],
+}
+
+
+@pytest.mark.parametrize(
+    ("needed", "make"),
+    [(needed, make) for needed, makers in COUNTING.items() for make in makers],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_counts_prepares_for_it_when_it_is_made(tmp_path, monkeypatch, needed, make):
+    pytest.importorskip(needed, reason="the framework's extra is not installed")
+    monkeypatch.setattr(tokens, "_encoding", None)
+    monkeypatch.setattr(tokens, "_is_prepared", False)
+    (tmp_path / "notes").mkdir()
+    with Memory.open(
+        tmp_path / "notes", embedder=None, index_path=tmp_path / "index.sqlite"
+    ) as memory:
+        make(memory)
+    assert tokens._is_prepared
+
+
 # -- what measures ---------------------------------------------------------------------------------
 
 
@@ -110,6 +170,28 @@ async def test_a_call_in_a_thread_that_lets_no_other_one_run_is_measured():
     async with Meter() as meter:
         await asyncio.to_thread(sum, range(20_000_000))
     assert meter.stood_still_s >= MAX_S
+
+
+async def test_building_an_encoding_in_a_thread_is_measured():
+    """Why it is built when an object is made, and in no async method."""
+    async with Meter() as meter:
+        encoding = await asyncio.to_thread(load_encoding, vocabulary_folders())
+    if encoding is None:
+        pytest.skip("no vocabulary is on this disk")
+    assert meter.stood_still_s >= MAX_S
+
+
+async def test_counting_in_a_thread_is_none_of_it():
+    tokens.prepare_counting()
+    text = "".join(f"This is fact-{number}, told at some length.\n" for number in range(50_000))
+    shortest = 1.0
+    for _ in range(ROUNDS):
+        async with Meter() as meter:
+            await asyncio.to_thread(tokens.count_tokens, text)
+        shortest = min(shortest, meter.stood_still_s)
+        if shortest < MAX_S:
+            break
+    assert shortest < MAX_S
 
 
 async def test_work_in_a_thread_that_lets_others_run_is_none_of_it():

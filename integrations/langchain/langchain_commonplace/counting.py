@@ -68,8 +68,7 @@ def part_counter(model: BaseChatModel | None = None) -> TokenCounter:
 def count_ahead(messages: Iterable[BaseMessage]) -> None:
     """Count messages for the counters above, which LangChain calls in the event loop.
 
-    Called in a thread: the first count loads a vocabulary, and that of a long conversation takes
-    its time. Afterwards every message is known.
+    Called in a thread: a long conversation takes its time. Afterwards every message is known.
     """
     _ours(messages)
 

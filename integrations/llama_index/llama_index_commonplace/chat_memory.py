@@ -239,8 +239,7 @@ class ChatMemory(StockMemory):
         )
 
     def _counts(self, messages: Sequence[ChatMessage]) -> list[int]:
-        """Count the tokens of each message; the tokenizer, which is made at first, keeps them."""
-        self.tokenizer_fn("")
+        """Count the tokens of each message; `tokenize` remembers them."""
         return [self._estimate_token_count(message) for message in messages]
 
     async def _replaced(self, messages: Iterable[ChatMessage]) -> list[FlushMessage]:

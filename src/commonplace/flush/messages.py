@@ -69,7 +69,7 @@ def unmarked(messages: Sequence[FlushMessage], known: Collection[bytes]) -> list
 
 
 def message_tokens(messages: Iterable[FlushMessage]) -> int:
-    """Count the tokens of messages, their tool calls included."""
+    """Count the tokens of messages, tool calls included; estimate them before any `Flusher`."""
     return sum(count_tokens(_content(message)) + _MESSAGE_TOKENS for message in messages)
 
 

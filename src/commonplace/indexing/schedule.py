@@ -163,11 +163,11 @@ class Scheduler:
 
     def stop(self) -> None:
         """Let the thread end at its next step; nothing can be asked for afterwards."""
-        self._keeper.handle.stop()
         with self._wake:
-            self._stopped = True
+            self._stopped = True  # first: a run that is cut short is no failure
             self._pending = None
             self._wake.notify_all()
+        self._keeper.handle.stop()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the thread to end, after `stop`; it may be in the middle of an embedder."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -107,9 +108,9 @@ class _Haystack:
         self._text = text
         # Words are first told apart by some characters, put together in one number.
         if text.isascii():
-            self._head, self._bits = 4, 8
-            data = text.encode("ascii") + bytes(4)
-            numbers = np.ndarray((len(text) + 1,), "<u4", data, strides=(1,))
+            self._head, self._bits = 8, 8
+            data = text.encode("ascii") + bytes(8)
+            numbers = np.ndarray((len(text) + 1,), "<u8", data, strides=(1,))
             in_words = np.frombuffer(data.translate(_ASCII_IN_WORDS), dtype=np.bool_)
         else:
             self._head, self._bits = 3, 21
@@ -128,31 +129,38 @@ class _Haystack:
         """Return where a word stands."""
         if word.gram:
             return list(_all_places(self._text, word.text))
-        text, own, term = self._text, _folded(word.text), analyzer.term
+        text, own = self._text, _folded(word.text)
         probe = _probe(own, word.term)
         rows = self._begin(self._heads, probe).nonzero()[0]
-        starts, ends = self._starts[rows], self._ends[rows]
-        places: list[int] = []
-        if own.startswith(probe) and len(own) <= self._head:  # a short word is there at a glance
-            same = self._begin(self._heads[rows], own) & (ends - starts == len(own))
-            places = starts[same].tolist()
-            starts, ends = starts[~same], ends[~same]
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            found = text[start:end]
-            if found == own or (found.startswith(probe) and term(found) == word.term):
-                places.append(start)
-        return places
+        is_form = _Forms(own, word.term, probe, analyzer)
+        spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True)
+        return [start for start, end in spans if is_form[text[start:end]]]
 
     def _begin(self, heads: NDArray[Any], beginning: str) -> NDArray[np.bool_]:
         """Tell which heads begin so, as far as they reach."""
         known = beginning[: self._head]
-        number = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
-        if number >> self._bits * self._head:
+        if self._bits == 8 and not known.isascii():
             return np.zeros(len(heads), dtype=np.bool_)  # a sign that this text does not have
+        number = 0
+        for sign in reversed(known):
+            number = number << self._bits | ord(sign)
         if len(known) < self._head:
             heads = heads & heads.dtype.type((1 << self._bits * len(known)) - 1)
         begin: NDArray[np.bool_] = heads == heads.dtype.type(number)
         return begin
+
+
+class _Forms(dict[str, bool]):
+    """Whether words are forms of one; each is stemmed once."""
+
+    def __init__(self, own: str, term: str, probe: str, analyzer: Analyzer) -> None:
+        super().__init__({own: True})
+        self._term, self._probe, self._analyzer = term, probe, analyzer
+
+    def __missing__(self, found: str) -> bool:
+        same = found.startswith(self._probe) and self._analyzer.term(found) == self._term
+        self[found] = same
+        return same
 
 
 _ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))
@@ -175,8 +183,7 @@ def _all_places(text: str, part: str) -> Iterator[int]:
 
 def _probe(own: str, term: str) -> str:
     """The beginning that every word of the same stem has: ``stud`` for studies and study."""
-    letters = takewhile(lambda pair: pair[0] == pair[1], zip(own, term, strict=False))
-    shared = "".join(letter for letter, _ in letters)
+    shared = term if own.startswith(term) else commonprefix((own, term))
     return shared.rstrip("eiy") or shared or term
 
 

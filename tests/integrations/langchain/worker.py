@@ -16,7 +16,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from commonplace import Memory, Settings
-from commonplace.chunking.tokens import count_tokens
+from commonplace.chunking.tokens import prepare_counting
 from commonplace.flush.journal import Journal
 from fakes import clock
 from langchain_commonplace import ChatMemory, MemoryFlush
@@ -105,7 +105,7 @@ def in_process_of_its_own(kind, folder, kill_at):
 
 
 def main(kind, *runs):
-    count_tokens("")  # what takes its time and is the same in all of them is done before
+    prepare_counting()  # what takes its time and is the same in all of them is done before
     for folder, kill_at in zip(runs[::2], runs[1::2], strict=True):
         ended = in_process_of_its_own(kind, Path(folder), int(kill_at))
         sys.stdout.write(f"{ended}\n")
