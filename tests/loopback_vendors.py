@@ -127,7 +127,11 @@ class LoopbackVendor:
         return Handler
 
     def _respond(self, handler: BaseHTTPRequestHandler) -> None:
-        data = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        length = int(handler.headers.get("Content-Length") or 0)
+        data = handler.rfile.read(length)
+        if len(data) < length:  # whoever asks was killed in the middle of it: nothing was asked
+            handler.close_connection = True
+            return
         headers = {name.lower(): value for name, value in handler.headers.items()}
         asked = Asked(handler.command, handler.path, headers, _decoded(data, headers))
         with self._lock:

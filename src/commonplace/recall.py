@@ -50,11 +50,12 @@ def recalled_notes(
 def quoted_notes(results: Iterable[SearchResult], *, cited: bool) -> str:
     """Quote results until the next does not fit; empty where there are none.
 
-    Every line is marked, so that none ends the quote.
+    Every line of a note is marked, so that none ends the quote, and a place is one line, whatever
+    the file is called.
     """
     text = _HEADING
     for result in results:
-        place = f"{result.citation}\n" if cited else ""
+        place = " ".join(result.citation.splitlines()) + "\n" if cited else ""
         lines = "\n".join(f"> {line}" for line in result.snippet.splitlines())
         part = f"\n{place}{lines}\n"
         if len(text) + len(part) > RECALL_CHARS:

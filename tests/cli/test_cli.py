@@ -223,6 +223,59 @@ def test_search_in_an_empty_folder_tells_how_to_begin(run, tmp_path):
     assert "'commonplace init'" in one_line(result)
 
 
+@pytest.mark.parametrize("words", [("search", "x"), ("index",), ("status",), ("init",)])
+def test_a_folder_of_other_notes_is_told_how_it_joins(run, tmp_path, words):
+    vault = tmp_path / "vault"
+    for name in ("Daily/2026-11-01.md", "Inbox.md", ".trash/old.md", "node_modules/x.md"):
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text("# A note\n", encoding="utf-8")
+    told = one_line(run(*words, workspace=vault))
+    assert "2 Markdown files" in told
+    assert 'extra_paths = ["."]' in told
+
+
+def test_a_folder_that_joined_is_not_told_about(tmp_path):
+    (tmp_path / "Inbox.md").write_text("- The beehive stands behind the shed.\n", encoding="utf-8")
+    settings = tmp_path / "settings.toml"
+    settings.write_text('extra_paths = ["."]\n', encoding="utf-8")
+    options = ["-w", str(tmp_path), "--settings", str(settings), "--embedder", "none"]
+    for words in (("init",), ("index",), ("search", "beehive")):
+        result = CliRunner().invoke(app, [*options, *words])
+        assert result.exit_code == 0
+        assert result.stderr == ""
+
+
+def test_an_extra_path_that_is_not_there_is_told_by_index(notes, tmp_path):
+    settings = tmp_path / "settings.toml"
+    settings.write_text('extra_paths = ["vualt"]\n', encoding="utf-8")
+    options = ["-w", str(notes), "--settings", str(settings), "--embedder", "none"]
+    assert "vualt is not there" in one_line(CliRunner().invoke(app, [*options, "index"]))
+
+
+def test_an_embedder_that_fails_is_told_once(run, notes):
+    run("index")
+    options = ["-w", str(notes), "--embedder", "no-such-one"]
+    for query in ("printer", "xylophone"):
+        result = CliRunner().invoke(app, [*options, "search", query])
+        assert result.exit_code == 0
+        assert result.stderr.count("no-such-one") == 1
+    assert "no results for 'xylophone'" in result.stderr
+
+
+def test_a_global_option_behind_the_command_is_told_where_it_belongs(notes):
+    result = CliRunner().invoke(app, ["search", "printer", "-w", str(notes)])
+    assert result.exit_code == 2
+    assert "before the command: commonplace -w ... search" in result.stderr
+
+
+def test_a_tilde_is_the_home_folder_for_init_as_well(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["-w", "~/notes", "init"]).exit_code == 0
+    assert (tmp_path / "home" / "notes" / "MEMORY.md").is_file()
+    assert not (tmp_path / "~").exists()
+
+
 @pytest.mark.parametrize(
     "query", ["", '"', "NEAR(", "*", "a:b", "don't", "\x1b[31m", "👩‍👩‍👧", "x" * 9000]
 )

@@ -387,3 +387,35 @@ def test_what_needs_no_network_is_called_in_the_calling_thread_and_once():
     )
     assert len(list(sending.send("abcdef"))) == 6
     assert threads == [threading.current_thread()] * 3
+
+
+def test_what_a_check_raises_ends_the_wait_for_another_try():
+    server = Server(StatusError(429, retry_after="60"))
+
+    def check():
+        if server.clock.slept:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        list(requests(server, check=check).send(["a"]))
+    assert sum(server.clock.slept) < 1
+    assert server.asked == [["a"]]
+
+
+def test_what_a_check_raises_ends_the_wait_for_an_answer():
+    released, asked = threading.Event(), threading.Event()
+
+    def call(texts):
+        asked.set()
+        released.wait(DEADLINE_S)
+        return [[1.0] for _ in texts]
+
+    def check():
+        if asked.is_set():
+            raise InterruptedError
+
+    started = time.monotonic()
+    with pytest.raises(InterruptedError):
+        list(requests(call, service=Service(), check=check).send(["a"]))
+    assert time.monotonic() - started < DEADLINE_S / 2
+    released.set()

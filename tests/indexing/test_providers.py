@@ -20,12 +20,13 @@ from commonplace.embeddings import batching, patience
 from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.batching import pack
 from commonplace.embeddings.service import Retry
-from commonplace.errors import EmbedderError
+from commonplace.errors import EmbedderError, StoreError
 from commonplace.settings import EmbeddingSettings
 from fakes import HashedWords
 from loopback_clients import KEY, KEYS, OTHER_VARIABLES
 from loopback_vendors import LoopbackVendor
 from notes import CHUNKS, LINES, Notes, find
+from waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -173,20 +174,16 @@ def test_a_run_that_is_killed_leaves_the_next_one_only_what_is_missing(notes, se
         with Notes(Path({str(tmp_path)!r}), create=False).open("auto", settings) as memory:
             memory.index()
         """
-    slow_down(server, 0.02)
+    reached, killed = hold_back_after(server, 120)
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
     try:
-        until = time.monotonic() + DEADLINE_S
-        while len(server.texts) < 120:
-            assert time.monotonic() < until
-            assert process.poll() is None
-            time.sleep(0.005)
+        assert reached.wait(DEADLINE_S)
     finally:
         process.kill()
         process.wait()
-    slow_down(server, 0)
-    before = len(server.texts)
-    assert before < 502
+        before = len(server.texts)
+        killed.set()
+    assert 120 <= before < 502
     with notes.open("auto", through(server)) as memory:
         report = memory.index()
         assert report.failed == ()
@@ -197,6 +194,24 @@ def test_a_run_that_is_killed_leaves_the_next_one_only_what_is_missing(notes, se
     assert len(set(texts)) == 502
     assert len(texts) - 502 <= 4 * largest
     assert report.embedded <= 502 - before + 4 * largest
+
+
+def hold_back_after(server, count):
+    """Answer nobody once the server has given so many vectors.
+
+    Returns:
+        What is set when it is that far, and what is to be set to have it answer again.
+    """
+    vectors, reached, released = server.vectors, threading.Event(), threading.Event()
+
+    def held_back(texts, dimension):
+        if len(server.texts) >= count and not released.is_set():
+            reached.set()
+            released.wait(DEADLINE_S)
+        return vectors(texts, dimension)
+
+    server.dialect.vectors = held_back
+    return reached, released
 
 
 def slow_down(server, seconds):
@@ -250,6 +265,59 @@ def test_closing_does_not_wait_for_a_provider_that_hangs(notes, server):
         assert find(memory, "printer").mode == "keyword"
         started = time.monotonic()
     assert time.monotonic() - started < 1
+
+
+def test_closing_does_not_wait_as_long_as_a_service_asks_for(notes, server, asks_for_a_minute):
+    memory = notes.open("auto", through(server))
+    failed = []
+
+    def index():
+        try:
+            memory.index()
+        except StoreError as error:
+            failed.append(str(error))
+
+    running = threading.Thread(target=index, name="commonplace-test")
+    running.start()
+    asks_for_a_minute(memory)
+    closed_at_once(memory)
+    assert "the memory is closed" in failed[0]
+
+
+def test_closing_does_not_wait_as_long_for_a_run_in_the_background(
+    notes, server, asks_for_a_minute
+):
+    server.fail_always(None)
+    with notes.open("auto", through(server)) as memory:
+        memory.index()
+    notes.write("memory/new.md", "a note on the plotter")
+    server.fail_always((429, "60"))
+    memory = notes.open("auto", through(server), fresh=True)
+    asks_for_a_minute(memory)
+    closed_at_once(memory)
+
+
+@pytest.fixture
+def asks_for_a_minute(server):
+    """Let the server ask for a minute's rest, and wait until it is granted in a memory."""
+    server.fail_always((429, "60"))
+    resting = []
+
+    def rests(memory):
+        service = memory._keeper.encoder._service
+        resting.append(service)
+        wait_for(lambda: service.free_in_s > 30)
+
+    yield rests
+    for service in resting:
+        service._rest.until = 0.0  # the next server may have the same port
+
+
+def closed_at_once(memory):
+    started = time.monotonic()
+    memory.close()
+    assert time.monotonic() - started < 2
+    wait_for(lambda: not [t for t in threading.enumerate() if t.name.startswith("commonplace")], 2)
 
 
 def test_a_run_does_not_wait_three_times_for_a_provider_that_hangs(notes, server):

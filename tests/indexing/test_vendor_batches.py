@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -114,6 +115,7 @@ def test_nobody_else_is_held_up_by_a_job(notes, server):
         running = threading.Thread(target=waiting.index)
         running.start()
         wait_for(lambda: noted(notes))
+        assert find(other, "printer 42")  # when the run that began the job is over
         notes.write("memory/new.md", "- The heron is back.")
         assert other.index().added == 1
         assert find(other, "heron")
@@ -154,6 +156,19 @@ def test_a_job_is_gone_on_with_after_a_restart(notes, server):
     assert noted(notes) == []
     plain = [text for asked in server.embeddings() for text in asked.body["input"]]
     assert set(plain) - {"dimension"} == {"this one has changed meanwhile", "changed meanwhile"}
+
+
+def test_closing_does_not_wait_until_a_job_is_asked_for_again(notes, server):
+    server.jobs.polls = 10**9
+    memory = notes.open("auto", batched(server, batch_poll_s=60.0))
+    running = threading.Thread(target=ignoring(memory.index))
+    running.start()
+    wait_for(lambda: noted(notes))
+    assert find(memory, "printer 42")  # when the run that began the job is over
+    started = time.monotonic()
+    memory.close()
+    running.join(DEADLINE_S)
+    assert time.monotonic() - started < 5
 
 
 def test_a_job_is_fetched_though_most_of_its_texts_are_gone(notes, server):

@@ -33,6 +33,14 @@ class _App(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(_INTERRUPTED)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if not any(name in option.opts for option in self.params):
+                raise
+            right = (
+                f"It belongs before the command: commonplace {name} ... {ctx.invoked_subcommand}"
+            )
+            raise click.NoSuchOption(name, f"{error.message} {right}", ctx=error.ctx) from None
         except (CommonplaceError, OSError) as error:
             if _is_broken_pipe(error) or _debugging():
                 raise
@@ -61,7 +69,8 @@ class _App(click.Group):
     "--settings",
     "settings_file",
     metavar="FILE",
-    help="A settings file (TOML); default: COMMONPLACE_CONFIG, else your own.",
+    help="A settings file (TOML); default: COMMONPLACE_CONFIG, else commonplace.toml in the"
+    " platform's config folder (~/.config/commonplace on Linux).",
 )
 @click.version_option(__version__, prog_name="commonplace", message="%(prog)s %(version)s")
 @click.pass_context
@@ -69,7 +78,9 @@ def app(
     ctx: click.Context, *, workspace: Path, embedder: str | None, settings_file: str | None
 ) -> None:
     """Markdown memory for agents: files that people read, an index that finds the right lines."""
-    ctx.obj = Options(workspace, embedder, settings_file)
+    # No shell expands it in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
+    folder = Path(os.path.expanduser(workspace))
+    ctx.obj = Options(folder, embedder, settings_file)
 
 
 for command in (

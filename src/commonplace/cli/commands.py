@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commonplace.cli.completion import complete_note
+from commonplace.cli.elsewhere import notes_elsewhere
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import (
     on_terminal,
@@ -52,11 +53,13 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
 @_json_option
 @pass_options
 def status(options: Options, *, deep: bool, first: bool, as_json: bool) -> None:
-    """Show what is indexed, what is out of date and why, and what to do about it."""
+    """Show what is indexed, what is out of date, and why."""
     with options.open_memory() as memory:
         if first:
             _tell_failures(_run_index(memory))
         found = memory.status(deep=deep)
+        if not found.files:
+            warn(_why_empty(memory))
     if as_json:
         print_json(dataclasses.asdict(found))
     elif on_terminal():
@@ -73,6 +76,9 @@ def index(options: Options, *, force: bool, as_json: bool) -> None:
     """Bring the index up to date with the files."""
     with options.open_memory() as memory:
         report = _run_index(memory, force=force)
+        _tell_missing_paths(memory)
+        if not (report.chunks or report.failed):
+            warn(_why_empty(memory))
     if as_json:
         print_json(dataclasses.asdict(report))
     else:
@@ -131,7 +137,7 @@ def search(
         if as_json:
             print_json(results_payload(results, citations=memory.settings.citations))
             return
-        _tell_about(results, asked_for=options.embedder == "none")
+        _tell_about(results, asked_for=options.embedder == "none", told=problem or "")
         if results:
             _show_results(results, explain=explain)
         else:
@@ -161,6 +167,8 @@ def get(
         )
     if excerpt.text:
         print_text(excerpt.text)
+    elif from_line and from_line > 1:
+        warn(f"{excerpt.path} ends before line {from_line}")
 
 
 # "- Decided: ..." is the most usual note, so what begins with a dash is text and no option here.
@@ -181,7 +189,7 @@ def append(options: Options, text: str) -> None:
 @click.command()
 @pass_options
 def watch(options: Options) -> None:
-    """Keep the index fresh until interrupted; each run is told in one line."""
+    """Keep the index fresh until interrupted. Each run is told in one line."""
     with options.open_memory() as memory, _ended_by_signals():
         _show_report(_run_index(memory))
         with memory.watch(on_run=_tell_run):
@@ -245,9 +253,10 @@ def _show_results(results: SearchResults, *, explain: bool) -> None:
         print_text(plain_results(results, explain=explain))
 
 
-def _tell_about(results: SearchResults, *, asked_for: bool) -> None:
+def _tell_about(results: SearchResults, *, asked_for: bool, told: str) -> None:
     if results.fallback and not asked_for:
-        warn(f"{results.mode} search only: {results.fallback}")
+        why = ", for the same reason" if results.fallback in told else f": {results.fallback}"
+        warn(f"{results.mode} search only{why}")
     for warning in results.warnings:
         if warning != results.fallback:
             warn(warning)
@@ -257,15 +266,30 @@ def _explain_nothing(
     memory: Memory, *, query: str, results: SearchResults, min_score: float | None
 ) -> None:
     """Say what was searched, and what to try next."""
-    state = memory.status()
+    try:
+        state = memory.status()
+    except (StoreError, EmbedderError):
+        warn(f"no results for {_short(query)}")  # why it was no better is told already
+        return
     if not state.files:
-        root = memory.workspace.root
-        warn(f"no results: {root} has no notes yet; 'commonplace init' writes the first")
+        _tell_missing_paths(memory)
+        warn(f"no results: {_why_empty(memory)}")
         return
     least = memory.settings.search.min_score if min_score is None else min_score
     where = f"{results.mode} search of {state.files} files, {state.chunks} chunks"
     hint = "try other words" + (", or --min-score 0 to see weak matches" if least > 0 else "")
     warn(f"no results for {_short(query)}: {where}, minimum score {least:g}; {hint}")
+
+
+def _tell_missing_paths(memory: Memory) -> None:
+    for given in memory.workspace.missing_extra_paths:
+        warn(f"the extra path {given} is not there; create it or drop the setting")
+
+
+def _why_empty(memory: Memory) -> str:
+    """Say what to do about a memory without a file."""
+    begin = f"{memory.workspace.root} has no notes yet; 'commonplace init' writes the first"
+    return notes_elsewhere(memory.workspace) or begin
 
 
 def _short(query: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,13 +41,14 @@ class _Place:
 @click.option("--keep", metavar="FOLDER", help="Write the notes to FOLDER and leave them there.")
 @pass_options
 def demo(options: Options, *, keep: str | None) -> None:
-    """Index invented notes, ask five questions, explain the answers; offline."""
+    """Answer five questions on invented notes, and explain why. All of it is offline."""
     from commonplace.demo import demo_questions, write_demo_workspace
 
     today = date.today()  # noqa: DTZ011 - the days of the demo are the machine's
     with _place(keep) as place:
         write_demo_workspace(place.notes, today=today)
-        print_text(f"{_count_lines(place.notes)} of notes in {place.notes}\n")
+        where = place.notes if keep else "a folder that is deleted at the end (see --keep)"
+        print_text(f"{_count_lines(place.notes)} of notes in {where}\n")
         with _open(place, embedder=options.embedder) as memory:
             _index(memory)
             found = sum(_ask(memory, question) for question in demo_questions(today))
@@ -56,7 +58,7 @@ def demo(options: Options, *, keep: str | None) -> None:
 @contextmanager
 def _place(keep: str | None) -> Iterator[_Place]:
     if keep is not None:
-        yield _Place(Path(keep), None)
+        yield _Place(Path(os.path.expanduser(keep)), None)
         return
     with tempfile.TemporaryDirectory(prefix="commonplace-", ignore_cleanup_errors=True) as folder:
         yield _Place(Path(folder) / "notes", Path(folder) / "index.sqlite")

@@ -99,6 +99,10 @@ def evaluate(
     QUESTIONS are JSON Lines, {"question": ..., "evidence": [{"path": ..., "line": ...}],
     "category": ...}. They are about the workspace; without -w, about the folder "workspace" beside
     the file if there is one.
+
+    shown: the share of the evidence's lines that the answers show; in 8,000: the same for 8,000
+    characters of answer; hit rate: questions of which a line is shown; MRR: the mean of 1/rank of
+    the first result that shows one; empty: questions without an answer; ms: a question's time.
     """
     if convert:
         _convert(paths)

@@ -31,7 +31,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "search": (
         ('commonplace search "who pays for hosting?"', ""),
         ("commonplace search hosting --explain", "what made each score"),
-        ("commonplace search hosting --min-score 0.3", "good matches only"),
+        ("commonplace search hosting --min-score 0.6", "good matches only"),
         ("commonplace --embedder none search hosting", "by keywords alone"),
     ),
     "get": (

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from commonplace.cli.elsewhere import notes_elsewhere
 from commonplace.cli.options import Options, pass_options
-from commonplace.cli.output import print_text
+from commonplace.cli.output import print_text, warn
 from commonplace.errors import WorkspaceError, WorkspaceReadOnlyError
 from commonplace.workspace.dates import log_path
 
@@ -45,10 +46,15 @@ _FIRST_LOG = """\
 @pass_options
 def init(options: Options) -> None:
     """Create the folder, MEMORY.md and memory/ with a first note. Nothing is overwritten."""
-    zone = options.settings().timezone
+    from commonplace.workspace.files import Workspace
+
+    settings = options.settings()
+    zone = settings.timezone
     today = datetime.now(ZoneInfo(zone) if zone else None).date()
     for path, made in start_workspace(options.workspace, today=today):
         print_text(f"{'created' if made else 'kept'}  {path}\n")
+    if left := notes_elsewhere(Workspace(options.workspace, settings)):
+        warn(left)
 
 
 def start_workspace(root: Path, *, today: date) -> list[tuple[str, bool]]:

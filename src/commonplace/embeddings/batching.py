@@ -12,7 +12,7 @@ from typing import Any
 
 from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.faults import Fault
-from commonplace.embeddings.service import RETRY, Retry, Service, beginning, size
+from commonplace.embeddings.service import RETRY, STEP_S, Retry, Service, beginning, size
 from commonplace.embeddings.workers import Inline, Request, Threads
 
 __all__ = ["Answer", "Requests", "pack"]
@@ -65,6 +65,8 @@ class Requests:
         inline: Whether requests are made in the calling thread, with no waits: nothing but this
             process is asked.
         timeout_s: When a request is given up whose client does not come back at all.
+        check: Called every tenth of a second while requests are waited for; what it raises ends
+            them.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Requests:
         retry: Retry = RETRY,
         inline: bool = False,
         timeout_s: float = 600.0,
+        check: Callable[[], object] = lambda: None,
     ) -> None:
         self._call = call
         self._judge = judge
@@ -85,6 +88,7 @@ class Requests:
         self._retry = replace(retry, tries=1) if inline else retry
         self._inline = inline
         self._timeout_s = timeout_s
+        self._check = check
         self._numbers = 0
         self._failures = 0
         self._attempts_failed = 0
@@ -108,6 +112,7 @@ class Requests:
                     fresh, waiting = deque(), []
                 self._begin(workers, fresh, waiting)
                 done = workers.next(self._until_next(workers, waiting))
+                self._check()
                 if done is not None:
                     yield from self._settled(*done, fresh, waiting)
 
@@ -137,15 +142,18 @@ class Requests:
             else:
                 return
 
-    def _until_next(self, workers: Inline | Threads, waiting: list[Request]) -> float | None:
-        """Wait until a request can be started, where none is under way; else say how long."""
+    def _until_next(self, workers: Inline | Threads, waiting: list[Request]) -> float:
+        """Wait until a request can be started, where none is under way; else say how long.
+
+        Never longer than what is noticed late: see `STEP_S`.
+        """
         pause = self._service.free_in_s
         if waiting:
             pause = max(pause, waiting[0].ready_at - self._service.clock())
         if workers.busy:
-            return pause if pause > 0 else None
+            return min(pause, STEP_S) if pause > 0 else STEP_S
         if pause > 0:
-            self._service.sleep(pause)
+            self._service.wait(pause, self._check)
         return 0.0
 
     # -- what comes back -------------------------------------------------------------------------

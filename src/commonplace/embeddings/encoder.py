@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +138,7 @@ class Encoder:
 
         Connections of a provider are closed, those of an object that was passed in are not.
         """
+        self._impatient.close()
         self._calls.close()
         if self._is_named and callable(close := getattr(self.embedder, "close", None)):
             close()
@@ -151,8 +152,8 @@ class Encoder:
 
     # -- how documents are sent ------------------------------------------------------------------
 
-    def requests(self) -> Requests:
-        """Begin a run of requests."""
+    def requests(self, check: Callable[[], object] = lambda: None) -> Requests:
+        """Begin a run of requests; what `check` raises while they are waited for ends it."""
         return Requests(
             self._answered,
             judge=self.judged,
@@ -160,6 +161,7 @@ class Encoder:
             service=self._service,
             inline=self.is_local,
             timeout_s=self._timeout_s,
+            check=check,
         )
 
     def _answered(self, texts: list[str]) -> EmbeddingMatrix:
@@ -242,11 +244,16 @@ class Embedded:
 
 
 class EmbeddingRun:
-    """The texts that an index run sends to an embedder; what it gave up stays given up."""
+    """The texts that an index run sends to an embedder; what it gave up stays given up.
 
-    def __init__(self, encoder: Encoder) -> None:
+    Args:
+        encoder: The embedder.
+        check: Called while answers are waited for; what it raises ends that.
+    """
+
+    def __init__(self, encoder: Encoder, *, check: Callable[[], object] = lambda: None) -> None:
         self.encoder = encoder
-        self._requests = encoder.requests()
+        self._requests = encoder.requests(check)
 
     @property
     def failure(self) -> EmbedderError | None:

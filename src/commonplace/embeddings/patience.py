@@ -46,12 +46,14 @@ class Impatient:
         self._hung = 0
         self._silent_until = 0.0
         self._last = ""
+        self._is_closed = False
 
     def ask(self, call: Callable[[], Any]) -> Any:
         """Make a call; raise what it raised.
 
         Raises:
-            TimeoutError: There is no answer yet, or none was asked for, shortly after a failure.
+            TimeoutError: There is no answer yet, or none was asked for, shortly after a failure or
+                after `close`.
         """
         self._check_silence()
         end = self._service.clock() + self._deadline_s
@@ -69,6 +71,10 @@ class Impatient:
             else:
                 return answer
 
+    def close(self) -> None:
+        """Make an end of waits for another try."""
+        self._is_closed = True
+
     def answered(self) -> None:
         """Hear that the provider has answered somebody else: it may be asked again."""
         self._silent_until = 0.0
@@ -78,12 +84,16 @@ class Impatient:
         if left > 0:
             raise TimeoutError(f"{self._last}; it is asked again in {left:.0f} s")
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise TimeoutError("the memory was closed meanwhile")
+
     def _wait_for_service(self, end: float) -> None:
         pause = self._service.free_in_s
         if pause and self._service.clock() + pause >= end:
             raise TimeoutError(f"it asks to be left alone for {pause:.0f} s")
         if pause:
-            self._service.sleep(pause)
+            self._service.wait(pause, self._check_open)
 
     def _may_retry(self, fault: Fault, failures: int, end: float) -> bool:
         """Wait for another try, where there is time for one."""
@@ -94,7 +104,7 @@ class Impatient:
             self._service.cool_down(wait)
         if self._service.clock() + wait >= end:
             return False
-        self._service.sleep(wait)
+        self._service.wait(wait, self._check_open)
         return True
 
     def _be_silent_after(self, fault: Fault) -> None:

@@ -222,7 +222,7 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
     entry = _PROVIDERS[name]
     if not entry.is_installed:
         raise MissingExtraError(
-            f"{name} is not installed ({', '.join(entry.packages)} is missing): "
+            f"the embedder {name} needs the package {', '.join(entry.packages)}: "
             f"pip install 'commonplace[{entry.extra}]'"
         )
     variable = entry.key_variable(options)

@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.faults import Fault
 
-__all__ = ["RETRY", "Retry", "Service", "beginning", "shared_service", "size"]
+__all__ = ["RETRY", "STEP_S", "Retry", "Service", "beginning", "shared_service", "size"]
+
+STEP_S = 0.1
+"""How soon whoever waits for a service notices that nobody wants the answer any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,14 @@ class Service:
     def free_in_s(self) -> float:
         """How long the service wants to be left alone."""
         return max(0.0, self._rest.until - self.clock())
+
+    def wait(self, seconds: float, check: Callable[[], object]) -> None:
+        """Wait in short steps; what `check` raises between them ends it."""
+        until = self.clock() + seconds
+        while (left := until - self.clock()) > 0:
+            check()
+            self.sleep(min(left, STEP_S))
+        check()
 
     def cool_down(self, seconds: float) -> None:
         """Leave the service alone, all of its requests."""

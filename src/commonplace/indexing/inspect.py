@@ -7,9 +7,9 @@ from pathlib import Path
 
 from commonplace.embeddings.encoder import Encoder
 from commonplace.indexing.background import Background
-from commonplace.indexing.indexer import text_hash
 from commonplace.indexing.keeper import IndexKeeper
 from commonplace.indexing.probe import probe
+from commonplace.indexing.reading import text_hash
 from commonplace.store.base import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.files import Workspace

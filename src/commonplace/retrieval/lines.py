@@ -207,8 +207,7 @@ def _candidates(
 
 def _thinned(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
     """Keep so many hits of one score, the newest: what repeats itself word for word is no news."""
-    scores = {round(score, 9) for _, score in hits}
-    if len(scores) == len(hits):
+    if len({round(score, 9) for _, score in hits}) == len(hits):
         return hits
     ranked = sorted((round(-score, 9), -seq) for seq, score in hits)
     return [

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from os.path import commonprefix
+from itertools import accumulate, takewhile
 from typing import Any
 
 import numpy as np
@@ -129,12 +128,16 @@ class _Haystack:
         """Return where a word stands."""
         if word.gram:
             return list(_all_places(self._text, word.text))
-        text, own = self._text, _folded(word.text)
+        text, own, term = self._text, _folded(word.text), analyzer.term
         probe = _probe(own, word.term)
         rows = self._begin(self._heads, probe).nonzero()[0]
-        is_form = _Forms(own, word.term, probe, analyzer)
         spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True)
-        return [start for start, end in spans if is_form[text[start:end]]]
+        return [
+            start
+            for start, end in spans
+            if (found := text[start:end]) == own
+            or (term(found) == word.term and found.startswith(probe))
+        ]
 
     def _begin(self, heads: NDArray[Any], beginning: str) -> NDArray[np.bool_]:
         """Tell which heads begin so, as far as they reach."""
@@ -148,19 +151,6 @@ class _Haystack:
             heads = heads & heads.dtype.type((1 << self._bits * len(known)) - 1)
         begin: NDArray[np.bool_] = heads == heads.dtype.type(number)
         return begin
-
-
-class _Forms(dict[str, bool]):
-    """Whether words are forms of one; each is stemmed once."""
-
-    def __init__(self, own: str, term: str, probe: str, analyzer: Analyzer) -> None:
-        super().__init__({own: True})
-        self._term, self._probe, self._analyzer = term, probe, analyzer
-
-    def __missing__(self, found: str) -> bool:
-        same = found.startswith(self._probe) and self._analyzer.term(found) == self._term
-        self[found] = same
-        return same
 
 
 _ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))
@@ -183,7 +173,8 @@ def _all_places(text: str, part: str) -> Iterator[int]:
 
 def _probe(own: str, term: str) -> str:
     """The beginning that every word of the same stem has: ``stud`` for studies and study."""
-    shared = term if own.startswith(term) else commonprefix((own, term))
+    letters = takewhile(lambda pair: pair[0] == pair[1], zip(own, term, strict=False))
+    shared = term if own.startswith(term) else "".join(letter for letter, _ in letters)
     return shared.rstrip("eiy") or shared or term
 
 

@@ -117,7 +117,7 @@ def test_a_server_that_is_not_there_is_told(vendor):
     encoder = vendor.encoder(base_url="http://127.0.0.1:9")
     with pytest.raises(EmbedderError, match=f"the embedder {vendor.name}:.* failed"):
         encoder.documents(TEXTS)
-    assert len(vendor.clock.slept) == 2
+    assert 1.5 <= sum(vendor.clock.slept) < 2  # two waits
 
 
 def test_of_many_requests_those_that_fail_are_sent_again_and_no_others(vendor):

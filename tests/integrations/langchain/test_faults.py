@@ -288,8 +288,8 @@ def test_a_talk_has_as_many_steps_as_are_tried(tmp_path, kind):
 @needs_processes
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind):
-    # Before each call; what is behind a call is what is before the next one.
-    steps = range(1, STEPS[kind], 2)
+    # In turn before a call and behind one, which is before the next: two calls of three.
+    steps = range(1, STEPS[kind], 3)
     runs = [(tmp_path / str(step), at) for step in steps for at in (step, 0)]
     how = ended(kind, *runs)
     assert set(how[::2]) == {-signal.SIGKILL}

@@ -1,0 +1,49 @@
+"""The file that an index is rebuilt into, beside the one that goes on answering."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from commonplace.errors import StoreError
+from commonplace.store.base import IndexIdentity
+from commonplace.store.sqlite.store import SqliteStore
+
+__all__ = ["begin", "delete_index", "is_loss", "paths"]
+
+
+def begin(path: Path, identity: IndexIdentity) -> SqliteStore:
+    """Open a file to rebuild into; one that a crash left is gone on with if it is alike."""
+    with contextlib.suppress(StoreError):
+        left = SqliteStore(path)
+        held = left.identity
+        if held and held.vectors_key == identity.vectors_key and held.fits(identity):
+            return left
+        left.close()
+    delete_index(path)
+    new = SqliteStore(path)
+    new.set_identity(identity)
+    return new
+
+
+def is_loss(old: SqliteStore, new: SqliteStore) -> bool:
+    """Tell whether an index that lacks vectors would take the place of one that has its own."""
+    held, made = old.identity, new.identity
+    if held is None or made is None or held.fits(made):
+        return False
+    with old.reading() as reader:
+        return bool(reader.totals().vectors)
+
+
+def paths(store: SqliteStore) -> set[str]:
+    """Return the paths of the files in an index."""
+    with store.reading() as reader:
+        return set(reader.files())
+
+
+def delete_index(path: Path) -> None:
+    """Delete an index file and what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}{suffix}")

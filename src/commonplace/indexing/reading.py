@@ -1,0 +1,165 @@
+"""Files of a plan are read and cut: notes as a whole, session files a part after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from commonplace.chunking.chunks import split_oversized
+from commonplace.chunking.markdown import chunk_markdown
+from commonplace.settings import Settings
+from commonplace.store.base import Embedded, FileRecord
+from commonplace.transcripts.parts import SessionPart, read_parts
+from commonplace.transcripts.progress import SessionProgress
+from commonplace.types import Chunk, MemoryFile
+from commonplace.workspace.io import UnreadableFileError, read_text
+
+__all__ = ["FileReader", "ReadFile", "text_hash"]
+
+_MAX_CHUNK_BYTES = 8000
+"""A text above it is cut, as the reference does: no provider takes more than 8,192 tokens."""
+
+
+@dataclass(slots=True)
+class ReadFile:
+    """A file that was read and cut; without chunks where the index has its text already.
+
+    A session file may come in parts: `part` is this one, and `known` is whether the file was in the
+    index before the first of them.
+    """
+
+    file: MemoryFile
+    before: FileRecord | None
+    record: FileRecord
+    chunks: list[Chunk] | None
+    embedded: list[Embedded | None] = field(default_factory=list)
+    part: SessionPart | None = None
+    known: bool = False
+
+    @property
+    def more(self) -> bool:
+        """Whether another part of the file follows."""
+        return self.part is not None and self.part.more
+
+    @property
+    def days(self) -> list[int | None]:
+        """The day of each chunk."""
+        if self.part is not None:
+            return [day for _, day in self.part.chunks]
+        return [self.record.day] * len(self.chunks or ())
+
+
+class FileReader:
+    """Reads files, and cuts them into chunks.
+
+    Args:
+        settings: How.
+        completes: Whether what lacks vectors is read once more, to be given them.
+        tell: Called with the path of a file that could not be read as it is, and why.
+    """
+
+    def __init__(
+        self, settings: Settings, *, completes: bool, tell: Callable[[str, str], object]
+    ) -> None:
+        self._settings = settings
+        self._completes = completes
+        self._tell = tell
+
+    def read(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadFile]:
+        """Yield what is new in a file: nothing where it cannot be read, which is told.
+
+        Args:
+            file: Which.
+            before: What the index knows of it.
+        """
+        if file.source == "sessions":
+            yield from self._parts(file, before)
+        elif (item := self._whole(file, before)) is not None:
+            yield item
+
+    def _parts(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadFile]:
+        """Read what is new in a session file, a part after the other."""
+        known = before is not None
+        parts = read_parts(
+            file.absolute,
+            SessionProgress.of(before),
+            settings=self._settings,
+            day=file.date.toordinal() if file.date else None,
+            completes=self._completes,
+            max_bytes=_MAX_CHUNK_BYTES,
+        )
+        try:
+            for part in parts:
+                item = self._part(file, before, part, known=known)
+                yield item
+                before = item.record
+        except FileNotFoundError:
+            return  # it vanished between the walk and now; the next run removes its rows
+        except UnreadableFileError as error:
+            self._tell(file.path, str(error))
+
+    def _part(
+        self, file: MemoryFile, before: FileRecord | None, part: SessionPart, *, known: bool
+    ) -> ReadFile:
+        if part.note and not part.more:
+            self._tell(file.path, part.note)
+        progress, pending = part.progress, None
+        left_day = before.day if before and part.keep_before is not None else None
+        left = SessionProgress.of(before)
+        later = left and left.lacking and part.start.line > left.lacking.line
+        if before and left and (progress.lacking or later):
+            # What an earlier run, or an earlier part of this one, left without vectors.
+            progress, pending = replace(progress, lacking=left.lacking), before.pending
+        record = FileRecord(
+            path=file.path,
+            source=file.source,
+            hash=part.hash,
+            size=part.size,
+            mtime_ns=part.mtime_ns,
+            indexed_ns=time.time_ns(),
+            day=next((day for _, day in reversed(part.chunks) if day), left_day),
+            pending=pending,
+            note=part.note,
+            progress=progress.note(),
+        )
+        same = before is not None and before.hash == record.hash and not (known and before.pending)
+        chunks = None if same else [chunk for chunk, _ in part.chunks]
+        return ReadFile(file, before, record, chunks, part=part, known=known)
+
+    def _whole(self, file: MemoryFile, before: FileRecord | None) -> ReadFile | None:
+        """Read and cut a file; None when that is not possible."""
+        indexed_ns = time.time_ns()
+        try:
+            read = read_text(file.absolute)
+        except FileNotFoundError:
+            return None  # it vanished between the walk and now; the next run removes its rows
+        except UnreadableFileError as error:
+            self._tell(file.path, str(error))
+            return None
+        if read.note:
+            self._tell(file.path, read.note)
+        record = FileRecord(
+            path=file.path,
+            source=file.source,
+            hash=text_hash(read.text),
+            size=read.size,
+            mtime_ns=read.mtime_ns,
+            indexed_ns=indexed_ns,
+            day=file.date.toordinal() if file.date else None,
+            note=read.note,
+        )
+        known = before is not None
+        if before and before.hash == record.hash and not before.pending:
+            return ReadFile(file, before, record, None, known=known)
+        return ReadFile(file, before, record, self._cut(read.text), known=known)
+
+    def _cut(self, text: str) -> list[Chunk]:
+        chunks = chunk_markdown(text, self._settings.chunking)
+        return split_oversized([c for c in chunks if c.text.strip()], _MAX_CHUNK_BYTES)
+
+
+def text_hash(text: str) -> str:
+    """Name a text: SHA-256 of it in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

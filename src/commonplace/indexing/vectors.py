@@ -1,0 +1,337 @@
+"""The vectors of chunks: from the index, from the cache, from lines that stay, or made anew."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from commonplace.chunking.lines import line_units, pack_units, unit_texts
+from commonplace.embeddings.encoder import Embedded as Answered
+from commonplace.embeddings.encoder import EmbeddingRun, Encoder
+from commonplace.errors import EmbedderError
+from commonplace.indexing.diff import IndexPlan
+from commonplace.indexing.keeping import OpenChunks
+from commonplace.store.base import Embedded, FileRecord, Store
+from commonplace.transcripts.progress import SessionProgress
+from commonplace.types import Chunk
+
+if TYPE_CHECKING:
+    from commonplace.store.base import Vector
+
+__all__ = ["ChunkVectors", "DimensionChangedError", "Given"]
+
+logger = logging.getLogger(__name__)
+
+_MAX_LINES_LEARNT = 50_000
+"""Lines whose vectors are taken from what a run replaces; about 1 KiB each."""
+_LINES_BYTES = 32 * 2**20
+"""Vectors of lines that are remembered while a run lasts, besides."""
+_UNITS_KEPT = 6144
+"""Chunks whose lines are remembered from being embedded to being written: three transactions."""
+
+
+class DimensionChangedError(Exception):
+    """The embedder gives vectors of another length than the index holds: it has to be rebuilt."""
+
+
+@dataclass(slots=True)
+class Given:
+    """What the chunks of a batch were given.
+
+    Attributes:
+        vectors: Those of each chunk, by its hash.
+        lacking: The hashes of chunks that lack all or some of theirs.
+        problem: Why they do.
+        may_pass: Whether the embedder has failed for a reason that may pass.
+        embedded: How many texts were embedded.
+        cached: How many had their vectors already.
+    """
+
+    vectors: dict[str, Embedded]
+    lacking: set[str] = field(default_factory=set)
+    problem: str | None = None
+    may_pass: bool = False
+    embedded: int = 0
+    cached: int = 0
+
+
+class ChunkVectors:
+    """Gives the chunks of one run their vectors.
+
+    Args:
+        store: Where they are written, and kept until then.
+        encoder: Who makes them; None for none.
+        whole_chunks: Whether a chunk is embedded as a whole, and not line by line.
+        sources: Other indexes whose vectors may be taken over, such as the one being replaced.
+        check: Called between requests; what it raises ends them.
+        absent: Why there is no encoder, where there is none.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        encoder: Encoder | None,
+        whole_chunks: bool,
+        sources: Sequence[Store],
+        check: Callable[[], object],
+        absent: str,
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._whole_chunks = whole_chunks
+        self._sources = [store, *sources]
+        self._check = check
+        self._absent = absent
+        self._identity = store.identity
+        self._run = EmbeddingRun(encoder, check=check) if encoder else None
+        self._kept: list[str] = []
+        """Chunks whose vectors are in the cache until their files are written."""
+        self._has_warned = False
+        self._lines: dict[str, Vector] | None = None
+        self._latest: list[dict[str, Embedded]] = [{}, {}]
+        """The vectors of what is being written, and of what waits: neither can be looked up yet."""
+        # Asked for when a chunk's lines are embedded, and again when the chunk is written.
+        self._units = functools.lru_cache(maxsize=_UNITS_KEPT)(line_units)
+
+    @property
+    def model(self) -> str | None:
+        """The model that the index names."""
+        return self._identity.model if self._identity else None
+
+    @property
+    def failure(self) -> EmbedderError | None:
+        """Why the embedder was given up during the run; None when it was not."""
+        return self._run.failure if self._run else None
+
+    def try_again(self) -> bool:
+        """Ask the embedder again after all; False when that is no use."""
+        if self._run is None or self._run.is_hopeless:
+            return False
+        self._run.try_again()
+        return True
+
+    def packed_units(self, text: str) -> bytes:
+        """Return where the lines of a chunk stand in it, as the store keeps that."""
+        return b"" if self._whole_chunks else pack_units(self._units(text))
+
+    # -- a batch ---------------------------------------------------------------------------------
+
+    def give(self, wanted: dict[str, str]) -> Given:
+        """Give chunks their vectors, as far as the embedder answers.
+
+        Args:
+            wanted: The text of each chunk, by its hash.
+
+        Raises:
+            DimensionChangedError: See there.
+        """
+        latest = self._latest[0] | self._latest[1]
+        vectors = {key: latest[key] for key in wanted if key in latest}
+        vectors |= self._known([key for key in wanted if key not in vectors])
+        at_hand = {text for key in vectors for text in self._texts(wanted[key])}
+        given = Given(vectors, cached=len(at_hand))
+        self._make({key: text for key, text in wanted.items() if key not in vectors}, given)
+        whole = {key: found for key, found in vectors.items() if key not in given.lacking}
+        self._latest[1].update(whole)
+        return given
+
+    def begin_writing(self) -> None:
+        """Hear that what was given is written from now on, and what was written before is."""
+        self._latest = [self._latest[1], {}]
+
+    def drop_kept(self, written: Iterable[str]) -> None:
+        """Take chunks off the cache that are in the index now."""
+        if self._kept:
+            indexed = set(written)
+            self._store.keep({}, drop=[key for key in self._kept if key in indexed])
+            self._kept = [key for key in self._kept if key not in indexed]
+
+    def _known(self, hashes: list[str]) -> dict[str, Embedded]:
+        """Look up the vectors of chunk texts."""
+        identity = self._identity
+        known: dict[str, Embedded] = {}
+        if identity is None:
+            return known
+        if identity.dimension is None and self._encoder is not None:
+            identity = replace(identity, dimension=self._encoder.dimension)
+        for source in self._sources:
+            missing = [key for key in hashes if key not in known]
+            if missing:
+                with source.reading() as reader:
+                    known |= reader.embedded(missing, identity)
+        return {key: embedded for key, embedded in known.items() if _is_whole(embedded)}
+
+    def _make(self, missing: dict[str, str], given: Given) -> None:
+        """Embed chunk texts that have no vectors yet."""
+        parts = {key: self._texts(text) for key, text in missing.items()}
+        texts = dict.fromkeys(text for lines in parts.values() for text in lines)
+        learnt = self._lines or {}
+        vectors = {text: learnt[text] for text in texts if text in learnt}
+        given.cached += len(vectors)
+        self._call_for([text for text in texts if text not in vectors], vectors, parts, given)
+        has = vectors.__contains__
+        given.lacking = {key for key, lines in parts.items() if not all(map(has, lines))}
+        some = {key: lines for key, lines in parts.items() if any(map(has, lines))}
+        if some:
+            given.vectors |= self._combined(some, vectors)
+
+    def _call_for(
+        self,
+        texts: list[str],
+        vectors: dict[str, Vector],
+        parts: dict[str, list[str]],
+        given: Given,
+    ) -> None:
+        """Embed texts into `vectors`, as far as the embedder answers.
+
+        What a service has made is kept at once: it was paid for.
+        """
+        if self._run is None:
+            given.problem = self._absent
+            return
+        keeps = not self._run.encoder.is_local
+        open_chunks = OpenChunks(parts, vectors) if keeps else None
+        problem: EmbedderError | None = None
+        for answer in self._run.send(texts):
+            self._check()
+            if answer.error is not None:
+                if problem is None or answer.error.temporary > problem.temporary:
+                    problem = answer.error
+                continue
+            self._learn_dimension(answer.vectors.shape[1])
+            vectors |= zip(answer.texts, answer.vectors, strict=True)
+            given.embedded += len(answer.texts)
+            if open_chunks is not None:
+                self._keep(open_chunks.closed_by(answer.texts), vectors)
+        self._remember(vectors)
+        if problem is None:
+            return
+        given.problem, given.may_pass = str(problem), problem.temporary
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("indexing goes on without some vectors for now: %s", problem)
+
+    def _learn_dimension(self, dimension: int) -> None:
+        assert self._identity is not None
+        if self._identity.dimension is None:
+            self._identity = replace(self._identity, dimension=dimension)
+            self._store.set_identity(self._identity)
+        elif self._identity.dimension != dimension:
+            raise DimensionChangedError
+
+    def _keep(self, whole: dict[str, list[str]], vectors: dict[str, Vector]) -> None:
+        """Put the vectors of chunks in the cache until their files are written."""
+        if whole:
+            some = {text: vectors[text] for lines in whole.values() for text in lines}
+            self._store.keep(self._combined(whole, some))
+            self._kept += whole
+
+    # -- chunks and their lines ------------------------------------------------------------------
+
+    def _texts(self, text: str) -> list[str]:
+        """The texts of a chunk that are embedded: its lines, or the whole of it."""
+        if self._whole_chunks:
+            return [text]
+        return unit_texts(text, self._units(text))
+
+    def _combined(
+        self, parts: dict[str, list[str]], vectors: dict[str, Vector]
+    ) -> dict[str, Embedded]:
+        """The vectors of chunks; with lines as the grain, a chunk's is the mean of its lines'."""
+        import numpy as np
+
+        if self._whole_chunks:
+            return {key: Embedded(vectors[lines[0]]) for key, lines in parts.items()}
+        # All chunks at once; a line that has no vector yet is near to nothing.
+        nothing = np.zeros_like(next(iter(vectors.values())))
+        every = [line for lines in parts.values() for line in lines]
+        rows = [vectors.get(line, nothing) for line in every]
+        matrix = np.concatenate(rows).reshape(len(rows), -1)
+        weights = np.array([len(line) for line in every], dtype=np.float32)
+        ends = list(itertools.accumulate(len(lines) for lines in parts.values()))
+        spans = list(zip([0, *ends], ends, strict=False))
+        means = np.array([weights[start:end] @ matrix[start:end] for start, end in spans])
+        norms = np.linalg.norm(means, axis=1, keepdims=True)
+        means /= np.where(norms > 0, norms, 1.0)
+        made = zip(parts, means, spans, strict=True)
+        return {key: Embedded(mean, matrix[start:end]) for key, mean, (start, end) in made}
+
+    def _remember(self, vectors: dict[str, Vector]) -> None:
+        """Remember the vectors of lines for the rest of the run: many lines occur again."""
+        if self._whole_chunks or self._lines is None or not vectors:
+            return
+        size = 4 * len(next(iter(vectors.values())))
+        room = _LINES_BYTES // size - len(self._lines)
+        if room > 0:
+            self._lines.update(itertools.islice(vectors.items(), room))
+
+    def learn_lines(self, plan: IndexPlan) -> None:
+        """Remember, once, the lines' vectors of all that the plan replaces: most lines stay.
+
+        All of it before the first file is written: a text may move from any file to any other.
+        """
+        if self._lines is not None:
+            return
+        self._lines = {}
+        if self._whole_chunks or self._identity is None or not self._identity.dimension:
+            return
+        places = [
+            (file.path, _end_of(before)) for file, before, _ in plan.read if before is not None
+        ]
+        with self._store.reading() as reader:
+            for path, line in [*places, *((path, None) for path in plan.removed)]:
+                for chunk, embedded in reader.chunks_of(path, from_line=line):
+                    self._learn_lines_of(chunk, embedded)
+                if len(self._lines) > _MAX_LINES_LEARNT:
+                    break
+
+    def _learn_lines_of(self, chunk: Chunk, embedded: Embedded | None) -> None:
+        texts = self._texts(chunk.text)
+        if embedded and embedded.lines is not None and len(texts) == len(embedded.lines):
+            assert self._lines is not None
+            made = zip(texts, embedded.lines, strict=True)
+            self._lines.update((text, vector) for text, vector in made if vector.any())
+
+    # -- ahead of a run --------------------------------------------------------------------------
+
+    def lacking(self, wanted: dict[str, str]) -> dict[str, list[str]]:
+        """Return the texts of the chunks, by hash, that have no vectors in an index or cache."""
+        known = self._known(list(wanted))
+        return {key: self._texts(text) for key, text in wanted.items() if key not in known}
+
+    def missing(self, parts: dict[str, list[str]]) -> list[str]:
+        """Return the texts of chunks that have no vectors, each of them once."""
+        learnt = self._lines or {}
+        texts = dict.fromkeys(text for lines in parts.values() for text in lines)
+        return [text for text in texts if text not in learnt]
+
+    def take(self, parts: dict[str, list[str]], answers: Iterable[Answered]) -> int:
+        """Put what was embedded ahead of a run in the cache; return how many texts that were."""
+        learnt = self._lines or {}
+        vectors = {
+            text: learnt[text] for lines in parts.values() for text in lines if text in learnt
+        }
+        open_chunks = OpenChunks(parts, vectors)
+        count = 0
+        for answer in answers:
+            self._learn_dimension(answer.vectors.shape[1])
+            vectors |= zip(answer.texts, answer.vectors, strict=True)
+            count += len(answer.texts)
+            self._keep(open_chunks.closed_by(answer.texts), vectors)
+        return count
+
+
+def _end_of(record: FileRecord) -> int | None:
+    """Return the line from which on a run replaces a file's chunks; None for all of them."""
+    progress = SessionProgress.of(record)
+    return progress.tail.line if progress else None
+
+
+def _is_whole(embedded: Embedded) -> bool:
+    """Tell whether each line has a vector; see `ChunkVectors._combined`."""
+    return embedded.lines is None or bool(embedded.lines.any(axis=1).all())
