@@ -34,6 +34,8 @@ _BATCH_CHUNKS = 256
 """Chunks that are read and embedded together."""
 _WRITE_CHUNKS = 2048
 """Chunks that are written in one transaction: each leaves a segment of words to be merged."""
+_IDLE = 4
+"""The part of `_WRITE_CHUNKS` that will do when nothing is being written."""
 _WRITE_AFTER_S = 1.0
 """What was embedded for so long is written, however little it is."""
 _BATCH_FILES = 1024
@@ -173,6 +175,7 @@ class Indexer:
         waiting: list[ReadFile] = []
         since = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as writer:
+            writing: Future[set[str]] = writer.submit(set)
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
@@ -181,10 +184,11 @@ class Indexer:
                 waiting += batch
                 # Two parts of one file are never written at once: see `_batches`.
                 more = bool(batch) and batch[-1].more
-                if more or done == len(plan.read) or _is_due(waiting, since):
+                enough = _WRITE_CHUNKS // _IDLE if writing.done() else _WRITE_CHUNKS
+                if more or done == len(plan.read) or _is_due(waiting, since, chunks=enough):
                     again += written()
                     self.vectors.begin_writing()
-                    writing = writer.submit(self._write, waiting)
+                    writing = writer.submit(self._write, self._planned(waiting))
                     written = functools.partial(self._settle, waiting, writing)
                     waiting, since = [], time.monotonic()
                 if progress is not None:
@@ -240,10 +244,14 @@ class Indexer:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def _write(self, batch: list[ReadFile]) -> set[str]:
-        """Write a batch; return the paths that somebody else wrote meanwhile."""
+    def _write(self, files: list[IndexedFile]) -> set[str]:
+        """Write files; return the paths that somebody else wrote meanwhile."""
+        return set(self._store.write(files)) if files else set()
+
+    def _planned(self, batch: list[ReadFile]) -> list[IndexedFile]:
+        """The files of a batch with their rows."""
         model = self.vectors.model or "fts-only"
-        files = [
+        return [
             IndexedFile(
                 item.record,
                 None if item.chunks is None else self._rows(item, model),
@@ -252,7 +260,6 @@ class Indexer:
             )
             for item in batch
         ]
-        return set(self._store.write(files)) if files else set()
 
     def _settle(self, batch: list[ReadFile], writing: Future[set[str]]) -> list[_Again]:
         """Wait for a batch to be written; return what somebody else wrote an older state of."""
@@ -301,11 +308,11 @@ def _texts(batch: Iterable[ReadFile]) -> dict[str, str]:
     return {chunk.hash: chunk.text for item in batch for chunk in item.chunks or ()}
 
 
-def _is_due(waiting: Sequence[ReadFile], since: float) -> bool:
+def _is_due(waiting: Sequence[ReadFile], since: float, *, chunks: int) -> bool:
     """Tell whether what waits to be written is much, or old, or a file of which more follows."""
     return (
         time.monotonic() - since > _WRITE_AFTER_S
         or len(waiting) >= _BATCH_FILES
         or waiting[-1].more
-        or sum(len(item.chunks or ()) for item in waiting) >= _WRITE_CHUNKS
+        or sum(len(item.chunks or ()) for item in waiting) >= chunks
     )

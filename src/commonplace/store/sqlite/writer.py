@@ -31,6 +31,10 @@ __all__ = ["Writer", "get_meta", "set_meta", "vec0_in_step"]
 _MAX_DROPPED = 100_000
 """Deletions that readers may catch up with; beyond them they read all vectors again."""
 
+_ROWS_A_STATEMENT = 64
+"""Rows that one statement inserts. SQLite works without the interpreter's lock: with a statement a
+row, each would wait for the thread that reads the next files to let go of it."""
+
 _SOURCES: tuple[Source, ...] = ("memory", "sessions")
 
 _record_values = attrgetter(*(field.name for field in dataclasses.fields(FileRecord)))
@@ -183,9 +187,7 @@ class Writer:
             self._insert_lines(source, some)
 
     def _insert_chunks(self, first: int, chunks: list[tuple[Any, ...]]) -> None:
-        self._connection.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks
-        )
+        self._insert_rows("chunks", chunks)
         self._connection.execute(
             "INSERT INTO chunks_fts (rowid, text, grams) "
             "SELECT seq, text, grams FROM chunks WHERE seq >= ?",
@@ -195,21 +197,27 @@ class Writer:
         self._count_chunks(len(chunks), of_sessions=said)
 
     def _insert_vectors(self, vectors: list[tuple[Any, ...]]) -> None:
-        self._connection.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?)", vectors)
+        self._insert_rows("vectors", vectors)
         if self._vec0:
-            self._connection.executemany(
-                "INSERT INTO chunks_vec (seq, embedding) VALUES (?, ?)",
-                [(seq, embedding) for seq, _, _, embedding in vectors],
-            )
+            rows = [(seq, embedding) for seq, _, _, embedding in vectors]
+            self._insert_rows("chunks_vec (seq, embedding)", rows)
 
     def _insert_lines(self, source: Source, lines: list[tuple[int, Matrix]]) -> None:
         packed, count, total = pack_and_sum([matrix for _, matrix in lines])
         seqs = [seq for seq, _ in lines]
-        self._connection.executemany(
-            "INSERT INTO line_vectors VALUES (?, ?)", zip(seqs, packed, strict=True)
-        )
+        self._insert_rows("line_vectors", list(zip(seqs, packed, strict=True)))
         if total is not None:
             self._add_lines(source, count, total)
+
+    def _insert_rows(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        """Insert rows of values for all columns of a table, or for those named behind it."""
+        for at in range(0, len(rows), _ROWS_A_STATEMENT):
+            some = rows[at : at + _ROWS_A_STATEMENT]
+            row = f"({', '.join('?' * len(some[0]))})"
+            self._connection.execute(
+                f"INSERT INTO {table} VALUES {', '.join([row] * len(some))}",
+                [value for values in some for value in values],
+            )
 
     def _add_lines(self, source: Source, count: int, total: NDArray[np.float64]) -> None:
         """Keep the sum of all lines' vectors: what they have in common is no news to a query."""
