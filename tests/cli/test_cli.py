@@ -252,13 +252,14 @@ def test_an_extra_path_that_is_not_there_is_told_by_index(notes, tmp_path):
     assert "vualt is not there" in one_line(CliRunner().invoke(app, [*options, "index"]))
 
 
-def test_an_embedder_that_fails_is_told_once(run, notes):
+def test_an_embedder_that_fails_is_told_once(run, notes, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     run("index")
-    options = ["-w", str(notes), "--embedder", "no-such-one"]
+    options = ["-w", str(notes), "--embedder", "openai"]
     for query in ("printer", "xylophone"):
         result = CliRunner().invoke(app, [*options, "search", query])
         assert result.exit_code == 0
-        assert result.stderr.count("no-such-one") == 1
+        assert result.stderr.count("needs a key") == 1
     assert "no results for 'xylophone'" in result.stderr
 
 
@@ -465,6 +466,25 @@ def test_a_wrong_setting_is_one_line(run, notes, tmp_path):
     result = CliRunner().invoke(app, ["-w", str(notes), "--settings", str(settings), "index"])
     assert result.exit_code == 1
     assert "did you mean search.max_results?" in one_line(result)
+
+
+def test_a_slip_in_an_embedders_name_is_not_searched_with(run, notes):
+    assert run("index").exit_code == 0
+    for command in (["search", "printer"], ["status"], ["index"]):
+        result = CliRunner().invoke(app, ["-w", str(notes), "--embedder", "opnai", *command])
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "no embedder 'opnai'" in one_line(result)
+
+
+def test_the_status_of_an_embedder_without_its_key_tells_all_the_rest(run, notes, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert run("index").exit_code == 0
+    asked = ["-w", str(notes), "--embedder", "openai", "status", "--deep"]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0
+    assert "embedder      failed: openai needs a key: set the environment variable" in result.stdout
+    assert "index file    ok" in result.stdout
+    assert "Search is by keywords only: openai needs a key" in result.stdout
 
 
 def test_an_unknown_embedder_is_one_line(notes):

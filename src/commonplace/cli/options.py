@@ -37,9 +37,17 @@ class Options:
         return Settings.load(self.settings_file)
 
     def open_memory(self) -> Memory:
-        """Open the memory. A command says itself when it indexes: nothing runs behind its back."""
+        """Open the memory. A command says itself when it indexes: nothing runs behind its back.
+
+        Raises:
+            EmbedderError: There is no embedder of that name: a slip is told, and not searched with.
+        """
         from commonplace.memory import Memory
 
+        if self.embedder is not None:
+            from commonplace.embeddings.registry import check_name
+
+            check_name(self.embedder)
         settings = self.settings()
         sync = replace(
             settings.sync, on_open=False, on_search=False, watch=False, interval_minutes=0

@@ -78,8 +78,10 @@ def score_words(result: SearchResult) -> str:
 
 def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
     """List what the stages gave: name, value, and a word on it, leaving out what had no part."""
-    age = explanation.age_days
-    aged = "does not age" if age is None else f"{age:.0f} {'day' if round(age) == 1 else 'days'}"
+    aged = "does not age"
+    if explanation.age_days is not None:
+        days = int(explanation.age_days)  # whole ones, as people count
+        aged = f"{days} {'day' if days == 1 else 'days'}"
     parts = [
         ("vector", explanation.vector, ""),
         ("keyword", explanation.keyword, ""),

@@ -18,6 +18,7 @@ from commonplace.settings import EmbeddingSettings
 __all__ = [
     "Choice",
     "ProviderEntry",
+    "check_name",
     "choose",
     "fallback_of",
     "known_providers",
@@ -114,6 +115,16 @@ _PROVIDERS: dict[str, ProviderEntry] = {
 def known_providers() -> tuple[str, ...]:
     """Return the names that can be asked for."""
     return tuple(sorted(_PROVIDERS))
+
+
+def check_name(wanted: str) -> None:
+    """Refuse a ``provider`` or ``provider:model`` of nobody.
+
+    Raises:
+        EmbedderError: The name is unknown.
+    """
+    if wanted not in ("auto", "none"):
+        _entry(wanted.partition(":")[0])
 
 
 def choose(
@@ -213,13 +224,17 @@ def _bare(settings: EmbeddingSettings) -> ProviderOptions:
     return ProviderOptions(timeout_s=settings.timeout_s)
 
 
-def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> Encoder:
+def _entry(name: str) -> ProviderEntry:
     if name not in _PROVIDERS:
         raise EmbedderError(
             f"there is no embedder {name!r}; known are auto, none, "
             f"{', '.join(known_providers())}, each with ':model' if it takes one."
         )
-    entry = _PROVIDERS[name]
+    return _PROVIDERS[name]
+
+
+def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> Encoder:
+    entry = _entry(name)
     if not entry.is_installed:
         raise MissingExtraError(
             f"the embedder {name} needs the package {', '.join(entry.packages)}: "

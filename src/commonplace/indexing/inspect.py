@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.registry import Choice
+from commonplace.errors import EmbedderError
 from commonplace.indexing.background import Background
 from commonplace.indexing.keeper import IndexKeeper
 from commonplace.indexing.probe import probe
@@ -22,12 +24,13 @@ def inspect(
     keeper: IndexKeeper, workspace: Workspace, background: Background, *, deep: bool
 ) -> Status:
     """Compare the disk with the index and describe both; `deep` also tries each part."""
-    store, encoder = keeper.store, keeper.encoder
+    store, choice = keeper.store, _choice(keeper)
+    encoder = choice.encoder
     identity = store.identity
     with store.reading() as reader:
         totals = reader.totals()
         known = reader.files()
-    stale, problems = _stale(keeper)
+    stale, problems = _stale(keeper, encoder)
     return Status(
         files=totals.files,
         chunks=totals.chunks,
@@ -37,15 +40,23 @@ def inspect(
         vector_engine=store.engines["vectors"],
         keyword_engine=store.engines["words"],
         stale=stale,
-        warnings=(*background.warnings, *_warnings(keeper, workspace, known, problems)),
+        warnings=(*background.warnings, *_warnings(keeper, choice, workspace, known, problems)),
         workspace=str(workspace.root),
         index_path=str(keeper.path),
         details={
-            "embedder": keeper.choice.reason,
+            "embedder": choice.reason,
             **dict(_background(keeper, background)),
             **(probe(keeper) if deep else {}),
         },
     )
+
+
+def _choice(keeper: IndexKeeper) -> Choice:
+    """The embedder in use; none, and why, where the one that was named cannot be had."""
+    try:
+        return keeper.choice
+    except EmbedderError as error:
+        return Choice(None, str(error).rstrip("."))
 
 
 def _dimension(identity: IndexIdentity | None, encoder: Encoder | None) -> int | None:
@@ -54,9 +65,9 @@ def _dimension(identity: IndexIdentity | None, encoder: Encoder | None) -> int |
 
 
 def _stale(
-    keeper: IndexKeeper,
+    keeper: IndexKeeper, encoder: Encoder | None
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    plan, problems = keeper.plan()
+    plan, problems = keeper.plan(encoder)
     stale = [
         (file.path, why)
         for file, record, why in plan.read
@@ -79,13 +90,14 @@ def _is_same(path: Path, record: FileRecord) -> bool:
 
 def _warnings(
     keeper: IndexKeeper,
+    choice: Choice,
     workspace: Workspace,
     known: dict[str, FileRecord],
     problems: tuple[tuple[str, str], ...],
 ) -> Iterator[str]:
-    if keeper.encoder is None:
-        yield f"Search is by keywords only: {keeper.choice.reason}."
-    yield from _warnings_of_the_index(keeper)
+    if choice.encoder is None:
+        yield f"Search is by keywords only: {choice.reason}."
+    yield from _warnings_of_the_index(keeper, choice.encoder)
     for given in workspace.missing_extra_paths:
         yield f"The extra path {given} is not there; create it or drop the setting."
     for path, reason in problems:
@@ -95,18 +107,26 @@ def _warnings(
             yield f"{path}: {record.note}."
 
 
-def _warnings_of_the_index(keeper: IndexKeeper) -> Iterator[str]:
+def _warnings_of_the_index(keeper: IndexKeeper, encoder: Encoder | None) -> Iterator[str]:
     if not keeper.store.complete:
         yield "This workspace was never completely indexed: run 'commonplace index'."
-    elif not keeper.fits:
+    elif not _fits(keeper):
         yield (
             "The index was built with other settings or another embedder: run 'commonplace index' "
             "to rebuild it."
         )
-    elif keeper.encoder is not None and (reason := keeper.why_no_vectors(keeper.store.identity)):
+    elif encoder is not None and (reason := keeper.why_no_vectors(keeper.store.identity)):
         yield f"Search is by keywords only: {reason}."
     if not keeper.store.writable:
         yield f"The index {keeper.path} cannot be written; it answers as it is."
+
+
+def _fits(keeper: IndexKeeper) -> bool:
+    """Tell whether the index goes on as it is; that of an embedder that cannot be had does."""
+    try:
+        return keeper.fits
+    except EmbedderError:
+        return True
 
 
 def _background(keeper: IndexKeeper, background: Background) -> Iterator[tuple[str, str]]:

@@ -107,9 +107,9 @@ class IndexKeeper:
         """Whether the index goes on with these settings and this embedder; else it is rebuilt."""
         return self._runs.fits(self.store)
 
-    def plan(self) -> tuple[IndexPlan, Problems]:
-        """Compare the disk with the index; also return what could not be looked at."""
-        return self._runs.plan(self.store, self.encoder)
+    def plan(self, encoder: Encoder | None) -> tuple[IndexPlan, Problems]:
+        """Compare the disk with the index; see `IndexRuns.plan`."""
+        return self._runs.plan(self.store, encoder)
 
     # -- what is done ----------------------------------------------------------------------------
 
