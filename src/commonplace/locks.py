@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 __all__ = ["FileLease", "lock_descriptor"]
@@ -50,11 +50,12 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _wait(descriptor: int, timeout_s: float) -> bool:
+def _wait(descriptor: int, timeout_s: float, check: Callable[[], object] = lambda: None) -> bool:
     deadline = time.monotonic() + timeout_s
     while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
             return False
+        check()
         time.sleep(_POLL_S)
     return True
 
@@ -85,11 +86,18 @@ class FileLease:
         self.path = path
 
     @contextlib.contextmanager
-    def held(self, *, timeout_s: float) -> Iterator[bool]:
-        """Wait for the lease; yield whether it was got within `timeout_s` seconds."""
+    def held(
+        self, *, timeout_s: float, check: Callable[[], object] = lambda: None
+    ) -> Iterator[bool]:
+        """Wait for the lease; yield whether it was got within `timeout_s` seconds.
+
+        Args:
+            timeout_s: How long, at most.
+            check: Called while it is waited for; what it raises ends that.
+        """
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if not _wait(descriptor, timeout_s):
+            if not _wait(descriptor, timeout_s, check):
                 yield False
                 return
             try:

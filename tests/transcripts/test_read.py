@@ -124,7 +124,7 @@ def test_whatever_a_file_holds_it_is_read(file, data, expected):
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_is_read(file, monkeypatch):
-    monkeypatch.setattr("commonplace.transcripts.read._MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("commonplace.transcripts.read.MAX_LINE_BYTES", 1000)
     long = json.dumps(user("long " * 500))
     file.write_text(f"{long}\n{json.dumps(user('short'))}\n{long}")
     assert read(file) == "\nUser: short\n"

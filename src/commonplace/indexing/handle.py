@@ -106,8 +106,14 @@ class IndexHandle:
         return call()
 
     @contextlib.contextmanager
-    def lease(self, suffix: str = RUN, *, timeout_s: float = RUN_TIMEOUT_S) -> Iterator[None]:
-        """Hold the right to write the index.
+    def lease(
+        self,
+        suffix: str = RUN,
+        *,
+        timeout_s: float = RUN_TIMEOUT_S,
+        check: Callable[[], object] = lambda: None,
+    ) -> Iterator[None]:
+        """Hold the right to write the index; `check` is called while it is waited for.
 
         Raises:
             IndexBusyError: Somebody else held it for `timeout_s` seconds.
@@ -117,7 +123,7 @@ class IndexHandle:
         lease = self._file_lease(suffix)
         with contextlib.ExitStack() as stack:
             try:
-                got = stack.enter_context(lease.held(timeout_s=timeout_s))
+                got = stack.enter_context(lease.held(timeout_s=timeout_s, check=check))
             except OSError as error:
                 raise IndexReadOnlyError(
                     f"the index {self.path} cannot be locked ({error.strerror or error}). Give "

@@ -176,7 +176,7 @@ class IndexRuns:
             IndexBusyError: Another process is indexing.
             StoreError: The index cannot be written.
         """
-        with self._handle.lease(timeout_s=wait_s):
+        with self._handle.lease(timeout_s=wait_s, check=self._handle.check_running):
             store = self._handle.store
             report, failure = self._run_in(
                 store, force=force, progress=progress, leave=leave, rebuild=rebuild
@@ -345,7 +345,7 @@ class IndexRuns:
             indexer = self.indexer(new, None, *sources)  # nobody waits for a service meanwhile
             encoder = None
         # What was appended meanwhile is in the old index only; from here on appends wait.
-        with self._handle.lease(SWAP):
+        with self._handle.lease(SWAP, check=self._handle.check_running):
             late = indexer.run(self.plan(new, encoder)[0])
             after = beside.paths(new)
             new.set_complete()

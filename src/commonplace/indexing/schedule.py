@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from commonplace.errors import CommonplaceError, IndexBusyError
+from commonplace.errors import CommonplaceError, IndexBusyError, WorkspaceNotFoundError
 from commonplace.indexing.attempts import Attempts
 from commonplace.indexing.keeper import IndexKeeper
 from commonplace.settings import SyncSettings
@@ -33,6 +33,7 @@ _GAP_SHARE = 10
 """All others are: files that change without an end cost a tenth of the time."""
 _LONGEST_WAIT_S = 300.0
 _LONGEST_BUSY_WAIT_S = 5.0
+_LONGEST_GONE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +129,18 @@ class Scheduler:
         background: list[IndexReport] = []
         with self._wake:
             self._waiting.append(background)
-            self._pending = None
+            served, self._pending = self._pending, None
         try:
             report = call()
+        except BaseException:
+            for reason in served.reasons if served else ():
+                self.request(reason, skip=served.skip if served else ())
+            raise
         finally:
             with self._wake:
                 self._waiting.remove(background)
+                # A look for a search that was waiting is done.
+                self._next_search_look = min(self._next_search_look, time.monotonic())
         self._attempts.forget()
         self.problem = None
         self._ask_for_the_next_interval()
@@ -260,7 +267,9 @@ class Scheduler:
         elif text != self.problem:
             logger.warning("a background index run failed: %s", text)
         self.problem = text
-        self._again(request, min(_LONGEST_WAIT_S, 2.0**self._failures))
+        # Whether the folder is back, one look tells.
+        longest = _LONGEST_GONE_S if isinstance(error, WorkspaceNotFoundError) else _LONGEST_WAIT_S
+        self._again(request, min(longest, 2.0**self._failures))
 
     def _again(self, request: _Request, wait_s: float) -> None:
         self._rest_until = time.monotonic() + wait_s

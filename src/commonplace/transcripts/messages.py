@@ -107,7 +107,7 @@ def _role_and_body(record: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     if kind == "message" and isinstance(inner, dict):
         return inner.get("role"), inner
     if isinstance(data, dict):
-        return kind, data
+        return (data.get("role", kind) if kind == "chat" else kind), data
     if kind == "constructor" and isinstance(record.get("kwargs"), dict):
         name = record.get("id")
         return (name[-1] if isinstance(name, list) and name else None), record["kwargs"]
@@ -128,9 +128,9 @@ def _texts(body: Mapping[str, Any]) -> Iterator[str]:
     for block in content if isinstance(content, list) else ():
         if isinstance(block, str):
             yield block
-        elif isinstance(block, dict) and block.get("type", block.get("block_type")) in _TEXTS:
-            text = block.get("text")
-            if isinstance(text, str):
+        elif isinstance(block, dict):
+            kind, text = block.get("type", block.get("block_type")), block.get("text")
+            if isinstance(kind, str) and kind in _TEXTS and isinstance(text, str):
                 yield text
 
 

@@ -76,7 +76,8 @@ def slug_for(said: Iterable[Said], slug: Slug, *, moment: datetime) -> str:
         conversation = "\n".join(map(str, said))[:_PROMPT_CHARS]
         prompt = prompts.load("session_slug", "conversation").fill(conversation=conversation)
         try:
-            text = str(slug(prompt))
+            answer = slug(prompt)
+            text = answer if isinstance(answer, str) else ""
         except Exception as error:  # noqa: BLE001 - a note is not lost for want of a name
             logger.warning("no name for a session: %s: %s", type(error).__name__, error)
     clean = re.sub(r"[\W_]+", "-", redact(text).lower()).strip("-")[:_SLUG_CHARS].strip("-")

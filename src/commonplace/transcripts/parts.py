@@ -16,7 +16,7 @@ from typing import BinaryIO
 from commonplace.chunking.chunks import split_oversized
 from commonplace.settings import Settings
 from commonplace.transcripts.chunks import MAX_GAP, SessionChunk, session_chunks
-from commonplace.transcripts.progress import SessionProgress, fingerprint, rules_key
+from commonplace.transcripts.progress import SessionProgress, fingerprint, goes_on, rules_key
 from commonplace.transcripts.read import Line, Mark, Rules, SessionReader
 from commonplace.types import Chunk
 from commonplace.workspace.sessions import open_session
@@ -115,10 +115,9 @@ class _Reading:
 
     def _goes_on(self, before: SessionProgress) -> bool:
         """Tell whether the file still begins with what was read."""
-        return (
-            before.rules == self._key
-            and before.offset <= self._info.st_size
-            and fingerprint(self._file, before.offset) == before.fingerprint
+        info = self._info
+        return before.rules == self._key and goes_on(
+            self._file, info.st_size, info.st_mtime_ns, before
         )
 
     def parts(self) -> Iterator[SessionPart]:
@@ -168,6 +167,7 @@ class _Reading:
             self._key,
             offset,
             fingerprint(self._file, offset),
+            self._info.st_mtime_ns,
             tail,
             self._lacking,
             broken=min((line for line in broken if line), default=None),
@@ -183,10 +183,16 @@ class _Reading:
             None if self._before is None and self._is_first else self._start.line,
             progress,
             more,
-            hash=hashlib.sha256(f"{self._key}\n{progress.fingerprint}".encode()).hexdigest(),
+            hash=_hash(progress),
             size=offset if more else self._info.st_size,
             mtime_ns=self._info.st_mtime_ns,
         )
+
+
+def _hash(progress: SessionProgress) -> str:
+    """Name what was read: other bytes at another time are another text."""
+    read = f"{progress.rules}\n{progress.fingerprint}\n{progress.mtime_ns}"
+    return hashlib.sha256(read.encode()).hexdigest()
 
 
 def _last_resumable(chunks: list[SessionChunk]) -> int:

@@ -9,16 +9,17 @@ from typing import BinaryIO, Self
 
 from commonplace.settings import SessionsSettings, Settings
 from commonplace.store.base import FileRecord
-from commonplace.transcripts.read import Mark
+from commonplace.transcripts.read import MAX_LINE_BYTES, Mark
 from commonplace.types import MemoryFile
 from commonplace.workspace.io import UnreadableFileError
 from commonplace.workspace.sessions import open_session
 
-__all__ = ["SessionProgress", "Unread", "fingerprint", "rules_key", "unread"]
+__all__ = ["SessionProgress", "Unread", "fingerprint", "goes_on", "rules_key", "unread"]
 
-_VERSION = 1
+_VERSION = 2
 """Of how files are read: raised when the same file becomes another text."""
 _BLOCK = 16 * 1024
+_HALF = "its last line is not complete yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class SessionProgress:
         rules: By which rules it was read.
         offset: Bytes that were read.
         fingerprint: Of those bytes, as `fingerprint` makes it.
+        mtime_ns: Time of the file's last change when they were read.
         tail: Where to go on: the last chunks are made anew.
         lacking: Where the first chunk is that lacks a vector; None when none does.
         broken: Number of the first line that is no JSON; None when there is none.
@@ -37,6 +39,7 @@ class SessionProgress:
     rules: str
     offset: int
     fingerprint: str
+    mtime_ns: int
     tail: Mark
     lacking: Mark | None = None
     broken: int | None = None
@@ -72,6 +75,25 @@ def rules_key(settings: Settings) -> str:
     return f"{_VERSION}/{settings.compatibility}/{settings.timezone or 'local'}"
 
 
+def goes_on(file: BinaryIO, size: int, mtime_ns: int, progress: SessionProgress) -> bool:
+    """Tell whether an open file still begins with what was read of it, and may go on behind that.
+
+    A file that was written to and is no longer than it was is taken for another one, and so is a
+    list that was not complete.
+    """
+    return (
+        progress.offset <= size
+        and not (progress.offset == size and progress.mtime_ns != mtime_ns)
+        and fingerprint(file, progress.offset) == progress.fingerprint
+        and not (progress.broken == 1 and _begins_a_list(file))
+    )
+
+
+def _begins_a_list(file: BinaryIO) -> bool:
+    file.seek(0)
+    return file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+
+
 def fingerprint(file: BinaryIO, offset: int) -> str:
     """Tell whether bytes before a place are still the same: by their number and both ends."""
     digest = hashlib.sha256(f"{offset}\n".encode("ascii"))
@@ -101,7 +123,7 @@ def unread(
         with open_session(file.absolute) as opened:
             if file.size < progress.offset:
                 return Unread("was cut off")
-            if fingerprint(opened, progress.offset) != progress.fingerprint:
+            if not goes_on(opened, file.size, file.mtime_ns, progress):
                 return Unread("was written anew")
             if file.size == progress.offset:
                 return None
@@ -112,9 +134,11 @@ def unread(
 
 def _appended(file: BinaryIO, offset: int, size: int, settings: SessionsSettings) -> Unread | None:
     added = size - offset
-    if 0 < settings.delta_bytes <= added:
-        return Unread(f"{added:,} new bytes")
     file.seek(offset)
+    if 0 < settings.delta_bytes <= added:
+        if _is_half(file.readline(MAX_LINE_BYTES)):
+            return Unread(_HALF, waits=True)
+        return Unread(f"{added:,} new bytes")
     ended = count = 0
     last = b"\n"
     for line in file:
@@ -125,12 +149,20 @@ def _appended(file: BinaryIO, offset: int, size: int, settings: SessionsSettings
             return Unread(f"{ended} or more new messages")
     if not count:
         return None  # blank lines
-    if not last.endswith(b"\n") and count == 1:
-        try:
-            json.loads(last)
-        except ValueError:
-            return Unread("its last line is not complete yet", waits=True)
-    if min(settings.delta_bytes, settings.delta_messages) <= 0:
+    if count == 1 and _is_half(last):
+        return Unread(_HALF, waits=True)
+    if not offset or min(settings.delta_bytes, settings.delta_messages) <= 0:
         return Unread(f"{count} new messages")
     messages = f"{count} message" + ("s wait" if count > 1 else " waits")
     return Unread(f"{messages} for sessions.delta_messages ({settings.delta_messages})", waits=True)
+
+
+def _is_half(line: bytes) -> bool:
+    """Tell whether a line is still being written; a too long one never is a message."""
+    if line.endswith(b"\n") or len(line) >= MAX_LINE_BYTES:
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False

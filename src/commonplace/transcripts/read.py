@@ -6,6 +6,7 @@ So the numbers of the lines are the file's own. A file that is a single JSON lis
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -19,9 +20,9 @@ from commonplace.settings import Settings
 from commonplace.transcripts.messages import moment_of, said_in
 from commonplace.workspace.sessions import open_session
 
-__all__ = ["Line", "Mark", "Rules", "SessionReader", "rendered_text"]
+__all__ = ["MAX_LINE_BYTES", "Line", "Mark", "Rules", "SessionReader", "rendered_text"]
 
-_MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is no message that anybody said: it is left out."""
 _MAX_LIST_BYTES = 32 * 1024 * 1024
 """A list is parsed as a whole; a larger one is not taken for one."""
@@ -139,7 +140,7 @@ class SessionReader:
         return (b"\0" if dropped else data), False
 
     def _read_some(self) -> bytes:
-        data = self._file.readline(min(_MAX_LINE_BYTES, self._size - self._file.tell()))
+        data = self._file.readline(min(MAX_LINE_BYTES, self._size - self._file.tell()))
         if not data:
             self._size = self._file.tell()  # it was truncated meanwhile
         return data
@@ -147,7 +148,8 @@ class SessionReader:
     def _line(self, number: int, offset: int, value: Any) -> Line:
         rules = self._rules
         if not rules.as_openclaw and (moment := moment_of(value, zone=rules.zone)) is not None:
-            self._day = moment.astimezone(rules.zone).date().toordinal()
+            with contextlib.suppress(OverflowError):  # the first or the last day there is
+                self._day = moment.astimezone(rules.zone).date().toordinal()
         text = "  ".join(map(str, said_in(value, as_openclaw=rules.as_openclaw)))
         return Line(number, offset, self._day, text)
 
@@ -184,7 +186,7 @@ def _skipped(file: BinaryIO, lines: int) -> Mark:
     """Return the place behind so many lines; nobody parses them."""
     file.seek(0)
     number = 0
-    while number < lines and (data := file.readline(_MAX_LINE_BYTES)):
+    while number < lines and (data := file.readline(MAX_LINE_BYTES)):
         number += data.endswith(b"\n")
     return Mark(number + 1, file.tell())
 

@@ -62,8 +62,11 @@ def _masked_match(match: re.Match[str]) -> str:
 # Private keys.
 
 _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)?-----")
-_ARMOURED_LINES = re.compile(r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})*")
-"""What follows the first line of a key whose last line is missing."""
+_ARMOURED_LINES = re.compile(
+    r"(?:(?:[\s>|]|\\[nr])*"
+    r"(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,80}|[A-Za-z0-9+/=]{16,}))*"
+)
+"""What follows the first line of a key whose last line is missing, in a quote as well."""
 
 
 def _without_private_keys(text: str) -> str:
@@ -122,7 +125,7 @@ def _prefixed(*prefixes: str, rest: str, flags: int = 0) -> _Pattern:
 
 
 _I = re.IGNORECASE
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
 """No letter or digit stands before a token, unless it is of an escape: of JSON, or of a URL."""
 _WORDS = ("key", "token", "secret", "passw", "passphrase", "pwd", "_pass", "credential")
 _NAMES = (
@@ -149,6 +152,13 @@ _PATTERNS: tuple[_Pattern, ...] = (
         regex=rf"[\"']{_NAMES}[\"']\s{{0,40}}:\s{{0,40}}[\"]((?:[^\"\\\n]|\\.){{1,2000}})\"",
         flags=_I,
     ),
+    # The same in JSON that stands in a text, its quotes escaped once or more often.
+    _pattern(
+        *_WORDS,
+        regex=rf"\\{{1,16}}[\"']{_NAMES}\\{{1,16}}[\"']\s{{0,40}}:\s{{0,40}}\\{{1,16}}[\"]"
+        r"((?:[^\"\\\n]|\\+(?![\"\\])){1,2000})(?=\\)",
+        flags=_I,
+    ),
     _pattern(
         "--",
         regex=r"--(?:api[-_]?key|access[-_]?key|auth[-_]?token|access[-_]?token|client[-_]?secret"
@@ -157,8 +167,9 @@ _PATTERNS: tuple[_Pattern, ...] = (
     ),
     _pattern(
         "authorization",
-        regex=r"Authorization[\"']?\s{0,40}[:=]\s{0,40}[\"']?"
-        r"(?:(?:Bearer|Basic|Token|ApiKey|Digest)\s{1,40}([^\s\"',;<>]+)|([^\s\"',;<>]{16,}))",
+        regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
+        r"(?:(?:Bearer|Basic|Token|ApiKey|Digest)\s{1,40}([^\s\"',;<>\\]+)"
+        r"|([^\s\"',;<>\\]{16,}))",
         flags=_I,
     ),
     _pattern("bearer", regex=r"\bBearer\s+([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
