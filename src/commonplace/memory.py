@@ -466,6 +466,7 @@ class Memory:
         for number in itertools.count(1):
             path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
             absolute = self.workspace.locate(path)
+            self.workspace.check_there()
             create_folder(absolute.parent)
             if create_file(absolute, text):
                 break
@@ -476,6 +477,7 @@ class Memory:
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
         absolute = self.workspace.locate(path)
+        self.workspace.check_there()  # a folder made in its place would pass for all there is
         create_folder(absolute.parent)
         if append_note(absolute, text, title=title):
             self._index_written(path)

@@ -266,7 +266,7 @@ class FlushSettings(_Checked):
     """When a conversation is written down before it is compacted.
 
     Attributes:
-        enabled: Whether it is.
+        enabled: Whether conversations are written down before they are compacted.
         context_window: Tokens that the chat model takes when its profile does not say.
         reserve_tokens: Tokens kept free for the model's answer.
         soft_threshold_tokens: How long before the reserve is touched the flush runs.
@@ -332,7 +332,7 @@ class EmbeddingSettings(_Checked):
     provider: str = "auto"
     model: str | None = None
     dimensions: int | None = None
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     key_variable: str | None = None
     fallback: str | None = None

@@ -373,10 +373,12 @@ class FlushReport(_ShownValue):
     safe: bool = True
 
     def __str__(self) -> str:
+        from commonplace.display import one_line  # a provider's words may hold anything
+
         if self.skipped:
-            outcome = f"skipped: {self.skipped}"
+            outcome = f"skipped: {one_line(self.skipped)}"
         elif self.failed:
-            outcome = f"failed: {self.failed}"
+            outcome = f"failed: {one_line(self.failed)}"
         else:
             count = len(self.notes)
             outcome = f"{count} note{'s' * (count != 1)}" + (f" to {self.path}" * bool(count))

@@ -336,3 +336,49 @@ def test_a_memory_for_other_settings_of_a_search_shares_the_background(notes):
 def test_settings_of_the_reference_keep_it_fresh_as_well(notes):
     assert replace(Settings.openclaw().sync) == SyncSettings()
     assert isinstance(notes.open(fresh=True), Memory)
+
+
+def test_a_search_before_a_run_by_hand_is_not_the_last_one_that_is_followed_by_a_look(notes):
+    indexed(notes)
+    with notes.open(None, synced(on_search=True), fresh=True) as memory:
+        find(memory, "printer")
+        memory.index()
+        notes.write("memory/new.md", "- the heron")
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+
+
+def test_what_a_failed_run_by_hand_was_to_serve_is_still_done(notes, monkeypatch):
+    indexed(notes)
+    with notes.open(None, synced(on_search=True), fresh=True) as memory:
+        notes.write("memory/new.md", "- the heron")
+        with monkeypatch.context() as patch:
+            patch.setattr(memory._keeper, "index", fails)
+            memory._background.scheduler.request("watch", delay_s=0.5)
+            with pytest.raises(StoreError, match="no luck"):
+                memory.index()
+        assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
+
+
+def fails(**_options):
+    raise StoreError("no luck")
+
+
+def test_whoever_waits_for_another_process_ends_when_the_memory_is_closed(notes):
+    indexed(notes)
+    lease = FileLease(notes.index.with_name(notes.index.name + ".lock"))
+    told = []
+    with lease.held(timeout_s=1.0) as got:
+        assert got
+        memory = notes.open()
+
+        def wait():
+            with pytest.raises(StoreError, match="closed"):
+                memory.index()
+            told.append("ended")
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        time.sleep(0.2)
+        memory.close()
+        waiting.join(2.0)
+        assert told == ["ended"]

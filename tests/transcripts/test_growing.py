@@ -143,12 +143,13 @@ def seqs(talk):
         "emptied": lambda data: b"",
         "rewritten": lambda data: data.replace(b"printer", b"scanner"),
         "shorter and longer": lambda data: data[: len(data) // 2] + b"\n" + data,
+        "in its middle": lambda data: data.replace(b"printer 30", b"scanner 30"),
         "another head": lambda data: json.dumps(user("first of all")).encode() + b"\n" + data,
     }.items(),
     ids=lambda change: change[0],
 )
 def test_a_file_that_is_another_one_is_read_anew(talk, change):
-    talk.say(*(user(f"The printer {n} is on floor {n}.") for n in range(60)))
+    talk.say(*(user(f"The printer {n} is on floor {n}." + " Tea." * 200) for n in range(60)))
     talk.indexed()
     talk.rewrite(change[1](talk.path().read_bytes()))
     talk.indexed()
@@ -204,6 +205,40 @@ def test_a_last_line_that_is_whole_needs_no_line_break(talk):
         memory.index()
         assert memory.search("printer upstairs", sources=["sessions"])[0].end_line == 2
     assert dated(talk) == fresh(talk)
+
+
+@pytest.mark.parametrize("start", ["", '{"role": "us'], ids=["empty", "half a line"])
+def test_a_file_that_was_seen_before_anybody_spoke_is_new_when_somebody_does(tmp_path, start):
+    talk = Talk(tmp_path, delta_bytes=100_000)
+    talk.rewrite(start)
+    with talk.open() as memory:
+        memory.index()
+        talk.rewrite(json.dumps(user("The printer is upstairs.")) + "\n")
+        memory.index()
+        assert memory.search("printer upstairs", sources=["sessions"])
+
+
+def test_a_list_that_was_seen_half_written_is_read_when_it_is_whole(tmp_path):
+    talk = Talk(tmp_path, delta_bytes=100_000)
+    data = json.dumps([user(f"The printer {n} is upstairs.") for n in range(30)], indent=2)
+    with talk.open() as memory:
+        for end in (len(data) // 3, len(data) // 2, len(data)):
+            talk.rewrite(data[:end])
+            memory.index()
+        assert memory.search("printer 29 upstairs", sources=["sessions"])
+        assert memory.status().stale == ()
+    assert dated(talk) == fresh(talk)
+
+
+def test_a_long_line_that_is_being_written_waits_as_well(tmp_path):
+    talk = Talk(tmp_path, delta_bytes=1_000)
+    talk.say(user("The port is 8443."))
+    with talk.open() as memory:
+        memory.index()
+        with talk.path().open("a") as file:
+            file.write('{"role": "user", "content": "' + "tea " * 1_000)
+        assert memory.index().updated == 0
+        assert memory.status().stale == (("sessions/a.jsonl", "its last line is not complete yet"),)
 
 
 # Vectors that were not to be had.

@@ -125,7 +125,7 @@ def test_the_last_messages_are_kept(talk, settings, count):
         ("路由器", "路由器"),
         (lambda prompt: '"api-design"\n', "api-design"),
         (lambda prompt: "", "1200"),
-        (lambda prompt: None, "none"),
+        (lambda prompt: None, "1200"),
         (lambda prompt: 1 / 0, "1200"),
     ],
 )

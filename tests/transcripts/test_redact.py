@@ -1,5 +1,6 @@
 """No secret is kept: whatever its kind, wherever it stands."""
 
+import json
 import time
 
 import pytest
@@ -281,3 +282,35 @@ def test_time_is_linear_in_the_text(piece):
     small, large = 20_000, 160_000
     few = max(min(seconds(small) for _ in range(2)), 0.004)
     assert seconds(large) < few * (large / small) * 4
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("name", ["password", "api_key", "x-secret", "a_token", "Authorization"])
+def test_json_in_a_text_is_masked_however_often_it_is_escaped(name, depth):
+    value = "Bearer Tr0ub4dor" if name == "Authorization" else "Tr0ub4dor"
+    text = {name: value, "user": "ann"}
+    for _ in range(depth + 1):
+        text = json.dumps(text)
+    masked = redact(f"curl -d {text} https://x.example")
+    assert "Tr0ub4dor" not in masked
+    assert "ann" in masked
+    assert redact(masked) == masked
+
+
+@pytest.mark.parametrize("newline", ["\n", "\n> ", "\n> > ", "\\n"])
+@pytest.mark.parametrize("head", ["", "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,5B0E"])
+def test_a_private_key_without_its_end_is_masked_in_a_quote_and_with_headers(newline, head):
+    lines = [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        head,
+        "",
+        "MIIEowIBAAKCAQEAqu0ted0123456789ABCDEFGH",
+    ]
+    masked = redact("> " + newline.join(line for line in lines if line or not head))
+    assert "MIIEow" not in masked
+
+
+def test_a_token_behind_an_escaped_sign_is_masked():
+    assert "ghijklmnopqrs" not in redact(
+        r'{"url":"https://x.example?a=1\u0026ghp_abcdefghijklmnopqrstuv1"}'
+    )

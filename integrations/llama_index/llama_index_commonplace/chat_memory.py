@@ -90,7 +90,7 @@ class ChatMemory(StockMemory):
         self, memory: Memory, llm: LLM, on_flush: Callable[[FlushReport], object] | None
     ) -> None:
         self._flushes = memory.settings.flush.enabled
-        window = llm.metadata.context_window
+        window = max(llm.metadata.context_window, self.token_limit)
         model = SilentModel(llm)
         self._flusher = Flusher(memory, model, context_window=window, on_flush=on_flush)
         if uri := getattr(self.sql_store, "async_database_uri", None):
@@ -108,6 +108,10 @@ class ChatMemory(StockMemory):
             self._counted = True
             await asyncio.to_thread(self._counts, await self.aget_all(MessageStatus.ACTIVE))
         return await super().aget(input, **block_kwargs)
+
+    async def aget_all(self, status: MessageStatus | None = None) -> list[ChatMessage]:
+        """Return the messages; a caller that is cancelled does not break the connection."""
+        return await asyncio.shield(super().aget_all(status))
 
     # -- what is put -------------------------------------------------------------------------------
 
@@ -129,7 +133,7 @@ class ChatMemory(StockMemory):
         """Add messages, once what they push out is written down."""
         await self._awrite_down(await self._pushed_out(messages))
         if messages:
-            await super().aput_messages(messages)
+            await asyncio.shield(super().aput_messages(messages))
 
     # -- what is deleted ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from llama_index.core.base.llms.types import ChatMessage, ThinkingBlock, ToolCallBlock
+from llama_index.core.base.llms.types import ChatMessage
 
 from commonplace.flush import FlushMessage, message_tokens
 
@@ -25,10 +25,10 @@ def tokenize(text: str) -> range:
 def uncounted(message: ChatMessage) -> list[str]:
     """Return the texts of the blocks that a stock `Memory` counts as nothing."""
     texts = []
-    for block in message.blocks:
-        if isinstance(block, ToolCallBlock):
+    for block in message.blocks:  # by their names: the first releases of 0.14 lack the classes
+        if block.block_type == "tool_call":
             texts.append(f"{block.tool_name} {block.tool_kwargs}")
-        elif isinstance(block, ThinkingBlock):
+        elif block.block_type == "thinking":
             texts.append(block.content or "")
     return [text for text in texts if text]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ToolCallBlock
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 
 from commonplace.flush import FlushMessage, FlushRequest, ToolCall
 
@@ -43,7 +44,7 @@ def _flush_message(message: ChatMessage) -> FlushMessage:
 
 def _tool_calls(message: ChatMessage) -> tuple[ToolCall, ...]:
     """Return the calls, also those that older models' packages keep beside the blocks."""
-    blocks = [block for block in message.blocks if isinstance(block, ToolCallBlock)]
+    blocks = [block for block in message.blocks if block.block_type == "tool_call"]
     if blocks:
         return tuple(
             ToolCall(block.tool_name, block.tool_kwargs, block.tool_call_id or "")
@@ -83,6 +84,13 @@ def _chat_message(message: FlushMessage) -> ChatMessage:
     if message.role != "assistant":
         return ChatMessage(role=MessageRole.USER, content=message.text)
     blocks: list[Any] = [TextBlock(text=message.text)] if message.text else []
+    if not message.tool_calls:
+        return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks)
+    try:
+        from llama_index.core.base.llms.types import ToolCallBlock
+    except ImportError:  # the first releases of 0.14 keep calls beside the blocks
+        beside = {"tool_calls": [_openai_call(call) for call in message.tool_calls]}
+        return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks, additional_kwargs=beside)
     blocks += [
         ToolCallBlock(
             tool_call_id=call.id,
@@ -92,3 +100,9 @@ def _chat_message(message: FlushMessage) -> ChatMessage:
         for call in message.tool_calls
     ]
     return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks)
+
+
+def _openai_call(call: ToolCall) -> dict[str, Any]:
+    """Write a call in OpenAI's form."""
+    function = {"name": call.name or "unnamed", "arguments": json.dumps(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}

@@ -12,9 +12,14 @@ from commonplace import SearchResult
 
 __all__ = ["MemoryNode", "scored_node"]
 
+_PART_CHARS = 200
+"""A line below it is never shown in parts."""
+
 
 class MemoryNode(TextNode):
     """A snippet of the memory, whose id is its citation, ``path#L3-L9``.
+
+    Several parts of one long line have one citation: a mark of the text tells their ids apart.
 
     Its hash is that of the place and the text. That of a plain `TextNode` covers the metadata,
     where the score parts differ from query to query: `QueryFusionRetriever`, which compares
@@ -38,7 +43,7 @@ def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
     metadata = _metadata(result)
     shown = [name for name in ("citation", "heading") if metadata[name]]
     node = MemoryNode(
-        id_=result.citation,
+        id_=_place(result),
         text=result.snippet,
         extra_info=metadata,  # the alias of `metadata`, which type checkers ask for
         excluded_llm_metadata_keys=[
@@ -48,6 +53,14 @@ def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=result.path)},
     )
     return NodeWithScore(node=node, score=result.score)
+
+
+def _place(result: SearchResult) -> str:
+    """Return the citation; with a mark of the text where other parts of a long line share it."""
+    if result.start_line != result.end_line or len(result.snippet) < _PART_CHARS:
+        return result.citation
+    digest = hashlib.sha256(result.snippet.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{result.citation}~{digest[:8]}"
 
 
 def _metadata(result: SearchResult) -> dict[str, Any]:

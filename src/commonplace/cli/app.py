@@ -54,7 +54,7 @@ class _App(click.Group):
     "--workspace",
     envvar="COMMONPLACE_WORKSPACE",
     default=".",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     metavar="FOLDER",
     help="The folder of notes; default: COMMONPLACE_WORKSPACE, else the current folder.",
 )

@@ -58,7 +58,7 @@ def status(options: Options, *, deep: bool, first: bool, as_json: bool) -> None:
         if first:
             _tell_failures(_run_index(memory))
         found = memory.status(deep=deep)
-        if not found.files:
+        if not (found.files or found.stale):
             warn(_why_empty(memory))
     if as_json:
         print_json(dataclasses.asdict(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,8 @@ __all__ = ["complete_note", "completion"]
 
 _VARIABLE = "_COMMONPLACE_COMPLETE"
 """Where click looks for a shell that asks; it is made of the program's name."""
+_HARMLESS = re.compile(r"[\w@%+=:,./-]+")
+"""Names that mean themselves: bash puts them on the command line as they are, without quotes."""
 
 
 @click.command()
@@ -33,9 +36,11 @@ def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> l
     from commonplace.settings import Settings
     from commonplace.workspace.files import Workspace
 
-    folder: Path = ctx.find_root().params["workspace"]
+    given = ctx.find_root().params
+    folder: Path = given["workspace"]
     try:
-        found = Workspace(folder, Settings.load()).scan().files
+        found = Workspace(folder, Settings.load(given.get("settings_file"))).scan().files
     except (CommonplaceError, OSError):
         return []
-    return [file.path for file in found if file.path.startswith(begun) and file.path.isprintable()]
+    paths = (file.path for file in found)
+    return [path for path in paths if path.startswith(begun) and _HARMLESS.fullmatch(path)]

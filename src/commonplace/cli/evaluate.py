@@ -113,6 +113,12 @@ def evaluate(
     if not paths:
         raise click.UsageError("Missing argument 'QUESTIONS...'.")
     strangers, problems = _read_foreign(foreign)
+    if save is not None and any(_same(save, path) for path in (*paths, *foreign)):
+        raise click.UsageError(f"--save {save} would overwrite the questions; name another file.")
+    if save is not None and save.suffix == ".md":
+        raise click.UsageError(
+            f"--save writes JSON Lines, and {save} is a note; name another file."
+        )
     with _saving(save) as keep:
         runs = []
         for path in paths:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ Progress = Callable[[int, int, str], None]
 """Called with what is done, the total, and what is worked on."""
 
 _BAR_CHARS = 40
+_UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What JSON leaves as it is though terminals may act on it, or turn text around at it."""
 
 
 def on_terminal() -> bool:
@@ -29,8 +32,12 @@ def on_terminal() -> bool:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON document in UTF-8, whatever the encoding of the terminal."""
-    click.echo(answer_json(value).encode())
+    """Print one JSON document in UTF-8, whatever the encoding of the terminal.
+
+    What a terminal may act on is escaped, which is the same in JSON.
+    """
+    text = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", answer_json(value))
+    click.echo(text.encode())
 
 
 def print_text(text: str) -> None:

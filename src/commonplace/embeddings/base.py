@@ -82,7 +82,7 @@ class ProviderOptions:
 
     model: str = ""
     dimensions: int | None = None
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     key_variable: str | None = None
     timeout_s: float = 60.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from commonplace.embeddings.base import BatchJobs, ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.batching import Answer, Requests
@@ -299,4 +301,14 @@ def _values(options: ProviderOptions | None) -> set[str]:
     if options is None:
         return set()
     key = os.environ.get(options.key_variable or "", "")
-    return {value for value in (key, *options.headers.values()) if value}
+    values = {key, *options.headers.values(), *_userinfo(options.base_url)}
+    # A scheme and a token: what is repeated may be the token alone.
+    return {part for value in values for part in (value, *value.split()[1:]) if part}
+
+
+def _userinfo(url: str | None) -> tuple[str, ...]:
+    if not url or "@" not in url:
+        return ()
+    found = urlsplit(url)
+    user, password = unquote(found.username or ""), unquote(found.password or "")
+    return password, base64.b64encode(f"{user}:{password}".encode()).decode()

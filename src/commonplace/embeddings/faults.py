@@ -255,8 +255,11 @@ def _seconds(headers: Mapping[str, Any]) -> float | None:
     except ValueError:
         import email.utils  # slow to import, and a date is rare
 
-        parsed = email.utils.parsedate_tz(found.get("retry-after", ""))
-        return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
+        try:
+            parsed = email.utils.parsedate_tz(found.get("retry-after", ""))
+            return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
+        except (ValueError, OverflowError, IndexError):
+            return None
 
 
 def _told_seconds(told: str) -> float | None:

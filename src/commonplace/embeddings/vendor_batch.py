@@ -50,9 +50,9 @@ class Job:
 class JobBook:
     """The jobs of a model that are under way, in the state file."""
 
-    def __init__(self, file: StateFile, name: ModelName) -> None:
+    def __init__(self, file: StateFile, name: ModelName, index: str = "") -> None:
         self._file = file
-        self._key = name.provider, name.model, name.endpoint
+        self._key = name.provider, name.model, f"{name.endpoint}/{index}"
 
     def jobs(self) -> list[Job]:
         """Return them, the oldest first."""
@@ -109,6 +109,7 @@ class VendorBatch:
         self._check = check
         self._clock = clock
         self._by_digest: dict[bytes, str] = {}
+        self.refusal: str | None = None
 
     @property
     def is_given_up(self) -> bool:
@@ -199,7 +200,12 @@ class VendorBatch:
         except Exception as error:  # noqa: BLE001 - as above
             fault = self._encoder.judged(error)
             logger.info("the job %s could not be asked for: %s", job.id, fault.message)
-            return None if fault.kind == "transient" else JobState("failed", fault.message)
+            if fault.kind in ("refused", "quota"):
+                self.refusal = fault.message  # of the key, not of the job: it goes on
+            return JobState("failed", fault.message) if fault.kind == "permanent" else None
+
+    def _may_pass(self, error: Exception) -> bool:
+        return self._encoder.judged(error).kind in ("transient", "refused", "quota")
 
     def _is_late(self, job: Job) -> bool:
         return self._clock() >= job.submitted + 60 * self._settings.batch_timeout_minutes
@@ -226,6 +232,8 @@ class VendorBatch:
             texts = [text for text, _ in pairs]
             vectors = self._encoder.checked([vector for _, vector in pairs], len(pairs))
         except Exception as error:  # noqa: BLE001 - as above, and what the vectors are
+            if self._may_pass(error) and not self._is_late(job):
+                return  # they are made and paid for: fetched at the next look
             self._failed(error)
         else:
             _FAILURES[self._encoder.name] = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.base import JobState, ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.vendor import (
+    NO_KEY,
     Once,
     api_key,
     endpoint_key,
@@ -89,7 +90,8 @@ class VoyageEmbedder:
 
             def _interpret_response_line(self, body: str, *rest: Any) -> Any:
                 # A refusal may repeat the key, and the client writes refusals to its log.
-                return super()._interpret_response_line(body.replace(key, "***"), *rest)
+                hidden = body if key == NO_KEY else body.replace(key, "***")
+                return super()._interpret_response_line(hidden, *rest)
 
         connect: Any = Requestor  # its signature has no types
         # Without a base URL the key's form decides between Voyage's and MongoDB's.

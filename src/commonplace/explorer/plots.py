@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["decay_curves", "stages"]
 
 _EMPTY = "Nothing is indexed yet: write a note, and call memory.index()."
+_MOST_POINTS = 400
+"""Of a curve: more are not seen, and each is asked of the ranking."""
 _NAMED_FILES = 6
 """Files that are named on the curve; the others are points."""
 _NAME_WIDTH = 0.2
@@ -138,7 +140,7 @@ def _stage_names(memory: Memory) -> list[str]:
 
 
 def _draw_curves(axes: Axes, memory: Memory, palette: Palette, *, end: float) -> None:
-    ages = np.arange(0, end + 1)
+    ages = np.unique(np.linspace(0, end, _MOST_POINTS).round())
     half_life = memory.settings.search.half_life_days
     for factor, style in ((0.5, ":"), (2.0, "--"), (1.0, "-")):
         left = left_at(memory, ages.tolist(), half_life_days=factor * half_life)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
@@ -26,6 +26,10 @@ __all__ = ["calendar", "repeats"]
 _MOST_YEARS = 8
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKS = 54
+_A_DAY = date(2000, 1, 1)
+"""Stands for the days where no line has one."""
+_EPOCH = date(1970, 1, 1).toordinal()
+"""Where matplotlib's days begin."""
 
 
 def calendar(memory: Memory, *, theme: Theme = "light") -> Picture:
@@ -102,7 +106,7 @@ def _draw_year(
     first = date(year, 1, 1)
     cells: NDArray[np.float64] = np.full((7, _WEEKS), np.nan)
     blank = cells.copy()
-    for offset in range((date(year + 1, 1, 1) - first).days):
+    for offset in range((date(year, 12, 31) - first).days + 1):
         blank[_cell(first + timedelta(offset))] = 0.0
     for row in days:
         if row.day.year == year:
@@ -137,23 +141,29 @@ def _calendar_title(days: Sequence[DayRow]) -> str:
     return f"{lines} lines on {len(days)} days, {days[0].day} to {days[-1].day}"
 
 
-def _date_places(axes: Axes, groups: Sequence[RepeatGroup]) -> Callable[[RepeatedLine], date]:
+def _date_places(axes: Axes, groups: Sequence[RepeatGroup]) -> Callable[[RepeatedLine], float]:
     """Set up the axis of dates, with a column of its own for what has none; return the mapping."""
     days = [line.day for group in groups for line in group.lines if line.day]
-    first, last = min(days, default=date.today()), max(days, default=date.today())  # noqa: DTZ011
-    width = max(last - first, timedelta(10))
+    axes.xaxis_date()
+    ends = [_place(day) for day in (min(days, default=_A_DAY), max(days, default=_A_DAY))]
+    first, width = ends[0], max(ends[1] - ends[0], 10.0)
     nowhere = first - 0.1 * width
     has_undated = len(days) < _count(groups)
-    limits: Any = (first - (0.17 if has_undated else 0.05) * width, first + 1.05 * width)
-    axes.set_xlim(limits)
+    left = first - (0.17 if has_undated else 0.05) * width
+    # Years 1 to 9999 are what the axis can name.
+    axes.set_xlim(max(left, _place(date.min)), min(first + 1.05 * width, _place(date.max)))
     if not days:
         axes.set_xticks([])
     if has_undated:
         axes.annotate(
-            "undated", (cast("Any", nowhere), 1.0), (0, 2), xycoords=("data", "axes fraction"),
+            "undated", (nowhere, 1.0), (0, 2), xycoords=("data", "axes fraction"),
             textcoords="offset points", ha="center", fontsize=8.5,
         )  # fmt: skip
-    return lambda line: line.day or nowhere
+    return lambda line: _place(line.day) if line.day else nowhere
+
+
+def _place(day: date) -> float:
+    return float(day.toordinal() - _EPOCH)
 
 
 def _count(groups: Sequence[RepeatGroup]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -49,9 +50,14 @@ def marks_of(messages: Sequence[FlushMessage]) -> list[Marks]:
     Ids are left out: without a checkpointer, a caller sends the same messages under new ones.
     """
     alone = [_hash(_identity(message)) for message in messages]
-    return [
-        (own, _hash(alone[index - 1] + own) if index else own) for index, own in enumerate(alone)
-    ]
+    seen: Counter[bytes] = Counter()
+    marks = []
+    for index, own in enumerate(alone):
+        placed = _hash(alone[index - 1] + own) if index else own
+        seen[placed] += 1
+        again = seen[placed]
+        marks.append((own, placed if again == 1 else _hash(placed + str(again).encode())))
+    return marks
 
 
 def unmarked(messages: Sequence[FlushMessage], known: Collection[bytes]) -> list[int]:

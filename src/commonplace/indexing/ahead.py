@@ -92,6 +92,7 @@ def batch_of(
     *,
     settings: EmbeddingSettings,
     state: Path,
+    index: str,
     check: Callable[[], object],
 ) -> VendorBatch | None:
     """Return the vendor's batch interface, where there is one and it is wanted."""
@@ -100,7 +101,9 @@ def batch_of(
     from commonplace.embeddings.vendor_batch import JobBook, VendorBatch
     from commonplace.state import StateFile
 
-    return VendorBatch(encoder, JobBook(StateFile(state), encoder.name), settings, check=check)
+    return VendorBatch(
+        encoder, JobBook(StateFile(state), encoder.name, index), settings, check=check
+    )
 
 
 def together(first: IndexReport, then: IndexReport) -> IndexReport:

@@ -9,6 +9,7 @@ from commonplace.embeddings.encoder import Encoder
 from commonplace.embeddings.registry import Choice
 from commonplace.errors import EmbedderError
 from commonplace.indexing.background import Background
+from commonplace.indexing.embedders import Embedders
 from commonplace.indexing.keeper import IndexKeeper
 from commonplace.indexing.probe import probe
 from commonplace.indexing.reading import text_hash
@@ -60,6 +61,8 @@ def _choice(keeper: IndexKeeper) -> Choice:
 
 
 def _dimension(identity: IndexIdentity | None, encoder: Encoder | None) -> int | None:
+    if encoder is not None and Embedders.why_not(encoder, identity) is not None:
+        return encoder.dimension  # the index holds another one's vectors
     held = identity.dimension if identity else None
     return held or (encoder.dimension if encoder else None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import re
 import threading
@@ -29,6 +30,8 @@ from commonplace.types import IndexReport
 from commonplace.workspace.files import Workspace
 
 __all__ = ["IndexKeeper", "default_index_path"]
+
+logger = logging.getLogger(__name__)
 
 _CLOSING_S = 0.1
 """How soon a thread that waits, for another one's run or a job, notices that all is closed."""
@@ -134,9 +137,14 @@ class IndexKeeper:
         batch = self._runs.batch(self.encoder)
         if batch is None or not batch.has_jobs:
             return False
-        while batch.is_busy():
+        while True:
             self._pause(self._settings.embedding.batch_poll_s)
-        return True
+            busy = batch.is_busy()
+            if batch.refusal is not None:
+                logger.warning("the vendor's jobs are left to a later run: %s", batch.refusal)
+                return False
+            if not busy:
+                return True
 
     def _pause(self, seconds: float) -> None:
         """Wait, unless the memory is closed meanwhile."""

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from commonplace.errors import CommonplaceError, StateError
+import apsw
+
+from commonplace.errors import CommonplaceError, EmbedderError, StateError
 from commonplace.indexing.handle import IndexHandle
 from commonplace.indexing.keeper import IndexKeeper
 from commonplace.state import StateFile
 from commonplace.store.base import RowFilter, Word
-from commonplace.store.sqlite.connection import vector_extension
+from commonplace.store.sqlite.connection import load_vector_extension, vector_extension
 
 __all__ = ["probe"]
 
 _QUESTION = "a first try"
+_WAIT = "Look at the network and embedding.base_url, then run 'commonplace index'"
+_MEND = (
+    "Look at the key, the account and the model's name, or name another embedder (--embedder "
+    "bundled needs no key), then run 'commonplace index'"
+)
 _LEAST_FREE = 3
 """Room for this many indexes: one is built beside the other, and logs grow meanwhile."""
 
@@ -48,13 +56,20 @@ def _try_embedder(keeper: IndexKeeper) -> str:
     encoder = keeper.encoder
     if encoder is None:
         return f"none ({keeper.choice.reason})"
-    return f"ok: {encoder.label} gives {len(encoder.query(_QUESTION))} dimensions"
+    try:
+        length = len(encoder.query(_QUESTION))
+    except EmbedderError as error:
+        wanted = _WAIT if error.temporary else _MEND
+        return f"failed: {str(error).rstrip('.')}. {wanted}; until then search is by keywords"
+    return f"ok: {encoder.label} gives {length} dimensions"
 
 
 def _try_vectors(keeper: IndexKeeper) -> str:
     encoder = keeper.encoder
     if encoder is None:
         return "not tried: there is no embedder"
+    if keeper.store.known_identity is None:
+        return "not tried: nothing is indexed yet"
     if reason := keeper.why_no_vectors(keeper.store.identity):
         return f"not tried: {reason}"
     with keeper.store.reading() as reader:
@@ -78,6 +93,12 @@ def _try_extension(_keeper: IndexKeeper) -> str:
     library, told = vector_extension()
     if library is None:
         return f"failed: {told}; numpy compares the vectors instead, as fast once they are read"
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        if not load_vector_extension(connection):
+            return (
+                f"failed: {library} cannot be loaded; numpy compares the vectors instead, as fast "
+                "once they are read. 'pip install --force-reinstall sqlite-vec' brings it back"
+            )
     return f"ok: {told}"
 
 

@@ -131,6 +131,7 @@ class IndexRuns:
             encoder,
             settings=self._settings.embedding,
             state=self._handle.path.with_name("state.sqlite"),
+            index=self._handle.path.name,
             check=self._handle.check_open,
         )
 
@@ -226,8 +227,12 @@ class IndexRuns:
         encoder: Encoder | None,
         plan: IndexPlan,
         progress: Progress | None,
+        *,
+        jobs: bool = True,
     ) -> tuple[int, bool]:
         """Tell what a long run costs; let the vendor's batch interface do it, where it may.
+
+        A run that was forced waits for nobody: it has no `jobs`.
 
         Returns:
             How many texts it has embedded, and whether it is still at work: the run then leaves
@@ -235,7 +240,7 @@ class IndexRuns:
         """
         if encoder is None or encoder.is_local:
             return 0, False
-        batch = self.batch(encoder)
+        batch = self.batch(encoder) if jobs else None
         if batch is not None and batch.is_busy():
             return 0, True
         waiting = batch is not None and batch.has_jobs
@@ -284,9 +289,12 @@ class IndexRuns:
         """
         path = self._handle.path.with_name(self._handle.path.name + ".rebuild")
         if force:
-            beside.delete_index(path)
+            beside.give_up(path, heir=store, keep=self._cache_entries)
+        identity = self._identity_after(store)
         try:
-            with contextlib.closing(beside.begin(path, self._identity_after(store))) as new:
+            with contextlib.closing(
+                beside.begin(path, identity, heir=store, keep=self._cache_entries)
+            ) as new:
                 outcome = self._fill(new, store, force=force, progress=progress)
         except DimensionChangedError:  # what a crash left there holds other vectors
             beside.delete_index(path)
@@ -334,7 +342,7 @@ class IndexRuns:
         indexer = self.indexer(new, encoder, *sources)
         before = beside.paths(store)
         plan, problems = self.plan(new, encoder)
-        taken, waits = (0, False) if force else self._embed_ahead(indexer, encoder, plan, progress)
+        taken, waits = self._embed_ahead(indexer, encoder, plan, progress, jobs=not force)
         if waits:
             raise _UnfinishedError(IndexReport(embedded=taken), None)
         report = _with_taken(indexer.run(plan, progress=progress), taken)

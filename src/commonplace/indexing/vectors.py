@@ -15,7 +15,7 @@ from commonplace.embeddings.encoder import EmbeddingRun, Encoder
 from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.keeping import OpenChunks
-from commonplace.store.base import Embedded, FileRecord, Store
+from commonplace.store.base import Embedded, FileRecord, IndexIdentity, Store
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk
 
@@ -158,13 +158,24 @@ class ChunkVectors:
         if identity is None:
             return known
         if identity.dimension is None and self._encoder is not None:
-            identity = replace(identity, dimension=self._encoder.dimension)
+            dimension = self._encoder.dimension or self._kept_dimension(identity)
+            if dimension is not None:
+                self._learn_dimension(dimension)
+                identity = replace(identity, dimension=dimension)
         for source in self._sources:
             missing = [key for key in hashes if key not in known]
             if missing:
                 with source.reading() as reader:
                     known |= reader.embedded(missing, identity)
         return {key: embedded for key, embedded in known.items() if _is_whole(embedded)}
+
+    def _kept_dimension(self, identity: IndexIdentity) -> int | None:
+        """How long the model's vectors are that are kept: it need not answer for them."""
+        for source in self._sources:
+            with source.reading() as reader:
+                if (dimension := reader.kept_dimension(identity)) is not None:
+                    return dimension
+        return None
 
     def _make(self, missing: dict[str, str], given: Given) -> None:
         """Embed chunk texts that have no vectors yet."""

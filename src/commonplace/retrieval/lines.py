@@ -41,7 +41,8 @@ from commonplace.retrieval.matching import (
 from commonplace.retrieval.pool import LinePool, build_pool
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.repeats import likeness_of_texts, likeness_of_vectors, repeats
-from commonplace.retrieval.timewords import Days, closeness, days_named
+from commonplace.retrieval.stopwords import ENGLISH_REQUESTS
+from commonplace.retrieval.timewords import Days, closeness, days_named, without_times
 from commonplace.retrieval.windows import Window, pack_windows
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Reader, RowFilter, StoredChunk, Word
@@ -70,6 +71,9 @@ _LEAST_SHARE = 0.5
 all is decided by the answer's worth, not by how far its windows differ."""
 _COVERING = 6
 """Windows among which the one that covers the question best is looked for."""
+
+_SAYS_NOTHING_MORE = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
+"""Beside a time, such words ask for all of it."""
 
 _analyzer = functools.cache(Analyzer)
 
@@ -134,7 +138,10 @@ def _ranked(
     if query.vector is not None and settings.vector_weight:
         mean = reader.mean_line(source)
         direction = query.vector if mean is None else query.vector - mean
-    words = _weigh(reader, content_words(query.text, analyzer), named, source)
+    asked = content_words(query.text, analyzer)
+    beside = _beside_times(asked, query.text, analyzer) if named else asked
+    only_time = named if all(map(is_date_word, beside)) else None
+    words = _weigh(reader, beside if only_time else asked, named, source)
     pool = build_pool(
         _candidates(reader, query, words, named, direction, settings),
         dimension=None if mean is None else len(mean),
@@ -146,7 +153,13 @@ def _ranked(
     windows = pack_windows(
         lines.share, pool.start, pool.end, pool.passage, width=SNIPPET_CHARS, count=query.limit
     )
-    return _results(windows, lines, words, query, explain=explain)
+    return _results(windows, lines, words, query, only_time, explain=explain)
+
+
+def _beside_times(words: list[Word], query: str, analyzer: Analyzer) -> list[Word]:
+    """Return the words that say more than a time, and more than that all of it is wanted."""
+    left = {word.text.lower() for word in analyzer.words(without_times(query))}
+    return [word for word in words if word.text.lower() in left - _SAYS_NOTHING_MORE]
 
 
 def _weigh(reader: Reader, words: list[Word], named: Days | None, source: Source | None) -> _Words:
@@ -311,13 +324,22 @@ def _repeats(
 
 
 def _results(
-    windows: list[Window], lines: _Lines, words: _Words, query: Query, *, explain: bool
+    windows: list[Window],
+    lines: _Lines,
+    words: _Words,
+    query: Query,
+    only_time: Days | None,
+    *,
+    explain: bool,
 ) -> list[SearchResult]:
     if not windows:
         return []
     covered = [_covered(lines, words, window) for window in windows]
     nearest = None if lines.near is None else float(lines.near.cosines.max())
     worth = confidence(max(covered[:_COVERING]), nearest)
+    if only_time is not None:  # then its days are what is to be covered
+        days = lines.pool.days[[window.first for window in windows[:_COVERING]]]
+        worth = max(worth, confidence(float(closeness(days, only_time).max()), None))
     results = []
     for window in windows:
         # Rounded, so that what differs by the order of additions only is equal.

@@ -289,6 +289,9 @@ class Reader(Protocol):
             from_line: Leave out those that begin before it.
         """
 
+    def kept_dimension(self, identity: IndexIdentity) -> int | None:
+        """Return how long a model's vectors are, in the index or the cache; None for none."""
+
     def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
 

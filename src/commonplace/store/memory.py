@@ -324,6 +324,14 @@ class MemoryReader:
         first = from_line or 1
         return [(item.chunk, item.embedded) for item in items if item.chunk.start_line >= first]
 
+    def kept_dimension(self, identity: IndexIdentity) -> int | None:
+        """Return how long a model's vectors are, in the index or the cache; None for none."""
+        mine = self.identity
+        if mine and mine.dimension and mine.vectors_key == identity.vectors_key:
+            return mine.dimension
+        made = (length for key, length, _ in self._state.cache if key == identity.vectors_key)
+        return next(made, None)
+
     def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
         known = dict(self._state.cache)

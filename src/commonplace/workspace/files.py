@@ -114,17 +114,25 @@ class Workspace:
                 found[folder] = found.get(folder, False) or whole
         return found
 
-    def scan(self) -> Scan:
-        """Walk the disk. A file that has two names is listed by the first.
+    def check_there(self) -> None:
+        """Go on, unless the folder has vanished since it was opened: it may be unmounted.
 
         Raises:
-            WorkspaceNotFoundError: The workspace itself is gone.
+            WorkspaceNotFoundError: It has.
         """
         if not self.root.is_dir():
             raise WorkspaceNotFoundError(
                 f"the workspace {self.root} is gone. Its index is left as it is; put the folder "
                 "back, or open another one."
             )
+
+    def scan(self) -> Scan:
+        """Walk the disk. A file that has two names is listed by the first.
+
+        Raises:
+            WorkspaceNotFoundError: The workspace itself is gone.
+        """
+        self.check_there()
         files: list[MemoryFile] = []
         problems: list[tuple[str, str]] = []
         seen: set[object] = set()

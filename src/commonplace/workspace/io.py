@@ -188,7 +188,7 @@ def _open_for_append(path: Path) -> int:
             raise PathNotAllowedError(
                 f"{path} is a symbolic link; notes are appended to regular files only."
             ) from error
-        if path.is_dir():
+        if os.path.isdir(path):  # Path.is_dir raises where the folder may not be looked into
             raise PathNotAllowedError(
                 f"{path} is a folder; notes are appended to files. Move it away."
             ) from error

@@ -5,6 +5,6 @@ that names none is told from its words alone, for next to nothing.
 """
 
 from commonplace.retrieval.timewords.days import Days, closeness
-from commonplace.retrieval.timewords.reading import days_named
+from commonplace.retrieval.timewords.reading import days_named, without_times
 
-__all__ = ["Days", "closeness", "days_named"]
+__all__ = ["Days", "closeness", "days_named", "without_times"]

@@ -10,7 +10,7 @@ from commonplace.retrieval.timewords.days import Days
 from commonplace.retrieval.timewords.meanings import Words, in_context
 from commonplace.retrieval.timewords.phrases import Phrase, has_time_word, phrases, rules
 
-__all__ = ["days_named"]
+__all__ = ["days_named", "without_times"]
 
 _VERBS = ("march", "may")
 _WEAK_LEADS = ("", "and", "on", "or", "through", "to")
@@ -33,6 +33,14 @@ def days_named(query: str, today: date) -> Days | None:
         return None
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
+
+
+def without_times(query: str) -> str:
+    """Return a query without what counts from today, such as "last week"."""
+    text = " ".join(query.lower().split())
+    for pattern, _ in rules()[1]:
+        text = pattern.sub(" ", text)
+    return text
 
 
 def _credible(found: Sequence[Phrase]) -> list[Phrase]:

@@ -161,10 +161,17 @@ def translated(path: Path) -> Iterator[None]:
             f"the disk failed under the index {path} ({error}). Check the disk and its free space."
         ) from error
     except apsw.Error as error:
-        raise StoreError(
+        kind = IndexDamagedError if _tells_damage(error) else StoreError
+        raise kind(
             f"the index {path} failed ({type(error).__name__}: {error}). "
             "It can be deleted: it is rebuilt from the Markdown files."
         ) from error
+
+
+def _tells_damage(error: apsw.Error) -> bool:
+    """Tell whether a table is gone, or sqlite-vec cannot read its pages."""
+    signs = ("no such table", "vectors blob")
+    return isinstance(error, apsw.SQLError) and any(sign in str(error) for sign in signs)
 
 
 class ConnectionPool:

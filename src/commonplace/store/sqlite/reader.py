@@ -250,6 +250,18 @@ class SqliteReader:
         )
         return [(Chunk(*row[:5]), _embedded(row[5], row[6])) for row in rows]
 
+    def kept_dimension(self, identity: IndexIdentity) -> int | None:
+        """Return how long a model's vectors are, in the index or the cache; None for none."""
+        mine = self._identity
+        if mine and mine.dimension and mine.vectors_key == identity.vectors_key:
+            return mine.dimension
+        found: int | None = self._connection.execute(
+            """SELECT dimension FROM embedding_cache
+            WHERE provider = ? AND model = ? AND endpoint = ? ORDER BY updated_ns DESC LIMIT 1""",
+            identity.vectors_key,
+        ).get
+        return found
+
     def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
         if not hashes or not identity.model or not identity.dimension:

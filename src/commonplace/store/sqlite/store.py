@@ -236,6 +236,11 @@ class SqliteStore:
                     "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)"
                 )
 
+    def keep_vectors_of(self, path: Path, *, keep: int) -> None:
+        """Take over the vectors of another index into the cache, and trim it to a number."""
+        with self.writing() as connection:
+            cache.take_over(connection, path, keep)
+
     def close(self) -> None:
         """Close all connections and let go of the vectors."""
         self._pool.close()
