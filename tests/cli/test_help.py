@@ -116,3 +116,12 @@ def test_names_that_a_terminal_would_act_on_are_not_offered(tmp_path):
     context = click.Context(app)
     context.params = {"workspace": tmp_path}
     assert complete_note(context, click.Argument(["path"]), "memory/") == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_names_that_a_shell_would_act_on_are_not_offered(tmp_path):
+    (tmp_path / "memory").mkdir()
+    for name in ("$(touch x)", "a;b", "a b", "`id`", "a'b", "straße", "2026-11-20"):
+        (tmp_path / "memory" / f"{name}.md").write_text("a note\n")
+    offered = completed("-w", str(tmp_path), "get", "memory/")
+    assert sorted(offered) == ["memory/2026-11-20.md", "memory/straße.md"]

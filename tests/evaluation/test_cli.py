@@ -202,6 +202,16 @@ def test_outcomes_are_saved_as_json_lines(two, tmp_path):
     assert "fused" in rows[0]["results"][0]["explanation"]
 
 
+def test_outcomes_are_never_saved_over_questions_or_notes(two):
+    questions, note = two[0], two[0].parent / "workspace" / "memory" / "2026-11-01.md"
+    before = questions.read_bytes(), note.read_bytes()
+    for target in (questions, questions.parent / "." / questions.name, note):
+        result = run("eval", *two, "--save", target)
+        assert result.exit_code == 2
+        assert "name another" in result.stderr
+    assert (questions.read_bytes(), note.read_bytes()) == before
+
+
 def test_a_file_that_cannot_be_saved_is_told_before_anything_is_asked(two, tmp_path):
     result = run("eval", two[0], "--save", tmp_path / "none" / "out.jsonl")
     assert result.exit_code == 1

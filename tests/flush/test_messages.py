@@ -131,3 +131,14 @@ def test_portions_hold_everything_in_order_and_no_more_than_they_may(limit):
     assert text == "".join(message.text for message in messages)
     if limit == 1000:
         assert len(found) <= 4
+
+
+def test_an_exchange_that_is_said_again_is_new_again():
+    def said(*texts):
+        return [FlushMessage(("user", "assistant")[n % 2], text) for n, text in enumerate(texts)]
+
+    first = said("Delete the staging database.", "Shall I really?", "Yes, do.", "Done.")
+    again = said("Delete the production database.", "Shall I really?", "Yes, do.", "Done.")
+    known = {mark for marks in marks_of(first) for mark in marks}
+    assert unmarked(first + again, known) == [4, 5, 6, 7]
+    assert unmarked(first, known) == []

@@ -243,3 +243,35 @@ def test_every_error_is_one_line(notes, tmp_path):
     with notes.open(index=tmp_path) as memory, pytest.raises(CommonplaceError) as caught:
         memory.index()
     assert "\n" not in str(caught.value)
+
+
+def test_damage_that_only_sqlite_vec_meets_is_mended(notes):
+    apsw = pytest.importorskip("apsw")
+    with notes.open(HashedWords(), LINES) as memory:
+        memory.index()
+    sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_vec_vector_chunks00'"
+    with contextlib.closing(apsw.Connection(str(notes.index))) as connection:
+        connection.pragma("wal_checkpoint", "truncate")
+        page, size = connection.execute(sql).get, connection.pragma("page_size")
+    with notes.index.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(random.Random(1).randbytes(size))
+    for expected in (1, 0):
+        with notes.open(HashedWords(), LINES) as memory:
+            hits = find(memory, "note 7 subject")
+            assert hits.mode == "hybrid"
+            assert len(hits.warnings) == expected
+
+
+def test_a_note_is_not_written_where_the_workspace_was(notes):
+    with notes.open() as memory:
+        memory.index()
+        away = notes.root.with_name("away")
+        notes.root.rename(away)
+        with pytest.raises(CommonplaceError, match="is gone"):
+            memory.append("- a note")
+        with pytest.raises(CommonplaceError, match="is gone"):
+            memory.archive_session([{"role": "user", "content": "hello"}])
+        assert not notes.root.exists()
+        away.rename(notes.root)
+        assert memory.index().removed == 0

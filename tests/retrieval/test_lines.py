@@ -335,6 +335,24 @@ def test_a_question_that_names_a_time_is_answered_from_that_time(found, embedder
     assert hits[0].path == f"memory/{day}.md"
 
 
+@pytest.mark.parametrize(
+    ("query", "day"),
+    [
+        ("what did I do yesterday?", date(2026, 11, 19)),
+        ("what happened last week?", date(2026, 11, 12)),
+        ("tell me what happened in March", date(2026, 3, 12)),
+        ("2026-01-22", date(2026, 1, 22)),
+    ],
+)
+def test_a_question_for_nothing_but_a_time_is_answered_from_that_time(found, query, day):
+    logs = year_of_logs({date(2026, 10, 1): "- Harvested the last tomatoes.\n"})
+    hits = found(logs, query)
+    assert hits
+    named = {(day + timedelta(days=n)).isoformat() for n in range(-7, 8)}
+    assert hits[0].path[7:17] in named
+    assert hits[0].score > 0.5
+
+
 @both
 def test_the_past_is_not_buried(found, embedder):
     logs = year_of_logs({date(2025, 12, 4): "- The landlord agreed to a new boiler.\n"})

@@ -140,7 +140,8 @@ def _ranked(
         direction = query.vector if mean is None else query.vector - mean
     asked = content_words(query.text, analyzer)
     beside = _beside_times(asked, query.text, analyzer) if named else asked
-    only_time = named if all(map(is_date_word, beside)) else None
+    # Without a word and without a vector, nothing would bring candidates.
+    only_time = named if direction is not None and all(map(is_date_word, beside)) else None
     words = _weigh(reader, beside if only_time else asked, named, source)
     pool = build_pool(
         _candidates(reader, query, words, named, direction, settings),

@@ -280,3 +280,21 @@ def test_node_postprocessors_take_the_nodes(memory, scripted):
     assert {node.node.node_id for node in kept} == {
         node.node.node_id for node in found if node.score >= bar
     }
+
+
+def test_several_parts_of_one_long_line_are_nodes_of_their_own(open_memory):
+    things = ("printer", "dentist", "hive")
+    filler = "The weather was fine and nothing else of note was said for a while. " * 12
+    said = [
+        f"The {thing} is in room {n}. " for n, thing in enumerate(("printer", "dentist", "hive"))
+    ]
+    memory = open_memory()
+    (memory.workspace.root / "memory" / "call.md").write_text(filler.join(["", *said, ""]) + "\n")
+    memory.index()
+    question = "printer, dentist, hive"
+    hits = memory.search(question)
+    nodes = CommonplaceRetriever(memory).retrieve(question)
+    assert [node.node.text for node in nodes] == [hit.snippet for hit in hits]
+    parts = [node.node for node in nodes if node.node.metadata["path"] == "memory/call.md"]
+    assert len(parts) > 1
+    assert len({node.metadata["citation"] for node in parts}) == 1
