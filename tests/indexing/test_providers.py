@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.embeddings import batching, patience
+from commonplace.embeddings import batching, patience, service
 from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.batching import pack
 from commonplace.embeddings.service import Retry
@@ -309,8 +309,8 @@ def asks_for_a_minute(server):
         wait_for(lambda: service.free_in_s > 30)
 
     yield rests
-    for service in resting:
-        service._rest.until = 0.0  # the next server may have the same port
+    for one in resting:
+        one._rest.until = 0.0  # the next server may have the same port
 
 
 def closed_at_once(memory):
@@ -560,3 +560,60 @@ def test_nothing_of_a_run_stays_in_the_cache_twice(notes, server):
         memory.index()
     with sqlite3.connect(notes.index) as db:
         assert db.execute("SELECT count(*) FROM embedding_cache").fetchone() == (0,)
+
+
+def test_a_model_that_was_used_before_costs_nothing_though_it_does_not_answer_at_first(notes):
+    with LoopbackVendor("openai") as server:
+        for model in ("A", "B"):
+            with notes.open("auto", through(server, CHUNKS, model=model)) as memory:
+                memory.index()
+        service._SERVICES.clear()
+        before = len(server.texts)
+        server.fail_next(500, 500, 500)
+        with notes.open("auto", through(server, CHUNKS, model="A")) as memory:
+            assert memory.index().embedded == 0
+        assert len(server.texts) == before
+
+
+@pytest.mark.parametrize("then", ["force", "another model"])
+def test_what_an_unfinished_switch_has_embedded_is_not_paid_again(notes, then):
+    for number in range(200):
+        notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 100}\n")
+    with LoopbackVendor("openai") as server:
+        with notes.open("auto", through(server, CHUNKS, model="A")) as memory:
+            memory.index()
+        server.fail_next(*[None] * 8, *["quota"] * 50)
+        before = len(server.texts)
+        with notes.open("auto", through(server, CHUNKS, model="B")) as memory:
+            memory.index()
+        made = len(server.texts) - before
+        server.fail_next()
+        server._next.clear()
+        if then == "another model":
+            with notes.open("auto", through(server, CHUNKS, model="C")) as memory:
+                memory.index()
+        before = len(server.texts)
+        with notes.open("auto", through(server, CHUNKS, model="B")) as memory:
+            assert memory.index(force=then == "force").failed == ()
+        assert 0 < len(server.texts) - before <= 202 - made + 4  # and a few questions
+
+
+def test_a_token_in_a_header_is_never_told(notes, caplog):
+    token = "wq7Zk2Lr9Xs4Tm1Vb"
+    with LoopbackVendor("openai") as server:
+        server.dialect.answer = lambda asked, *_, **__: server.dialect.failure(
+            401, f"unknown token {asked.headers['x-gateway-auth'].split()[1]}"
+        )
+        headers = {"X-Gateway-Auth": f"Bearer {token}"}
+        with notes.open("auto", through(server, headers=headers)) as memory:
+            told = [memory.index(), find(memory, "printer").fallback, memory.status(deep=True)]
+    assert token not in repr(told) + caplog.text
+    assert "unknown token ***" in caplog.text
+    assert token.encode() not in notes.index.read_bytes()
+
+
+def test_a_time_to_wait_that_is_no_date_is_as_none(notes):
+    with LoopbackVendor("openai") as server:
+        server.fail_next((429, "Fri, 31 Dec 99999 23:59:59 GMT"))
+        with notes.open("auto", through(server)) as memory:
+            assert memory.index().failed == ()

@@ -271,3 +271,61 @@ def test_what_a_long_run_is_about_to_cost_is_told_before_it(notes, server, caplo
     assert "1,200 texts, about " in caplog.text
     assert "openai:text-embedding-3-small" in str(estimate)
     assert bar.told[-1] == (1200, 1200)
+
+
+def answering(server, answer):
+    """Let the server say something else where `answer` returns it."""
+    usual = server.dialect.answer
+    server.dialect.answer = lambda asked, root, **more: answer(asked) or usual(asked, root, **more)
+    return usual
+
+
+def test_a_download_that_fails_for_once_is_tried_again_and_nothing_is_paid_twice(notes, server):
+    failed = []
+
+    def busy(asked):
+        if asked.path.endswith("/content") and not failed:
+            failed.append(asked)
+            return server.dialect.failure(503, "busy")
+        return None
+
+    answering(server, busy)
+    with notes.open("auto", batched(server)) as memory:
+        report = memory.index()
+        assert (report.embedded, report.failed) == (COUNT, ())
+    assert failed
+    assert len(server.jobs.submitted) == 1
+    assert server.embeddings() == []
+
+
+def test_a_job_outlives_a_run_with_a_wrong_key(notes, server):
+    server.jobs.polls = 10**9
+    with notes.open("auto", batched(server)) as memory:
+        find(memory, "printer")
+    usual = answering(server, lambda asked: server.dialect.failure(401, "Incorrect API key"))
+    with notes.open("auto", batched(server)) as memory:
+        memory.index()
+    server.dialect.answer, server.jobs.polls = usual, 0
+    with notes.open("auto", batched(server)) as memory:
+        assert memory.index().failed == ()
+        assert find(memory, "printer 42").mode == "hybrid"
+    assert len(server.jobs.submitted) == 1
+
+
+def test_the_jobs_of_two_indexes_in_one_folder_do_not_touch_each_other(notes, server):
+    server.jobs.polls = 10**9
+    with notes.open("auto", batched(server)) as memory:
+        find(memory, "printer")
+    other = notes.index.with_name("other.sqlite")
+    for name in range(COUNT - 2):
+        notes.write(f"memory/{name}.md", f"another note {name} on the heron{' and on' * 40}\n")
+    with notes.open("auto", batched(server), other) as memory:
+        find(memory, "heron")
+    assert len(server.jobs.submitted) == 2
+    assert server.jobs.cancelled == []
+
+
+def test_a_forced_run_tells_its_cost_and_begins_no_job(notes, server, caplog):
+    with caplog.at_level(logging.INFO), notes.open("auto", batched(server)) as memory:
+        assert memory.index(force=True).failed == ()
+    assert server.jobs.submitted == []

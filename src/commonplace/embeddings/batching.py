@@ -49,8 +49,6 @@ _GIVE_UP_AFTER = 3
 """Requests that fail for good one after another before the rest is not even sent."""
 _DOWN_AFTER = 4
 """Failures one after another, of any requests, after which all wait: it is not bad luck."""
-_HALVED_UNANSWERED = 4
-"""Refused requests that are halved though nothing was answered yet: one text may be the reason."""
 _SHORTEST_SENT = 256
 """Bytes below which a text that is too long is not shortened any more."""
 
@@ -95,7 +93,6 @@ class Requests:
         self._failures = 0
         self._attempts_failed = 0
         self._has_answered = False
-        self._halved = 0
         self._patience = _GIVE_UP_AFTER
         self.given_up: Answer | None = None
         """The last failure, when the rest is not sent any more."""
@@ -179,7 +176,7 @@ class Requests:
         fault = self._judge(error)
         if fault.kind == "too_large" and self._lessened(request, fault, fresh):
             return
-        if fault.kind == "permanent" and len(request.texts) > 1 and self._may_halve():
+        if fault.kind == "permanent" and len(request.texts) > 1 and self._has_answered:
             # One text may be what is not taken; the others shall not suffer for it.
             middle = len(request.texts) // 2
             halves = (request.texts[:middle], request.texts[middle:])
@@ -206,11 +203,6 @@ class Requests:
     def _hangs(self, fault: Fault) -> bool:
         """Whether nothing was ever answered: nobody waits for that three times a minute long."""
         return fault.timed_out and not self._has_answered
-
-    def _may_halve(self) -> bool:
-        """Whether the rest may be fine: something was answered, or few requests say otherwise."""
-        self._halved += not self._has_answered
-        return self._has_answered or self._halved <= _HALVED_UNANSWERED
 
     def _lessened(self, request: Request, fault: Fault, fresh: deque[Request]) -> bool:
         """Send less at once from now on; False when a request cannot be made smaller."""

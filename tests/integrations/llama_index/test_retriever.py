@@ -285,9 +285,7 @@ def test_node_postprocessors_take_the_nodes(memory, scripted):
 def test_several_parts_of_one_long_line_are_nodes_of_their_own(open_memory):
     things = ("printer", "dentist", "hive")
     filler = "The weather was fine and nothing else of note was said for a while. " * 12
-    said = [
-        f"The {thing} is in room {n}. " for n, thing in enumerate(("printer", "dentist", "hive"))
-    ]
+    said = [f"The {thing} is in room {n}. " for n, thing in enumerate(things)]
     memory = open_memory()
     (memory.workspace.root / "memory" / "call.md").write_text(filler.join(["", *said, ""]) + "\n")
     memory.index()
