@@ -630,3 +630,18 @@ def test_the_demo_uses_no_service_though_a_key_is_set(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     monkeypatch.setenv("COMMONPLACE_EMBEDDER", "")
     assert CliRunner().invoke(app, ["demo"]).exit_code == 0
+
+
+def test_json_holds_nothing_that_a_terminal_acts_on(run, notes):
+    (notes / "MEMORY.md").write_text(
+        "- The hatch \x9b31m is \u202egreen\u2066 \x7f.\n", encoding="utf-8"
+    )
+    shown = run("search", "hatch", "--json").stdout
+    assert not {"\x9b", "\x7f", "\u202e", "\u2066"} & set(shown)
+    assert "\u202egreen" in json.loads(shown)["results"][0]["snippet"]
+
+
+def test_a_workspace_that_was_never_indexed_is_not_told_to_have_no_notes(run, notes):
+    result = run("status")
+    assert "no notes yet" not in result.stderr
+    assert "stale:" in result.stdout

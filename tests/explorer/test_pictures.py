@@ -149,3 +149,14 @@ def test_what_is_public_is_listed_and_there():
     assert all(callable(getattr(explorer, name)) for name in explorer.__all__)
     with pytest.raises(AttributeError, match="no attribute 'pie_chart'"):
         explorer.pie_chart  # noqa: B018
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "0206-11-20", "9999-12-31"])
+def test_a_day_that_is_a_slip_harms_no_picture(tmp_path, draw, day):
+    for name in (day, "2026-11-19", "2026-11-20"):
+        (tmp_path / "memory").mkdir(exist_ok=True)
+        (tmp_path / "memory" / f"{name}.md").write_text(f"- Staging listens on {len(name)}.\n")
+    with Memory.open(
+        tmp_path, embedder=HashedWords(), index_path=tmp_path / "i.sqlite", now=clock()
+    ) as memory:
+        assert draw(memory)._repr_png_().startswith(b"\x89PNG")

@@ -47,6 +47,9 @@ class MemoryTool(FunctionTool):
         async def arun(**arguments: object) -> str:
             return await asyncio.to_thread(run, **arguments)
 
+        for function in (run, arun):  # agents that write code are shown them as they are
+            function.__name__, function.__doc__ = tool.name, tool.description
+
         super().__init__(
             fn=run,
             async_fn=arun,
