@@ -27,7 +27,7 @@ _ROLES: dict[MessageRole, _Role] = {
 
 
 def flush_messages(messages: Iterable[ChatMessage]) -> list[FlushMessage]:
-    """Convert a conversation; thoughts and pictures are left out."""
+    """Convert a conversation; what is no text (thoughts, pictures, documents) is left out."""
     return [_flush_message(message) for message in messages]
 
 

@@ -358,3 +358,16 @@ async def test_a_chat_memory_is_opened_with_a_memory():
     with pytest.raises(ValueError, match="from_defaults"):
         await chat.aput(ChatMessage(role="user", content="Hello"))
     await chat.sql_store._async_engine.dispose()
+
+
+async def test_a_model_that_does_not_say_what_it_takes_is_not_asked_many_times(chat_with, folder):
+    llm = Writer()
+    assert llm.metadata.context_window < 4_000
+    chat = chat_with(llm, token_limit=30_000)
+    asked = []
+    for turn in range(130):
+        before = len(llm.silent)
+        await chat.aput(ChatMessage(role="user", content=f"{fact(turn)} {'tea ' * 240}"))
+        asked.append(len(llm.silent) - before)
+    assert sum(asked) > 0
+    assert max(asked) <= 2
