@@ -151,34 +151,30 @@ def test_the_same_agent_runs_with_a_real_model(folder):
 
 def test_the_same_query_engine_runs_with_a_real_model(folder):
     pytest.importorskip("llama_index.llms.openai", reason="the package is not installed")
-    example = the_short_one("llama_index.core")
-    real = re.sub(r"^# (from .*; llm = .*)$", r"\1", example.code, flags=re.MULTILINE)
-    assert real != example.code
-    log = folder / "notes" / "memory" / "2026-11-20.md"
-    log.parent.mkdir(parents=True)
-    log.write_text("- Decided: the VPN listens on port 51820.\n", encoding="utf-8")
-    with LoopbackOpenAI(lambda body: "Port 51820, it seems.") as server:
-        key = {"OPENAI_API_KEY": "x", "OPENAI_API_BASE": server.base_url}
-        printed = run([sys.executable, "-c", real], folder, **key)
+    printed = with_a_real_model("llama_index.core", folder, url="OPENAI_API_BASE")
     assert printed == "['memory/2026-11-20.md#L1']\nPort 51820, it seems.\n"
-    [chat] = server.chats()
-    assert "the VPN listens on port 51820" in chat["messages"][-1]["content"]
 
 
 def test_the_same_chain_runs_with_a_real_model(folder):
     pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
-    example = the_short_one("langchain")
-    real = re.sub(r"^# (from .*; model = .*)$", r"\1", example.code, flags=re.MULTILINE)
-    assert real != example.code
+    printed = with_a_real_model("langchain", folder, url="OPENAI_BASE_URL")
+    assert printed == "Port 51820, it seems.\n"
+
+
+def with_a_real_model(framework, folder, *, url):
+    """Run a short example with its line of a real model; return what it prints."""
+    code = the_short_one(framework).code
+    real = re.sub(r"^# (from .*; (?:llm|model) = .*)$", r"\1", code, flags=re.MULTILINE)
+    assert real != code
     log = folder / "notes" / "memory" / "2026-11-20.md"
     log.parent.mkdir(parents=True)
     log.write_text("- Decided: the VPN listens on port 51820.\n", encoding="utf-8")
     with LoopbackOpenAI(lambda body: "Port 51820, it seems.") as server:
-        key = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": server.base_url}
+        key = {"OPENAI_API_KEY": "x", url: server.base_url}
         printed = run([sys.executable, "-c", real], folder, **key)
-    assert printed == "Port 51820, it seems.\n"
     [chat] = server.chats()
     assert "the VPN listens on port 51820" in chat["messages"][-1]["content"]
+    return printed
 
 
 @pytest.mark.parametrize("framework", ["langchain", "llama_index.core"])

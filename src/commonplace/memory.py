@@ -465,10 +465,7 @@ class Memory:
         name = f"memory/{now.date().isoformat()}-{slug_for(said, slug, moment=now)}"
         for number in itertools.count(1):
             path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
-            absolute = self.workspace.locate(path)
-            self.workspace.check_there()
-            create_folder(absolute.parent)
-            if create_file(absolute, text):
+            if create_file(self._place_of(path), text):
                 break
         self._index_written(path)
         return path
@@ -476,12 +473,16 @@ class Memory:
     def _append(self, path: str, text: str, *, title: str | None) -> str:
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
+        if append_note(self._place_of(path), text, title=title):
+            self._index_written(path)
+        return path
+
+    def _place_of(self, path: str) -> Path:
+        """Return where a note is written; its folder is made."""
         absolute = self.workspace.locate(path)
         self.workspace.check_there()  # a folder made in its place would pass for all there is
         create_folder(absolute.parent)
-        if append_note(absolute, text, title=title):
-            self._index_written(path)
-        return path
+        return absolute
 
     def _index_written(self, path: str) -> None:
         with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later

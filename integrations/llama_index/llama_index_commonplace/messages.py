@@ -104,5 +104,6 @@ def _chat_message(message: FlushMessage) -> ChatMessage:
 
 def _openai_call(call: ToolCall) -> dict[str, Any]:
     """Write a call in OpenAI's form."""
-    function = {"name": call.name or "unnamed", "arguments": json.dumps(call.arguments)}
+    given = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    function = {"name": call.name or "unnamed", "arguments": given}
     return {"id": call.id, "type": "function", "function": function}

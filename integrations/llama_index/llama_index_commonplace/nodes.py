@@ -13,7 +13,7 @@ from commonplace import SearchResult
 __all__ = ["MemoryNode", "scored_node"]
 
 _PART_CHARS = 200
-"""A line below it is never shown in parts."""
+"""A snippet of one line below it is taken for the whole line."""
 
 
 class MemoryNode(TextNode):

@@ -82,7 +82,7 @@ class Impatient:
     def _check_silence(self) -> None:
         left = self._silent_until - self._service.clock()
         if left > 0:
-            raise TimeoutError(f"{str(self._last).rstrip('.')}; it is asked again in {left:.0f} s")
+            raise TimeoutError(f"{self._last.rstrip('.')}; it is asked again in {left:.0f} s")
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -48,7 +48,13 @@ class Job:
 
 
 class JobBook:
-    """The jobs of a model that are under way, in the state file."""
+    """The jobs of a model that are under way, in the state file.
+
+    Args:
+        file: Indexes of one folder share it.
+        name: Whose jobs.
+        index: Name of the index that they are for.
+    """
 
     def __init__(self, file: StateFile, name: ModelName, index: str = "") -> None:
         self._file = file
@@ -110,6 +116,7 @@ class VendorBatch:
         self._clock = clock
         self._by_digest: dict[bytes, str] = {}
         self.refusal: str | None = None
+        """Why the vendor does not talk to us any more: waiting for its jobs is no use today."""
 
     @property
     def is_given_up(self) -> bool:
@@ -198,14 +205,16 @@ class VendorBatch:
         try:
             return jobs.poll(job.id)
         except Exception as error:  # noqa: BLE001 - as above
-            fault = self._encoder.judged(error)
-            logger.info("the job %s could not be asked for: %s", job.id, fault.message)
-            if fault.kind in ("refused", "quota"):
-                self.refusal = fault.message  # of the key, not of the job: it goes on
-            return JobState("failed", fault.message) if fault.kind == "permanent" else None
+            told = self._encoder.judged(error).message
+            logger.info("the job %s could not be asked for: %s", job.id, told)
+            return None if self._may_pass(error) else JobState("failed", told)
 
     def _may_pass(self, error: Exception) -> bool:
-        return self._encoder.judged(error).kind in ("transient", "refused", "quota")
+        """Tell whether a failure is none of the job, which goes on; note a refusal."""
+        fault = self._encoder.judged(error)
+        if fault.kind in ("refused", "quota"):
+            self.refusal = fault.message
+        return fault.kind in ("transient", "refused", "quota")
 
     def _is_late(self, job: Job) -> bool:
         return self._clock() >= job.submitted + 60 * self._settings.batch_timeout_minutes

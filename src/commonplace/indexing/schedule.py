@@ -133,8 +133,9 @@ class Scheduler:
         try:
             report = call()
         except BaseException:
-            for reason in served.reasons if served else ():
-                self.request(reason, skip=served.skip if served else ())
+            if served is not None:
+                for reason in served.reasons:
+                    self.request(reason, skip=served.skip)
             raise
         finally:
             with self._wake:

@@ -138,11 +138,12 @@ def _ranked(
     if query.vector is not None and settings.vector_weight:
         mean = reader.mean_line(source)
         direction = query.vector if mean is None else query.vector - mean
-    asked = content_words(query.text, analyzer)
-    beside = _beside_times(asked, query.text, analyzer) if named else asked
-    # Without a word and without a vector, nothing would bring candidates.
-    only_time = named if direction is not None and all(map(is_date_word, beside)) else None
-    words = _weigh(reader, beside if only_time else asked, named, source)
+    asked, only_time = content_words(query.text, analyzer), None
+    if named is not None and direction is not None:  # without a vector, words bring candidates
+        beside = _beside_times(asked, query.text, analyzer)
+        if all(map(is_date_word, beside)):
+            asked, only_time = beside, named
+    words = _weigh(reader, asked, named, source)
     pool = build_pool(
         _candidates(reader, query, words, named, direction, settings),
         dimension=None if mean is None else len(mean),

@@ -9,7 +9,7 @@ from typing import BinaryIO, Self
 
 from commonplace.settings import SessionsSettings, Settings
 from commonplace.store.base import FileRecord
-from commonplace.transcripts.read import MAX_LINE_BYTES, Mark
+from commonplace.transcripts.read import MAX_LINE_BYTES, Mark, begins_a_list, parsed
 from commonplace.types import MemoryFile
 from commonplace.workspace.io import UnreadableFileError
 from commonplace.workspace.sessions import open_session
@@ -85,13 +85,8 @@ def goes_on(file: BinaryIO, size: int, mtime_ns: int, progress: SessionProgress)
         progress.offset <= size
         and not (progress.offset == size and progress.mtime_ns != mtime_ns)
         and fingerprint(file, progress.offset) == progress.fingerprint
-        and not (progress.broken == 1 and _begins_a_list(file))
+        and not (progress.broken == 1 and begins_a_list(file))
     )
-
-
-def _begins_a_list(file: BinaryIO) -> bool:
-    file.seek(0)
-    return file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
 def fingerprint(file: BinaryIO, offset: int) -> str:
@@ -161,8 +156,5 @@ def _is_half(line: bytes) -> bool:
     """Tell whether a line is still being written; a too long one never is a message."""
     if line.endswith(b"\n") or len(line) >= MAX_LINE_BYTES:
         return False
-    try:
-        json.loads(line)
-    except ValueError:
-        return True
-    return False
+    _, is_json = parsed(line)
+    return not is_json

@@ -20,7 +20,16 @@ from commonplace.settings import Settings
 from commonplace.transcripts.messages import moment_of, said_in
 from commonplace.workspace.sessions import open_session
 
-__all__ = ["MAX_LINE_BYTES", "Line", "Mark", "Rules", "SessionReader", "rendered_text"]
+__all__ = [
+    "MAX_LINE_BYTES",
+    "Line",
+    "Mark",
+    "Rules",
+    "SessionReader",
+    "begins_a_list",
+    "parsed",
+    "rendered_text",
+]
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is no message that anybody said: it is left out."""
@@ -116,7 +125,7 @@ class SessionReader:
         while self.offset < self._size:
             number, offset = self.end.line, self.end.offset
             data, terminated = self._next()
-            value, is_json = _parsed(data)
+            value, is_json = parsed(data)
             if not terminated and not is_json:
                 return  # it is being written
             if not is_json and self.broken is None:
@@ -191,21 +200,25 @@ def _skipped(file: BinaryIO, lines: int) -> Mark:
     return Mark(number + 1, file.tell())
 
 
+def begins_a_list(file: BinaryIO) -> bool:
+    """Tell whether a file may be a single JSON list, or become one."""
+    file.seek(0)
+    return file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"[")
+
+
 def _list_items(file: BinaryIO, size: int) -> list[Any] | None:
     """Return the items of a file that is one JSON list; None for any other."""
     if size > _MAX_LIST_BYTES:
         return None
-    file.seek(0)
-    head = file.read(min(size, 4096)).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
-    if not head.startswith(b"["):
+    if not begins_a_list(file):
         return None
     file.seek(0)
-    value, _ = _parsed(file.read(size))
+    value, _ = parsed(file.read(size))
     return value if isinstance(value, list) else None
 
 
-def _parsed(data: bytes) -> tuple[Any, bool]:
-    """Parse a line; an empty one is fine, and says nothing."""
+def parsed(data: bytes) -> tuple[Any, bool]:
+    """Parse a line, and tell whether it is whole; an empty one is fine, and says nothing."""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     if not text.strip():
         return None, bool(data)

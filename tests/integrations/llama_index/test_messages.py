@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
@@ -120,3 +122,14 @@ async def test_the_model_is_offered_one_tool_and_traces_show_a_tag(scripted, too
         assert list(tool.metadata.get_parameters_dict()["properties"]) == ["text"]
     assert events.seen
     assert all(event.tags.items() >= TAG.items() for event in events.seen)
+
+
+@pytest.mark.parametrize("given", [{"path": "MEMORY.md"}, '{"path": "MEMORY.md"}'])
+def test_calls_stand_beside_the_blocks_where_there_is_no_block_for_them(monkeypatch, given):
+    monkeypatch.delattr("llama_index.core.base.llms.types.ToolCallBlock")
+    call = ToolCall("memory_get", given, "call-1")
+    request = FlushRequest("Be brief.", (FlushMessage("assistant", "", tool_calls=(call,)),))
+    [_, message] = chat_messages(request)
+    [found] = flush_messages([message])[0].tool_calls
+    assert (found.name, found.id) == ("memory_get", "call-1")
+    assert json.loads(found.arguments) == {"path": "MEMORY.md"}
