@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 import readme_parts
 from loopback_openai import LoopbackOpenAI, calling
 
+bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -213,6 +216,54 @@ def test_commands_on_ones_own_notes_work_in_their_order(folder):
     ]
     assert "02:00" in printed[2]
     assert "files" in printed[3]
+
+
+def shell_block(holding):
+    [block] = [b for b in blocks() if b.language == "sh" and holding in b.text]
+    return block.text
+
+
+def run_shell(text, folder):
+    """Run a block as it is typed, in a folder beside which the checkout's tests stand."""
+    (folder / "tests").symlink_to(Path(__file__).parent, target_is_directory=True)
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return run(["bash", "-euc", text], folder, PATH=path)
+
+
+@bash
+def test_a_vault_is_searched_as_it_lies(folder):
+    (folder / "vault" / "house").mkdir(parents=True)
+    note = "# Plants\n\n- Ben waters the plants on Mondays.\n"
+    (folder / "vault" / "house" / "plants.md").write_text(note, encoding="utf-8")
+    printed = run_shell(shell_block("vault.toml"), folder)
+    assert "house/plants.md" in printed
+    assert "Ben waters" in printed
+
+
+@bash
+def test_the_table_of_recall_is_printed_for_locomos_own_file(folder):
+    turns = [{"speaker": "Ann", "dia_id": "D1:1", "text": "I sold the boat."}]
+    talk = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
+    asked = [{"question": "What was sold?", "evidence": ["D1:1"], "category": 1}]
+    samples = [
+        {"sample_id": f"conv-{number}", "conversation": talk, "qa": asked}
+        for number in (26, 30, 41, 42, 43)
+    ]
+    (folder / "locomo10.json").write_text(json.dumps(samples))
+    printed = run_shell(shell_block("--convert locomo"), folder)
+    rows = re.findall(r"^\| ([^|]*[a-z][^|]*) \|", printed, re.MULTILINE)
+    table = README.read_text("utf-8").split("| ranking | in the default answer |")[1]
+    told = re.findall(r"^\| ([^|]*[a-z][^|]*) \|", table.split("```")[0], re.MULTILINE)
+    assert len(told) > 5
+    assert [row for row in rows if row != "ranking"] == told
+
+
+@bash
+def test_the_benchmark_of_the_core_runs(folder):
+    text = shell_block("benchmarks/core.py").replace("10000 100000", "1000 --only chunks")
+    printed = run_shell(text, folder)
+    assert "warm search p50, 1,000 chunks" in printed
+    assert "first index, 1,000 chunks" in printed
 
 
 def test_the_two_commands_stand_alone_on_a_line_each():
