@@ -24,9 +24,10 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.store.base import IndexedFile, RowFilter, Totals
+from commonplace.store.base import Embedded, IndexedFile, RowFilter, Totals
 from commonplace.store.sqlite import connection, migrations, vectors, writer
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
+from commonplace.types import Source
 from store.samples import (
     ALL,
     IDENTITY,
@@ -148,6 +149,32 @@ def test_a_later_migration_keeps_the_rows(
     assert len(matching(store, "word")) == 3
     with store.writing() as connection_:
         assert connection_.pragma("user_version") == len(migrations.MIGRATIONS)
+
+
+def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
+    opened: Callable[[], SqliteStore],
+) -> None:
+    store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", vectors=False))
+    expected = contents(store)
+    with store.reading() as reader:
+        lines = {chunk.id: chunk.lines for chunk in reader.chunks([1, 2, 3, 4]).values()}
+    with store.writing() as connection_:
+        for statement in (
+            """CREATE TABLE line_vectors (
+                seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, data BLOB NOT NULL)""",
+            "INSERT INTO line_vectors SELECT seq, lines FROM chunks WHERE lines IS NOT NULL",
+            "ALTER TABLE chunks DROP COLUMN lines",
+        ):
+            connection_.execute(statement)
+        connection_.pragma("user_version", 3)
+    store.close()
+    store = opened()
+    assert contents(store) == expected
+    with store.reading() as reader:
+        assert lines == {chunk.id: chunk.lines for chunk in reader.chunks([1, 2, 3, 4]).values()}
+    assert sum(data is not None for data in lines.values()) == 3
+    store.write([a_file("new.md", "word later")], ["a.md"])
+    assert matching(store, "word") == ["word later"]
 
 
 def test_a_migration_that_fails_changes_nothing(
@@ -308,6 +335,91 @@ def test_a_reader_that_began_before_everything_was_read_anew_scans_the_file(
     assert len(before) == 20
     assert [seq for seq, _ in after] == [seq for seq, _ in before]
     assert dict(after) == pytest.approx(dict(before))
+
+
+def clustered(count: int, *, seed: int) -> np.ndarray:
+    """Vectors as models make them: what is about one thing lies close together."""
+    rng = np.random.default_rng(seed)
+    centers = np.random.default_rng(99).standard_normal((20, 256))
+    vectors = centers[rng.integers(0, 20, count)] + rng.standard_normal((count, 256))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def many(store: SqliteStore) -> SqliteStore:
+    """5,000 chunks on ten days, every other day in a session."""
+    files = []
+    for day in range(1, 11):
+        source: Source = "sessions" if day % 2 else "memory"
+        file = a_file(f"{day}.md", *(f"{day} {n}" for n in range(500)), source=source)
+        chunks = [
+            replace(chunk, embedded=Embedded(vector, None), day=day)
+            for chunk, vector in zip(file.chunks or (), clustered(500, seed=day), strict=True)
+        ]
+        files.append(replace(file, chunks=chunks))
+    filled(store, *files, identity=replace(IDENTITY, dimension=256))
+    return store
+
+
+def seqs_near(
+    store: SqliteStore, query: Any, limit: int, *, exact: bool, rows: RowFilter = ALL
+) -> list[int]:
+    with store.reading() as reader:
+        reader.nearest(query, 1, ALL)  # the first of a process scans the file
+        return [seq for seq, _ in reader.nearest(query, limit, rows, exact=exact)]
+
+
+@pytest.mark.parametrize("rows", [ALL, RowFilter(frozenset({"memory"})), RowFilter(after=3)])
+def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, rows: RowFilter
+) -> None:
+    many(store)
+    compared: list[int] = []
+    product = vectors.row_products
+
+    def counted(matrix: Any, vector: Any, *, out: Any) -> Any:
+        compared.append(len(matrix))
+        return product(matrix, vector, out=out)
+
+    monkeypatch.setattr(vectors, "row_products", counted)
+    shared = 0
+    for query in clustered(20, seed=0):
+        right = seqs_near(store, query, 10, exact=True, rows=rows)
+        found = seqs_near(store, query, 10, exact=False, rows=rows)
+        assert compared[-1] < 300
+        assert len(found) == 10
+        assert found[0] == right[0]
+        both = [seq for seq in right if seq in found]
+        assert both == [seq for seq in found if seq in right]
+        shared += len(set(found) & set(right))
+    assert shared >= 20 * 9
+
+
+def test_a_sketch_knows_what_was_dropped_and_what_came_later(store: SqliteStore) -> None:
+    many(store)
+    query = clustered(1, seed=0)[0]
+    first = seqs_near(store, query, 20, exact=False)
+    near = Embedded(query, None)
+    more = a_file("more.md", "the nearest of all")
+    more = replace(more, chunks=[replace(chunk, embedded=near) for chunk in more.chunks or ()])
+    with store.reading() as before:
+        store.write([more], ["1.md"])
+        after = seqs_near(store, query, 20, exact=False)
+        unchanged = [seq for seq, _ in before.nearest(query, 20, ALL, exact=False)]
+    assert unchanged == first
+    with store.reading() as reader:
+        stored = reader.chunks([*first, *after])
+    assert stored[after[0]].path == "more.md"
+    kept = [seq for seq in first if seq in stored][:10]
+    assert len(kept) == 10
+    assert after[1:11] == kept
+
+
+def test_vectors_that_are_all_the_same_are_all_compared(store: SqliteStore) -> None:
+    file = numbered(5000)
+    chunks = [replace(c, embedded=Embedded(vector_of("same"), None)) for c in file.chunks or ()]
+    filled(store, replace(file, chunks=chunks))
+    found = seqs_near(store, vector_of("query"), 5, exact=False)
+    assert found == seqs_near(store, vector_of("query"), 5, exact=True) == [1, 2, 3, 4, 5]
 
 
 # -- without sqlite-vec ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.products import row_products
+from commonplace.store.products import row_products, row_squares
 
 if TYPE_CHECKING:
     from commonplace.store.base import Matrix, Vector
@@ -149,9 +149,9 @@ def form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], que
     scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
     signs = _signs(text)
     scores[signs[end - 1] == ord("?")] += _ASKS
-    marked = (signs[start] == ord("#")).nonzero()[0].tolist()
-    headings = [row for row in marked if _HEADING_MARK.match(text, int(start[row]), int(end[row]))]
-    scores[headings] += _HEADING
+    marked = (signs[start] == ord("#")).nonzero()[0]
+    marks = zip(marked.tolist(), start[marked].tolist(), end[marked].tolist(), strict=True)
+    scores[[row for row, *span in marks if _HEADING_MARK.match(text, *span)]] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
     wants_time = _ASKS_WHEN.search(query) is not None
     spans = list(zip(start.tolist(), end.tolist(), strict=True)) if names or wants_time else []
@@ -195,7 +195,7 @@ def nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
     """Compare the vectors of lines with a query's."""
     direction = query - mean
     to_mean, ahead = row_products(vectors, mean), row_products(vectors, direction)
-    squares = np.einsum("ij,ij->i", vectors, vectors)
+    squares = row_squares(vectors)
     lengths = np.sqrt(np.maximum(squares - 2 * to_mean + mean @ mean, 1e-12))
     scales = np.where(squares > 0, 1 / lengths, 0).astype(np.float32)
     centred = (ahead - mean @ direction) * scales / max(float(np.linalg.norm(direction)), 1e-6)

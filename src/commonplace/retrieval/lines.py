@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -65,7 +66,11 @@ _NAMED_DAYS = 4.0
 _UNDATED = 0.5
 """How near an evergreen file is to any day."""
 _COMPARED = 64
-"""Lines, the best ones, that are held against each other for repeats."""
+"""Lines, the best ones, that are held against each other for repeats, at most."""
+_NEXT_TO_NOTHING = 10.0
+"""Nats behind the best line from which on a line has no share of the evidence to lose."""
+_COMPARED_ALWAYS = 4
+"""Lines that are compared in any case, as a multiple of the results wanted."""
 _LEAST_SHARE = 0.5
 """What of the answer's worth a window with next to no evidence keeps: whether anything is shown at
 all is decided by the answer's worth, not by how far its windows differ."""
@@ -213,7 +218,7 @@ def _candidates(
         wanted = [wanted[at] for at in rarest.tolist()]
     for rows in _row_filters(query.rows, named):
         if direction is not None:
-            found.append(reader.nearest(direction, depth, rows))
+            found.append(reader.nearest(direction, depth, rows, exact=False))
         if settings.text_weight and not (every and words.unknown):
             hits = reader.match(wanted, every=every, limit=2 * depth, rows=rows)
             found.append(_thinned(hits, most=query.limit)[:depth])
@@ -222,14 +227,10 @@ def _candidates(
 
 def _thinned(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
     """Keep so many hits of one score, the newest: what repeats itself word for word is no news."""
-    if len({round(score, 9) for _, score in hits}) == len(hits):
-        return hits
-    ranked = sorted((round(-score, 9), -seq) for seq, score in hits)
-    return [
-        (-seq, -score)
-        for at, (score, seq) in enumerate(ranked)
-        if at < most or ranked[at - most][0] != score
-    ]
+    kept: list[tuple[int, float]] = []
+    for _, alike in itertools.groupby(hits, key=lambda hit: int(hit[1] * 1e9)):
+        kept += [*alike][: -most - 1 : -1]  # they come oldest first
+    return kept
 
 
 def _row_filters(rows: RowFilter, named: Days | None) -> list[RowFilter]:
@@ -264,7 +265,9 @@ def _score(
     if named is not None:
         close = closeness(pool.days, named)
         scores += _NAMED_DAYS * np.where(pool.days > 0, close, _UNDATED).astype(np.float32)
-    faded, repeated = _repeats(pool, scores, mean, near, settings, fades=named is None)
+    faded, repeated = _repeats(
+        pool, scores, mean, near, settings, limit=query.limit, fades=named is None
+    )
     return _Lines(
         pool,
         present,
@@ -279,12 +282,12 @@ def _score(
 def _present(pool: LinePool, words: list[Word], analyzer: Analyzer) -> tuple[Floats, Floats]:
     """Tell which words each line holds, and which the path and the headings above it."""
     labels = [f"{chunk.path} {chunk.heading}" for chunk in pool.chunks]
-    ends = np.cumsum([len(label) + 1 for label in labels]) + len(pool.text) + 1
-    starts = np.concatenate(([len(pool.text) + 1], ends[:-1]))
+    lengths = (len(label) + 1 for label in labels)
+    starts = np.array([*itertools.accumulate(lengths, initial=len(pool.text) + 1)])
     found = occurrences_within(
         "\n".join((pool.text, *labels)),
-        np.concatenate((pool.start, starts)),
-        np.concatenate((pool.end, ends - 1)),
+        np.concatenate((pool.start, starts[:-1])),
+        np.concatenate((pool.end, starts[1:] - 1)),
         words,
         analyzer,
     )
@@ -306,6 +309,7 @@ def _repeats(
     near: Nearness | None,
     settings: SearchSettings,
     *,
+    limit: int,
     fades: bool,
 ) -> tuple[Floats, Floats]:
     """Return what each line loses to age and to repetition.
@@ -314,7 +318,9 @@ def _repeats(
     """
     faded, repeated = np.zeros_like(scores), np.zeros_like(scores)
     if settings.decay or settings.mmr:
-        best = np.argsort(-scores, kind="stable")[:_COMPARED]
+        telling = np.count_nonzero(scores > scores.max() - _NEXT_TO_NOTHING)
+        count = min(_COMPARED, max(int(telling), _COMPARED_ALWAYS * limit))
+        best = np.argsort(-scores, kind="stable")[:count]
         if pool.vectors is not None and mean is not None and near is not None:
             likeness = likeness_of_vectors(pool.vectors[best], mean, near.scales[best])
         else:

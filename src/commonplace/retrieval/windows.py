@@ -70,5 +70,5 @@ def pack_windows(
         if reaching.start < first:
             stop[reaching] = first
             left = sums[first] - sums[reaching]
-            mass[reaching] = np.where(mass[reaching] > 0, left, mass[reaching])
+            np.copyto(mass[reaching], left, where=mass[reaching] > 0)
     return windows

@@ -263,11 +263,20 @@ class Reader(Protocol):
         word that the tokenizer cuts is a phrase. Equal ones go by seq.
         """
 
-    def nearest(self, query: Vector, limit: int, rows: RowFilter) -> list[tuple[int, float]]:
+    def nearest(
+        self, query: Vector, limit: int, rows: RowFilter, *, exact: bool = True
+    ) -> list[tuple[int, float]]:
         """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first.
 
         With a query of length 1 that is the cosine. A vector that is not as long as the index's
         finds nothing.
+
+        Args:
+            query: The vector.
+            limit: How many, at most.
+            rows: Which of them.
+            exact: Whether none of the nearest may be missed. If not, an engine may take a shorter
+                way that misses a few of the last ones.
         """
 
     def mean_line(self, source: Source | None = None) -> Vector | None:

@@ -257,8 +257,11 @@ class MemoryReader:
             for idf, count in zip(weights, counts, strict=True)
         )
 
-    def nearest(self, query: Vector, limit: int, rows: RowFilter) -> list[tuple[int, float]]:
+    def nearest(
+        self, query: Vector, limit: int, rows: RowFilter, *, exact: bool = True
+    ) -> list[tuple[int, float]]:
         """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first."""
+        del exact  # it always is
         if self.identity is None or self.identity.dimension != len(query):
             return []
         hits = [

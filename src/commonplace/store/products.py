@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from commonplace.store.base import Matrix, Vector
 
-__all__ = ["row_products"]
+__all__ = ["row_products", "row_squares"]
 
 _product: Any = getattr(np, "vecdot", np.dot)  # numpy 2.0 brought vecdot
 
@@ -27,3 +27,12 @@ def row_products(
     """Return the dot product of each row with a vector: ``(n,)``."""
     products: NDArray[np.float32] = _product(matrix, vector, out=out)
     return products
+
+
+def row_squares(matrix: Matrix) -> NDArray[np.float32]:
+    """Return the dot product of each row with itself: ``(n,)``."""
+    if _product is np.dot:
+        squares: NDArray[np.float32] = np.einsum("ij,ij->i", matrix, matrix)
+    else:
+        squares = _product(matrix, matrix)
+    return squares

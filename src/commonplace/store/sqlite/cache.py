@@ -77,8 +77,8 @@ def _copy(connection: apsw.Connection, name: str, keep: int) -> None:
     if identity and identity.model and identity.dimension:
         connection.execute(
             """INSERT OR REPLACE INTO embedding_cache
-            SELECT ?, ?, ?, hash, ?, embedding, data, ? FROM previous.chunks
-            JOIN previous.vectors USING (seq) LEFT JOIN previous.line_vectors USING (seq)
+            SELECT ?, ?, ?, hash, ?, embedding, lines, ? FROM previous.chunks
+            JOIN previous.vectors USING (seq)
             ORDER BY seq DESC LIMIT ?""",
             (*identity.vectors_key, identity.dimension, time.time_ns(), keep),
         )

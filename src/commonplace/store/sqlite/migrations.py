@@ -66,6 +66,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             SELECT 'chunks of sessions', count(*) FROM chunks WHERE source = 'sessions'""",
         "ALTER TABLE line_sum ADD COLUMN source TEXT NOT NULL DEFAULT 'memory'",
     ),
+    (
+        # With the text: a search reads both, of a few chunks, and waits for each page.
+        "ALTER TABLE chunks ADD COLUMN lines BLOB",
+        "UPDATE chunks SET lines = (SELECT data FROM line_vectors AS of WHERE of.seq = chunks.seq)",
+        "DROP TABLE line_vectors",
+    ),
 )
 
 

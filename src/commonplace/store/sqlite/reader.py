@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -49,8 +50,8 @@ class Shared(Protocol):
     def resident_vectors(self, *, cold: Callable[[], bool]) -> ResidentVectors | None:
         """Return the matrix; None where the vectors are better scanned in the file."""
 
-    def known_frequencies(self, kind: str, state: str) -> dict[str, int]:
-        """Return the counts of a kind of words that were looked up in a state of the index."""
+    def remembered(self, kind: str, state: object) -> dict[Any, Any]:
+        """Return what was looked up of a kind in a state of the index, to read and to add to."""
 
 
 def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
@@ -89,7 +90,8 @@ class SqliteReader:
         self._connection = connection
         found: dict[str, Any] = dict(connection.execute(_STATE))
         # The last chunk and the last deletion: they tell one state from another.
-        self._last = found.pop("last chunks", 0), found.pop("last dropped", 0)
+        last = found.pop("last chunks", 0), found.pop("last dropped", 0)
+        self._state: tuple[str, int, int] = (found.get("generation", ""), *last)
         self._meta: dict[str, str] = found
         self._identity = load_identity(self._meta, connection.filename)
 
@@ -127,35 +129,32 @@ class SqliteReader:
         Counts are kept until the index changes; those of common words, which weigh words and
         choose no rows, for as long as it grows by less than a tenth.
         """
-        generation = self._meta.get("generation")
         of = f" in {source}" if source else ""
-        about = _magnitude(self.chunk_count(source))
-        common = self._shared.known_frequencies("common" + of, f"{generation}/{about}")
-        exact = self._shared.known_frequencies("exact" + of, f"{generation}/{self._last}")
-        found: dict[Word, int] = {}
-        for word in words:
-            expression = match_expression([word], every=True) or ""
-            count = common.get(expression, exact.get(expression))
-            if count is None:
-                count = self._frequency(expression, source)
-                (common if count >= _COMMON else exact)[expression] = count
-            found[word] = count
-        return found
+        common = self._shared.remembered(f"common{of}", (self._state[0], self._size(source)))
+        exact = self._shared.remembered(f"exact{of}", self._state)
+        expressions = {word: match_expression([word], every=True) or "" for word in words}
+        new = [it for it in expressions.values() if it and it not in common and it not in exact]
+        for expression, count in zip(new, self._count(new, source), strict=True):
+            (common if count >= _COMMON else exact)[expression] = count
+        return {word: common.get(it, exact.get(it, 0)) for word, it in expressions.items()}
 
-    def _frequency(self, expression: str, source: Source | None) -> int:
-        if not expression or self._identity is None:
-            return 0
-        sql = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?"
+    def _count(self, expressions: list[str], source: Source | None) -> list[int]:
+        if not expressions or self._identity is None:
+            return [0] * len(expressions)
+        count = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value"
         said = (
-            " AND EXISTS (SELECT 1 FROM chunks INDEXED BY chunks_of_sessions "
+            f"{count} AND EXISTS (SELECT 1 FROM chunks INDEXED BY chunks_of_sessions "
             "WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
         )
-        if source == "sessions":
-            return int(self._connection.execute(sql + said, (expression,)).get)
-        count = int(self._connection.execute(sql, (expression,)).get)
-        if source == "memory" and count:
-            count -= int(self._connection.execute(sql + said, (expression,)).get)
-        return count
+        wanted = f"({count}) - ({said})" if source == "memory" else said if source else count
+        rows = self._connection.execute(
+            f"SELECT ({wanted}) FROM json_each(?)", (json.dumps(expressions),)
+        )
+        return [count for (count,) in rows]
+
+    def _size(self, source: Source | None) -> int:
+        """Count the chunks in steps of a tenth."""
+        return int(10 * math.log(self.chunk_count(source) + 1))
 
     def match(
         self, words: Sequence[Word], *, every: bool, limit: int, rows: RowFilter
@@ -175,15 +174,16 @@ class SqliteReader:
         )
         return list(hits)
 
-    def nearest(self, query: Vector, limit: int, rows: RowFilter) -> list[tuple[int, float]]:
+    def nearest(
+        self, query: Vector, limit: int, rows: RowFilter, *, exact: bool = True
+    ) -> list[tuple[int, float]]:
         """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first."""
         if self._identity is None or self._identity.dimension != len(query) or limit < 1:
             return []
         can_be_cold = rows.is_open and limit <= _MAX_VEC0_LIMIT and bool(query.any())
         resident = self._shared.resident_vectors(cold=lambda: can_be_cold and self._vec0_usable())
         if resident is not None:
-            state = self._meta.get("generation", ""), *self._last
-            return resident.nearest(self._connection, state, query, limit, rows)
+            return resident.nearest(self._connection, self._state, query, limit, rows, exact=exact)
         return self._nearest_cold(query, limit)
 
     def _nearest_cold(self, query: Vector, limit: int) -> list[tuple[int, float]]:
@@ -204,6 +204,13 @@ class SqliteReader:
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
         """Return the mean of the lines' vectors, of one source or of all; None without any."""
+        means = self._shared.remembered("mean line", self._state)
+        if source not in means:
+            means[source] = self._mean_line(source)
+        mean: Vector | None = means[source]
+        return mean
+
+    def _mean_line(self, source: Source | None) -> Vector | None:
         rows: list[Any] = self._connection.execute(
             "SELECT n, total, source FROM line_sum"
         ).fetchall()
@@ -218,13 +225,11 @@ class SqliteReader:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Fetch chunks; one that is gone is left out."""
-        rows: Iterable[Any] = self._connection.execute(
-            """SELECT seq, id, path, source, start_line, end_line, hash, text, heading, day,
-                units, data
-            FROM chunks LEFT JOIN line_vectors USING (seq)
-            WHERE seq IN (SELECT value FROM json_each(?))""",
-            (json.dumps(list(seqs)),),
-        )
+        rows: list[Any] = self._connection.execute(
+            "SELECT seq, id, path, source, start_line, end_line, hash, text, heading, day, units, "
+            f"lines FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
+            list(seqs),
+        ).fetchall()
         return {row[0]: StoredChunk._make(row) for row in rows}
 
     def holds(self, source: Source) -> bool:
@@ -243,8 +248,8 @@ class SqliteReader:
             where = "seq IN (SELECT value FROM json_each(?))"
             value = json.dumps(seqs_from(self._connection, path, from_line))
         rows = self._connection.execute(
-            f"""SELECT start_line, end_line, text, hash, heading, embedding, data
-            FROM chunks LEFT JOIN vectors USING (seq) LEFT JOIN line_vectors USING (seq)
+            f"""SELECT start_line, end_line, text, hash, heading, embedding, lines
+            FROM chunks LEFT JOIN vectors USING (seq)
             WHERE {where} ORDER BY seq""",
             (value,),
         )
@@ -276,9 +281,9 @@ class SqliteReader:
         mine = self._identity
         if mine and (*mine.vectors_key, mine.dimension) == made_by:
             rows += self._connection.execute(
-                """SELECT hash, embedding, data FROM json_each(?)
+                """SELECT hash, embedding, lines FROM json_each(?)
                 JOIN chunks ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
-                JOIN vectors USING (seq) LEFT JOIN line_vectors USING (seq)""",
+                JOIN vectors USING (seq)""",
                 (wanted,),
             ).fetchall()
         made = {text_hash: _embedded(embedding, lines) for text_hash, embedding, lines in rows}
@@ -292,12 +297,3 @@ def _embedded(embedding: bytes | None, lines: bytes | None) -> Embedded | None:
 
     vector = np.frombuffer(embedding, dtype="<f4")
     return Embedded(vector, None if lines is None else unpack(lines, len(vector)))
-
-
-def _magnitude(count: int) -> int:
-    """Count in steps of about a tenth."""
-    step = 0
-    while count > 10:
-        count = count * 10 // 11
-        step += 1
-    return step

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
@@ -37,7 +37,7 @@ __all__ = ["SqliteReader", "SqliteStore", "move_damaged_aside"]
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _WRITER_CACHE_KIB = 16 * 1024
 """Page cache of the writer: a batch of chunks with its vectors, and the words they merge into."""
-_MAX_FREQUENCIES = 20_000
+_MAX_REMEMBERED = 20_000
 """Counts of words that are remembered, of each kind."""
 
 
@@ -61,7 +61,7 @@ class SqliteStore:
         self._resident: ResidentVectors | None = None
         self._resident_lock = threading.Lock()
         self._scans = 0
-        self._frequencies: dict[str, tuple[str, dict[str, int]]] = {}
+        self._remembered: dict[str, tuple[object, dict[Any, Any]]] = {}
         self._identity: IndexIdentity | None = None
         self._writer = open_connection(path, read_only=not writable, cache_kib=_WRITER_CACHE_KIB)
         try:
@@ -279,13 +279,13 @@ class SqliteStore:
                 self._resident = ResidentVectors()
             return self._resident
 
-    def known_frequencies(self, kind: str, state: str) -> dict[str, int]:
-        """Return the counts of a kind of words that were looked up in a state of the index."""
-        known, counts = self._frequencies.get(kind, ("", {}))
-        if known != state or len(counts) > _MAX_FREQUENCIES:
-            counts = {}
-            self._frequencies[kind] = (state, counts)
-        return counts
+    def remembered(self, kind: str, state: object) -> dict[Any, Any]:
+        """Return what was looked up of a kind in a state of the index, to read and to add to."""
+        known, found = self._remembered.get(kind, (None, {}))
+        if known != state or len(found) > _MAX_REMEMBERED:
+            found = {}
+            self._remembered[kind] = (state, found)
+        return found
 
 
 def _has_tables(connection: apsw.Connection) -> bool:

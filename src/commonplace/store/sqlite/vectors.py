@@ -1,7 +1,8 @@
 """The chunks' vectors in memory, and how they keep up with the file.
 
-A full scan is a matrix-vector product. The matrix is read once and then follows the index: new
-chunks have higher numbers than all before, and what was deleted is listed in a table of its own.
+A full scan is a matrix-vector product; of many vectors, a sketch first chooses those that are worth
+it. The matrix is read once and then follows the index: new chunks have higher numbers than all
+before, and what was deleted is listed in a table of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import heapq
 import threading
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from commonplace.store.base import RowFilter
 from commonplace.store.products import row_products
+from commonplace.store.sketch import Sketch
 from commonplace.store.sqlite.fts import row_conditions
 
 if TYPE_CHECKING:
@@ -29,7 +31,16 @@ _NO_DAY = 0
 _ALIVE = np.iinfo(np.int64).max
 _MIN_TAIL = 1024
 _ROWS_AT_ONCE = 256
-_BLOCK = 32
+_MIN_BLOCK, _BLOCK = 4, 32
+"""Scores of which the highest stands for all when the highest of all are looked for."""
+_SKETCHED_FROM = 4096
+"""Rows from which on a sketch takes less time than all products."""
+_COMPARED = 8
+"""Rows that are compared exactly for each that is wanted, where a sketch chooses them."""
+_SHARE = 100
+"""One in so many rows is compared besides: the more there are, the more differ by little."""
+_WORTH_CHOOSING = 8
+"""How many times as long it takes to compare a row that is picked out as one after another."""
 _EMPTY = np.empty((0, 0), dtype=np.float32)
 
 Hits = list[tuple[int, float]]
@@ -55,8 +66,8 @@ class _Rows(NamedTuple):
 class ResidentVectors:
     """All vectors of one index file, shared by the threads of a process.
 
-    Memory: 4 bytes a dimension and 21 bytes a chunk, plus at most a quarter of that for what came
-    after the matrix was read.
+    Memory: 4 bytes and a bit a dimension and 21 bytes a chunk, plus at most a quarter of that for
+    what came after the matrix was read.
     """
 
     def __init__(self) -> None:
@@ -70,6 +81,8 @@ class ResidentVectors:
         query: Vector,
         limit: int,
         rows: RowFilter,
+        *,
+        exact: bool,
     ) -> Hits:
         """Return the ``(seq, dot product)`` of the nearest chunks of a snapshot, best first.
 
@@ -79,6 +92,7 @@ class ResidentVectors:
             query: The vector.
             limit: How many.
             rows: Which of them.
+            exact: Whether each vector is compared, however many there are.
         """
         moment = _Moment(*state)
         with self._lock:
@@ -86,27 +100,65 @@ class ResidentVectors:
             behind = self._since is None or moment < self._since
             if not behind:
                 count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
-                scores = self._products(query, count)
                 passing = self._passing(rows, count, moment)
-                seqs = self._seqs[:count]
+                wanted = len(self._seqs) if exact else _COMPARED * limit + count // _SHARE
+                among = self._worth_comparing(query, wanted, count, passing)
+                scores = self._products(query, count, among)
+                seqs = self._seqs[:count] if among is None else self._seqs[among]
         # A reader that began before the matrix was last read sees rows that are not in it.
         if behind:
             return scan(connection, query, limit, rows)
-        return _best(seqs, scores, passing, limit)
+        return _best(seqs, scores, limit)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the matrix takes."""
-        return self._base.nbytes + self._tail.nbytes
+        """Bytes that the matrix and its sketch take."""
+        sketch = 0 if self._sketch is None else self._sketch.nbytes
+        return self._base.nbytes + self._tail.nbytes + sketch
 
-    def _products(self, query: Vector, count: int) -> NDArray[np.float32]:
+    def _worth_comparing(
+        self, query: Vector, wanted: int, count: int, passing: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64] | None:
+        """Return the rows whose products are needed, ascending; None for all of the `count`.
+
+        Args:
+            query: The vector.
+            wanted: How many rows of the matrix, about, when a sketch chooses them.
+            count: Rows of the snapshot.
+            passing: Which of them a filter lets through; None for all.
+        """
+        if passing is not None and np.count_nonzero(passing) <= wanted:
+            return passing.nonzero()[0]
+        if self._sketch is None or _WORTH_CHOOSING * wanted > count:
+            return None if passing is None else passing.nonzero()[0]
+        sketched = min(count, len(self._base))  # what came later is compared in any case
+        likeness = self._sketch.likeness(query)[:sketched]
+        if passing is None:
+            chosen = _highest(likeness, wanted)
+            later = np.arange(sketched, count)
+        else:
+            rows = passing.nonzero()[0]
+            before = int(rows.searchsorted(sketched))
+            chosen = rows[:before][_highest(likeness[rows[:before]], wanted)]
+            later = rows[before:]
+        return np.concatenate((chosen, later)) if len(later) else chosen
+
+    def _products(
+        self, query: Vector, count: int, among: NDArray[np.int64] | None
+    ) -> NDArray[np.float32]:
+        """Return the products of some rows, or of all of the `count`."""
         base, tail = self._base[:count], self._tail[: max(0, count - len(self._base))]
+        if among is not None and _WORTH_CHOOSING * len(among) <= count:
+            split = int(among.searchsorted(len(base)))
+            tail = tail.take(among[split:] - len(base), axis=0)
+            base = base.take(among[:split], axis=0)
+            count, among = len(among), None
         scores = np.empty(count, dtype=np.float32)
         if len(base):
             row_products(base, query, out=scores[: len(base)])
         if len(tail):
             row_products(tail, query, out=scores[len(base) :])
-        return scores
+        return scores if among is None else scores[among]
 
     def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:
         """Say which rows of a snapshot a filter lets through; None for all."""
@@ -128,6 +180,7 @@ class ResidentVectors:
         self._since: _Moment | None = None
         self._base = _EMPTY
         self._tail = _EMPTY
+        self._sketch: Sketch | None = None
         self._seqs: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._sources: NDArray[np.int8] = np.empty(0, dtype=np.int8)
         self._days: NDArray[np.int32] = np.empty(0, dtype=np.int32)
@@ -148,6 +201,8 @@ class ResidentVectors:
         self._forget()  # first, so that nothing is held twice
         rows = _read(connection, after=0)
         self._base = rows.matrix
+        if len(rows.seqs) >= _SKETCHED_FROM and Sketch.can_be_made:
+            self._sketch = Sketch(rows.matrix)
         self._extend(rows)
         self._moment = self._since = moment
 
@@ -204,28 +259,24 @@ def scan(connection: apsw.Connection, query: Vector, limit: int, rows: RowFilter
     return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
 
 
-def _best(
-    seqs: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    passing: NDArray[np.bool_] | None,
-    limit: int,
-) -> Hits:
-    if passing is not None:
-        rows = np.flatnonzero(passing)
-        seqs, scores = seqs[rows], scores[rows]
-    best = np.flatnonzero(scores >= _bar(scores, limit))
+def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Hits:
+    best = _highest(scores, limit)
     best = best[np.argsort(-scores[best], kind="stable")[:limit]]  # equal ones go by seq
     return list(zip(seqs[best].tolist(), scores[best].tolist(), strict=True))
 
 
-def _bar(scores: NDArray[np.float32], limit: int) -> float:
-    """Return a score that `limit` rows reach, and few more: so many blocks have a row that does."""
-    if limit >= len(scores):
-        return -np.inf
-    blocks = len(scores) // _BLOCK
-    if blocks >= limit:
-        scores = scores[: blocks * _BLOCK].reshape(_BLOCK, blocks).max(axis=0)
-    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
+def _highest(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return the rows with the highest scores, ascending: so many, and some more."""
+    rows = len(scores)
+    size = min(_BLOCK, rows // (4 * count))
+    if size < _MIN_BLOCK:
+        return np.arange(rows)
+    # Few values are compared: the highest of each block. So many blocks have a row like the last.
+    blocks = rows // size
+    heads = scores[: size * blocks].reshape(size, blocks).max(axis=0)
+    reaching = scores >= np.partition(heads, blocks - count)[blocks - count]
+    highest: NDArray[np.int64] = reaching.nonzero()[0]
+    return highest
 
 
 def _count(connection: apsw.Connection, *, after: int) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
+from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, IndexIdentity
 from commonplace.store.packing import pack_and_sum, sum_packed
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.migrations import create_vec0
@@ -111,9 +111,8 @@ class Writer:
         if self._identity.dimension:
             for source in self._sources_held():
                 lines = execute(
-                    """SELECT data FROM json_each(?)
-                    CROSS JOIN chunks ON chunks.seq = value AND +source = ?
-                    CROSS JOIN line_vectors ON line_vectors.seq = value""",
+                    """SELECT lines FROM json_each(?)
+                    CROSS JOIN chunks ON seq = value AND +source = ? AND lines IS NOT NULL""",
                     (*gone, source),
                 )
                 count, total = sum_packed((data for (data,) in lines), self._identity.dimension)
@@ -148,9 +147,8 @@ class Writer:
         if identity.model and identity.dimension:
             self._connection.execute(
                 """INSERT OR REPLACE INTO embedding_cache
-                SELECT ?, ?, ?, hash, ?, embedding, data, ? FROM json_each(?)
-                JOIN chunks ON chunks.seq = value JOIN vectors USING (seq)
-                LEFT JOIN line_vectors USING (seq)""",
+                SELECT ?, ?, ?, hash, ?, embedding, lines, ? FROM json_each(?)
+                JOIN chunks ON chunks.seq = value JOIN vectors USING (seq)""",
                 (*identity.vectors_key, identity.dimension, time.time_ns(), json.dumps(seqs)),
             )
 
@@ -166,25 +164,38 @@ class Writer:
             ).get
         )
         rows = [(file, item) for file in files for item in file.chunks or ()]
+        packed = self._packed_lines(rows)
         model = self._identity.model or "fts-only"
         chunks: list[tuple[Any, ...]] = []
         vectors: list[tuple[Any, ...]] = []
-        lines: dict[Source, list[tuple[int, Matrix]]] = {source: [] for source in _SOURCES}
         for seq, (file, item) in enumerate(rows, first):
             chunk, source = item.chunk, file.record.source
             grams = grams_text(chunk.text, self._identity.tokenizer)
             chunks.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
-                 chunk.hash, model, chunk.heading, item.day, grams, item.units, chunk.text)
+                 chunk.hash, model, chunk.heading, item.day, grams, item.units, chunk.text,
+                 packed.get(seq - first))
             )  # fmt: skip
             if item.embedded is not None:
                 vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))
-                if item.embedded.lines is not None:
-                    lines[source].append((seq, item.embedded.lines))
         self._insert_chunks(first, chunks)
         self._insert_vectors(vectors)
-        for source, some in lines.items():
-            self._insert_lines(source, some)
+
+    def _packed_lines(self, rows: list[tuple[IndexedFile, IndexedChunk]]) -> dict[int, bytes]:
+        """Pack the lines' vectors of each row that has them, and add them to the sums."""
+        packed: dict[int, bytes] = {}
+        for wanted in _SOURCES:
+            lines: dict[int, Matrix] = {
+                row: item.embedded.lines
+                for row, (file, item) in enumerate(rows)
+                if item.embedded and item.embedded.lines is not None
+                if file.record.source == wanted
+            }
+            data, count, total = pack_and_sum(list(lines.values()))
+            packed.update(zip(lines, data, strict=True))
+            if total is not None:
+                self._add_lines(wanted, count, total)
+        return packed
 
     def _insert_chunks(self, first: int, chunks: list[tuple[Any, ...]]) -> None:
         self._insert_rows("chunks", chunks)
@@ -201,13 +212,6 @@ class Writer:
         if self._vec0:
             rows = [(seq, embedding) for seq, _, _, embedding in vectors]
             self._insert_rows("chunks_vec (seq, embedding)", rows)
-
-    def _insert_lines(self, source: Source, lines: list[tuple[int, Matrix]]) -> None:
-        packed, count, total = pack_and_sum([matrix for _, matrix in lines])
-        seqs = [seq for seq, _ in lines]
-        self._insert_rows("line_vectors", list(zip(seqs, packed, strict=True)))
-        if total is not None:
-            self._add_lines(source, count, total)
 
     def _insert_rows(self, table: str, rows: list[tuple[Any, ...]]) -> None:
         """Insert rows of values for all columns of a table, or for those named behind it."""
