@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["pack_all", "pack_and_sum", "packed_size", "sum_packed", "unpack"]
 
 _LEVELS = 127
+_AT_ONCE = 32
+"""Chunks whose lines are packed together: what is in work stays in the processor's cache."""
 
 
 def pack_all(matrices: Sequence[Matrix]) -> list[bytes]:
@@ -29,10 +31,19 @@ def pack_and_sum(
     matrices: Sequence[Matrix],
 ) -> tuple[list[bytes], int, NDArray[np.float64] | None]:
     """Pack vectors as `pack_all`; also count them, and add up what was packed, as `sum_packed`."""
+    parts: list[bytes] = []
+    count, total = 0, None
+    for start in range(0, len(matrices), _AT_ONCE):
+        some, rows, added = _pack_some(matrices[start : start + _AT_ONCE])
+        parts += some
+        count += rows
+        total = added if total is None else total + added
+    return parts, count, total
+
+
+def _pack_some(matrices: Sequence[Matrix]) -> tuple[list[bytes], int, NDArray[np.float64]]:
     import numpy as np
 
-    if not matrices:
-        return [], 0, None
     together = np.concatenate(matrices, dtype=np.float32)
     greatest = np.maximum(together.max(axis=1, initial=0.0), -together.min(axis=1, initial=0.0))
     packed = np.empty(len(together), dtype=_rows(together.shape[1]))
