@@ -100,8 +100,8 @@ def test_sessions_fill_the_places_that_notes_leave(tmp_path):
 class TwoSources:
     """A reader that only knows whether there are sessions."""
 
-    def holds(self, source):
-        return source == "sessions"
+    def chunk_count(self, source):
+        return int(source == "sessions")
 
 
 def results(source, scores):
@@ -167,8 +167,8 @@ def test_examples(notes, sessions, expected):
 
 def test_without_sessions_nothing_is_asked_twice():
     class Notes(TwoSources):
-        def holds(self, source):
-            return False
+        def chunk_count(self, source):
+            return 0
 
     asked = []
     query = Query("q", None, NOON, 6, 0.0, RowFilter(sources=frozenset(("memory",))))

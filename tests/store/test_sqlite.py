@@ -164,6 +164,7 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
                 seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, data BLOB NOT NULL)""",
             "INSERT INTO line_vectors SELECT seq, lines FROM chunks WHERE lines IS NOT NULL",
             "ALTER TABLE chunks DROP COLUMN lines",
+            "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
         ):
             connection_.execute(statement)
         connection_.pragma("user_version", 3)

@@ -38,7 +38,7 @@ def balanced(
         rank: Answers a query.
     """
     wanted = query.rows.sources
-    if not reader.holds("sessions"):
+    if not reader.chunk_count("sessions"):
         if wanted is None or "memory" not in wanted:
             return rank(query)
         return rank(replace(query, rows=replace(query.rows, sources=None)))  # no need to filter

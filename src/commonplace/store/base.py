@@ -285,9 +285,6 @@ class Reader(Protocol):
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Fetch chunks; one that is gone is left out."""
 
-    def holds(self, source: Source) -> bool:
-        """Tell whether there is any file of a source, at once."""
-
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, Embedded | None]]:

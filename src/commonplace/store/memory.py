@@ -315,10 +315,6 @@ class MemoryReader:
             lines=pack_all([lines])[0] if lines is not None else None,
         )
 
-    def holds(self, source: Source) -> bool:
-        """Tell whether there is any file of a source."""
-        return any(record.source == source for record in self._state.files.values())
-
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, Embedded | None]]:

@@ -71,6 +71,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE chunks ADD COLUMN lines BLOB",
         "UPDATE chunks SET lines = (SELECT data FROM line_vectors AS of WHERE of.seq = chunks.seq)",
         "DROP TABLE line_vectors",
+        "DROP INDEX files_of_sessions",  # the books say whether there are any
     ),
 )
 

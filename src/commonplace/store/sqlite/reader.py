@@ -232,13 +232,6 @@ class SqliteReader:
         ).fetchall()
         return {row[0]: StoredChunk._make(row) for row in rows}
 
-    def holds(self, source: Source) -> bool:
-        """Tell whether there is any file of a source, at once."""
-        # Spelt out: only then does SQLite use the index of sessions.
-        where = "source = 'sessions'" if source == "sessions" else "source <> 'sessions'"
-        sql = f"SELECT EXISTS (SELECT 1 FROM files WHERE {where})"
-        return bool(self._connection.execute(sql).get)
-
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, Embedded | None]]:
