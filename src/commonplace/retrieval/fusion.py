@@ -32,4 +32,4 @@ def fused_ranking(lists: Iterable[Sequence[tuple[int, float]]], *, limit: int) -
     for hits in lists:
         for rank, (seq, _) in enumerate(hits):
             scores[seq] = scores.get(seq, 0.0) + 1.0 / (_RRF_K + rank)
-    return sorted(scores, key=lambda seq: (-scores[seq], seq))[:limit]
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # equal: by seq

@@ -75,10 +75,13 @@ def occurrences_within(
     else:
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
+    likely = [haystack.likely_forms(word) for word in words]
+    terms = analyzer.term_of_each({form for forms in likely for _, form in forms})
     places: list[int] = []
     columns: list[int] = []
-    for column, word in enumerate(words):
-        found = haystack.places(word, analyzer)
+    for column, (word, forms) in enumerate(zip(words, likely, strict=True)):
+        own = _folded(word.text)
+        found = [at for at, form in forms if form == own or terms[form] == word.term]
         places += found
         columns += [column] * len(found)
     present = np.zeros((len(starts), len(words)), dtype=np.float32)
@@ -124,29 +127,28 @@ class _Haystack:
         self._starts, self._ends = borders[::2], borders[1::2]
         self._heads = numbers[self._starts]
 
-    def places(self, word: Word, analyzer: Analyzer) -> list[int]:
-        """Return where a word stands."""
+    def likely_forms(self, word: Word) -> list[tuple[int, str]]:
+        """Return where forms of a word may stand, and what stands there."""
+        text, own = self._text, _folded(word.text)
         if word.gram:
-            return list(_all_places(self._text, word.text))
-        text, own, term = self._text, _folded(word.text), analyzer.term
+            return [(at, own) for at in _all_places(text, word.text)]
         probe = _probe(own, word.term)
         rows = self._begin(self._heads, probe).nonzero()[0]
         spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True)
-        return [
-            start
-            for start, end in spans
-            if (found := text[start:end]) == own
-            or (term(found) == word.term and found.startswith(probe))
-        ]
+        forms = [(start, text[start:end]) for start, end in spans]
+        if len(probe) > self._head:
+            forms = [(start, form) for start, form in forms if form.startswith(probe)]
+        return forms
 
     def _begin(self, heads: NDArray[Any], beginning: str) -> NDArray[np.bool_]:
         """Tell which heads begin so, as far as they reach."""
         known = beginning[: self._head]
         if self._bits == 8 and not known.isascii():
             return np.zeros(len(heads), dtype=np.bool_)  # a sign that this text does not have
-        number = 0
-        for sign in reversed(known):
-            number = number << self._bits | ord(sign)
+        if self._bits == 8:
+            number = int.from_bytes(known.encode("ascii"), "little")
+        else:
+            number = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
         if len(known) < self._head:
             heads = heads & heads.dtype.type((1 << self._bits * len(known)) - 1)
         begin: NDArray[np.bool_] = heads == heads.dtype.type(number)

@@ -7,10 +7,9 @@ written without spaces between words are indexed by pairs of characters besides.
 
 from __future__ import annotations
 
-import functools
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import apsw
@@ -33,6 +32,8 @@ _UNSPACED = re.compile(
     "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff]+"
 )
+_MAX_TERMS = 50_000
+"""Words whose terms are remembered."""
 
 
 def grams_text(text: str, tokenizer: str) -> str:
@@ -60,7 +61,7 @@ class Analyzer:
         self._connection = apsw.Connection(":memory:")
         self._tokenize = self._connection.fts5_tokenizer(name, arguments)
         self._lock = threading.Lock()  # SQLite's tokenizers fold words in a buffer of their own
-        self.term = functools.lru_cache(maxsize=50_000)(self._term)
+        self._terms: dict[str, str] = {}
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order, repeats included."""
@@ -89,10 +90,24 @@ class Analyzer:
         unique = {(word.term, word.gram): word for word in reversed(words)}
         return [word for word in words if unique[word.term, word.gram] is word]
 
-    def _term(self, word: str) -> str:
-        """Return the one term of a word; "" when it has none or several (cached as `term`)."""
-        terms = self.terms(word)
-        return terms[0] if len(terms) == 1 else ""
+    def term_of_each(self, words: Collection[str]) -> Mapping[str, str]:
+        """Return the term of each word; "" for one that has none, or several. They are remembered.
+
+        A mapping of these words, and perhaps of others.
+        """
+        known = self._terms
+        new = [word for word in words if word not in known]
+        if new:
+            if len(known) > _MAX_TERMS:  # others may be reading the one that is full
+                self._terms = known = {word: known[word] for word in words if word in known}
+            # A call takes longer than many words in it; of ASCII, each plain word is one term.
+            plain = [word for word in new if word.isascii() and word.isalnum()]
+            known.update(zip(plain, self.terms(" ".join(plain)), strict=True))
+            for word in new:
+                if word not in known:
+                    terms = self.terms(word)
+                    known[word] = terms[0] if len(terms) == 1 else ""
+        return known
 
 
 def _utf8(text: str) -> bytes:

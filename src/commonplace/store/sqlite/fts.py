@@ -20,7 +20,10 @@ def match_expression(words: Sequence[Word], *, every: bool) -> str | None:
 
 
 def _phrase(word: Word) -> str:
-    text = word.text.encode("utf-8", "replace").decode().replace('"', " ").replace("\0", " ")
+    text = word.text
+    if not text.isalnum():
+        text = text.replace('"', " ").replace("\0", " ")
+        text = text.encode("utf-8", "replace").decode()
     if not word.gram:
         return f'{{text}} : "{text}"'
     # A single character begins every pair that it stands first in.
