@@ -13,6 +13,7 @@ import numpy as np
 
 from commonplace.memory import Memory
 from commonplace.settings import Settings
+from commonplace.store.packing import unpack
 from commonplace.store.sqlite.store import SqliteStore
 from fakes import clock
 
@@ -108,7 +109,7 @@ class Vectors:
     def __init__(self, embedded):
         self.matrix = None
         if embedded is not None:
-            lines = [] if embedded.lines is None else list(embedded.lines)
+            lines = unpack(embedded.lines or b"", len(embedded.vector))
             self.matrix = np.stack([embedded.vector, *lines])
 
     def __eq__(self, other):

@@ -21,6 +21,7 @@ from commonplace.store.base import (
     Word,
 )
 from commonplace.store.memory import MemoryStore
+from commonplace.store.packing import pack_all
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.types import Chunk, Source
 
@@ -58,7 +59,8 @@ def vector_of(text: str, dimension: int = DIMENSION) -> Any:
 
 def embedded(text: str, dimension: int = DIMENSION) -> Embedded:
     count = text.count("\n") + 1
-    return Embedded(vector_of(text, dimension), unit_rows("lines" + text, count, dimension))
+    (lines,) = pack_all([unit_rows("lines" + text, count, dimension)])
+    return Embedded(vector_of(text, dimension), lines)
 
 
 def a_file(

@@ -25,11 +25,13 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.store.base import Embedded, IndexedFile, RowFilter, Totals
+from commonplace.store.packing import unpack
 from commonplace.store.sqlite import connection, migrations, vectors, writer
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
 from commonplace.types import Source
 from store.samples import (
     ALL,
+    DIMENSION,
     IDENTITY,
     a_file,
     contents,
@@ -800,7 +802,7 @@ def check_complete(store: SqliteStore) -> None:
             assert a_file(path, *texts).record.hash == files[path].hash
         lines = [embedded.lines for rows in chunks.values() for _, embedded in rows if embedded]
         if lines:
-            mean = np.concatenate([m for m in lines if m is not None]).mean(axis=0)
+            mean = unpack(b"".join(filter(None, lines)), DIMENSION).mean(axis=0)
             np.testing.assert_allclose(reader.mean_line(), mean, atol=1e-6)
     assert len(matching(store, "chunk", limit=9999)) == total
     assert vec0_rows(store) == vector_rows(store)

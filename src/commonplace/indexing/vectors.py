@@ -16,6 +16,7 @@ from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.keeping import OpenChunks
 from commonplace.store.base import Embedded, FileRecord, IndexIdentity, Store
+from commonplace.store.packing import pack_all, unpack
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk
 
@@ -269,8 +270,8 @@ class ChunkVectors:
         means = np.array([weights[start:end] @ matrix[start:end] for start, end in spans])
         norms = np.linalg.norm(means, axis=1, keepdims=True)
         means /= np.where(norms > 0, norms, 1.0)
-        made = zip(parts, means, spans, strict=True)
-        return {key: Embedded(mean, matrix[start:end]) for key, mean, (start, end) in made}
+        made = zip(parts, means, pack_all([matrix[a:b] for a, b in spans]), strict=True)
+        return {key: Embedded(mean, lines) for key, mean, lines in made}
 
     def _remember(self, vectors: dict[str, Vector]) -> None:
         """Remember the vectors of lines for the rest of the run: many lines occur again."""
@@ -303,9 +304,12 @@ class ChunkVectors:
 
     def _learn_lines_of(self, chunk: Chunk, embedded: Embedded | None) -> None:
         texts = self._texts(chunk.text)
-        if embedded and embedded.lines is not None and len(texts) == len(embedded.lines):
+        if embedded is None or embedded.lines is None:
+            return
+        vectors = unpack(embedded.lines, len(embedded.vector))
+        if len(texts) == len(vectors):
             assert self._lines is not None
-            made = zip(texts, embedded.lines, strict=True)
+            made = zip(texts, vectors, strict=True)
             self._lines.update((text, vector) for text, vector in made if vector.any())
 
     # -- ahead of a run --------------------------------------------------------------------------
@@ -345,4 +349,6 @@ def _end_of(record: FileRecord) -> int | None:
 
 def _is_whole(embedded: Embedded) -> bool:
     """Tell whether each line has a vector; see `ChunkVectors._combined`."""
-    return embedded.lines is None or bool(embedded.lines.any(axis=1).all())
+    if embedded.lines is None:
+        return True
+    return bool(unpack(embedded.lines, len(embedded.vector)).any(axis=1).all())

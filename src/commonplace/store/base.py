@@ -125,10 +125,15 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The vectors of a chunk: its own, and those of its lines, where they have any."""
+    """The vectors of a chunk.
+
+    Attributes:
+        vector: Its own.
+        lines: Those of its lines, as `commonplace.store.packing` packs them; None for none.
+    """
 
     vector: Vector
-    lines: Matrix | None = None
+    lines: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from commonplace.store.base import (
     Totals,
     Word,
 )
-from commonplace.store.packing import pack_all
+from commonplace.store.packing import sum_packed
 from commonplace.store.terms import Analyzer, grams_text
 from commonplace.types import Chunk, Source
 
@@ -286,10 +286,11 @@ class MemoryReader:
         import numpy as np
 
         embedded = [row.item.embedded for row in self._rows(source)]
-        lines = [vectors.lines for vectors in embedded if vectors and vectors.lines is not None]
-        if not any(len(matrix) for matrix in lines):
+        lines = [vectors.lines for vectors in embedded if vectors and vectors.lines]
+        if self.identity is None or not self.identity.dimension or not lines:
             return None
-        mean: Vector = np.concatenate(lines).mean(axis=0, dtype=np.float64).astype(np.float32)
+        count, total = sum_packed(lines, self.identity.dimension)
+        mean: Vector = (total / count).astype(np.float32)
         return mean
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
@@ -299,7 +300,6 @@ class MemoryReader:
     def _stored(self, seq: int) -> StoredChunk:
         row = self._state.rows[seq]
         file, item = self._state.files[row.path], row.item
-        lines = item.embedded.lines if item.embedded else None
         return StoredChunk(
             seq=seq,
             id=item.id,
@@ -312,7 +312,7 @@ class MemoryReader:
             heading=item.chunk.heading,
             day=item.day,
             units=item.units,
-            lines=pack_all([lines])[0] if lines is not None else None,
+            lines=item.embedded.lines if item.embedded else None,
         )
 
     def chunks_of(

@@ -6,7 +6,7 @@ percent, and the index stays a quarter of the size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,33 +15,22 @@ if TYPE_CHECKING:
 
     from commonplace.store.base import Matrix
 
-__all__ = ["pack_all", "pack_and_sum", "packed_size", "sum_packed", "unpack"]
+__all__ = ["pack_all", "packed_size", "sum_packed", "unpack"]
 
 _LEVELS = 127
 _AT_ONCE = 32
-"""Chunks whose lines are packed together: what is in work stays in the processor's cache."""
+"""Chunks whose lines are in work together: they fit in the processor's cache."""
 
 
 def pack_all(matrices: Sequence[Matrix]) -> list[bytes]:
-    """Pack ``(n, d)`` vectors into ``n * (d + 4)`` bytes each, all of them in one go."""
-    return pack_and_sum(matrices)[0]
-
-
-def pack_and_sum(
-    matrices: Sequence[Matrix],
-) -> tuple[list[bytes], int, NDArray[np.float64] | None]:
-    """Pack vectors as `pack_all`; also count them, and add up what was packed, as `sum_packed`."""
+    """Pack ``(n, d)`` vectors into ``n * (d + 4)`` bytes each."""
     parts: list[bytes] = []
-    count, total = 0, None
     for start in range(0, len(matrices), _AT_ONCE):
-        some, rows, added = _pack_some(matrices[start : start + _AT_ONCE])
-        parts += some
-        count += rows
-        total = added if total is None else total + added
-    return parts, count, total
+        parts += _pack_some(matrices[start : start + _AT_ONCE])
+    return parts
 
 
-def _pack_some(matrices: Sequence[Matrix]) -> tuple[list[bytes], int, NDArray[np.float64]]:
+def _pack_some(matrices: Sequence[Matrix]) -> list[bytes]:
     import numpy as np
 
     together = np.concatenate(matrices, dtype=np.float32)
@@ -52,8 +41,7 @@ def _pack_some(matrices: Sequence[Matrix]) -> tuple[list[bytes], int, NDArray[np
     together /= scale[:, None]
     packed["levels"] = np.rint(together, out=together)
     ends = np.cumsum([len(matrix) for matrix in matrices]).tolist()
-    parts = [packed[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
-    return parts, len(together), (scale @ together).astype(np.float64)
+    return [packed[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def packed_size(dimension: int) -> int:
@@ -71,14 +59,14 @@ def unpack(data: bytes, dimension: int) -> Matrix:
     return matrix
 
 
-def sum_packed(packed: Iterable[bytes], dimension: int) -> tuple[int, NDArray[np.float64]]:
+def sum_packed(packed: Sequence[bytes], dimension: int) -> tuple[int, NDArray[np.float64]]:
     """Count the vectors in many packs and add them up."""
     import numpy as np
 
     count = 0
     total = np.zeros(dimension)
-    for data in packed:
-        rows = np.frombuffer(data, dtype=_rows(dimension))
+    for start in range(0, len(packed), _AT_ONCE):
+        rows = np.frombuffer(b"".join(packed[start : start + _AT_ONCE]), dtype=_rows(dimension))
         count += len(rows)
         total += rows["scale"] @ rows["levels"].astype(np.float32)
     return count, total

@@ -10,7 +10,6 @@ from pathlib import Path
 import apsw
 
 from commonplace.store.base import Embedded, IndexIdentity
-from commonplace.store.packing import pack_all
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.reader import load_identity
 
@@ -33,12 +32,11 @@ def keep(
     now = time.time_ns()
     for key, made in vectors.items():
         if len(made.vector) == identity.dimension:
-            lines = None if made.lines is None else pack_all([made.lines])[0]
             connection.execute(
                 """INSERT OR REPLACE INTO embedding_cache
                 (provider, model, endpoint, dimension, hash, embedding, lines, updated_ns)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (*made_by, key, made.vector.tobytes(), lines, now),
+                (*made_by, key, made.vector.tobytes(), made.lines, now),
             )
     connection.execute(
         """DELETE FROM embedding_cache WHERE provider = ? AND model = ? AND endpoint = ?

@@ -21,7 +21,6 @@ from commonplace.store.base import (
     Totals,
     Word,
 )
-from commonplace.store.packing import unpack
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.fts import match_expression, row_conditions
 from commonplace.types import Chunk, Source
@@ -289,4 +288,4 @@ def _embedded(embedding: bytes | None, lines: bytes | None) -> Embedded | None:
     import numpy as np
 
     vector = np.frombuffer(embedding, dtype="<f4")
-    return Embedded(vector, None if lines is None else unpack(lines, len(vector)))
+    return Embedded(vector, lines)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, IndexIdentity
-from commonplace.store.packing import pack_and_sum, sum_packed
+from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
+from commonplace.store.packing import sum_packed
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.migrations import create_vec0
 from commonplace.store.sqlite.reader import seqs_from
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from commonplace.store.base import Matrix
 
 __all__ = ["Writer", "get_meta", "set_meta", "vec0_in_step"]
 
@@ -110,12 +109,13 @@ class Writer:
         self._to_cache(seqs)
         if self._identity.dimension:
             for source in self._sources_held():
-                lines = execute(
+                found = execute(
                     """SELECT lines FROM json_each(?)
                     CROSS JOIN chunks ON seq = value AND +source = ? AND lines IS NOT NULL""",
                     (*gone, source),
                 )
-                count, total = sum_packed((data for (data,) in lines), self._identity.dimension)
+                lines = [data for (data,) in found]
+                count, total = sum_packed(lines, self._identity.dimension)
                 self._add_lines(source, -count, -total)
         execute(
             """INSERT INTO chunks_fts (chunks_fts, rowid, text, grams)
@@ -164,7 +164,6 @@ class Writer:
             ).get
         )
         rows = [(file, item) for file in files for item in file.chunks or ()]
-        packed = self._packed_lines(rows)
         model = self._identity.model or "fts-only"
         chunks: list[tuple[Any, ...]] = []
         vectors: list[tuple[Any, ...]] = []
@@ -174,28 +173,16 @@ class Writer:
             chunks.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
                  chunk.hash, model, chunk.heading, item.day, grams, item.units, chunk.text,
-                 packed.get(seq - first))
+                 item.embedded.lines if item.embedded else None)
             )  # fmt: skip
             if item.embedded is not None:
                 vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))
         self._insert_chunks(first, chunks)
         self._insert_vectors(vectors)
-
-    def _packed_lines(self, rows: list[tuple[IndexedFile, IndexedChunk]]) -> dict[int, bytes]:
-        """Pack the lines' vectors of each row that has them, and add them to the sums."""
-        packed: dict[int, bytes] = {}
         for wanted in _SOURCES:
-            lines: dict[int, Matrix] = {
-                row: item.embedded.lines
-                for row, (file, item) in enumerate(rows)
-                if item.embedded and item.embedded.lines is not None
-                if file.record.source == wanted
-            }
-            data, count, total = pack_and_sum(list(lines.values()))
-            packed.update(zip(lines, data, strict=True))
-            if total is not None:
-                self._add_lines(wanted, count, total)
-        return packed
+            lines = [row[-1] for row in chunks if row[3] == wanted and row[-1]]
+            if lines and self._identity.dimension:
+                self._add_lines(wanted, *sum_packed(lines, self._identity.dimension))
 
     def _insert_chunks(self, first: int, chunks: list[tuple[Any, ...]]) -> None:
         self._insert_rows("chunks", chunks)
