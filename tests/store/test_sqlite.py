@@ -375,6 +375,7 @@ def seqs_near(
 def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, rows: RowFilter
 ) -> None:
+    monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**20)
     many(store)
     compared: list[int] = []
     product = vectors.row_products
@@ -397,7 +398,10 @@ def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
     assert shared >= 20 * 9
 
 
-def test_a_sketch_knows_what_was_dropped_and_what_came_later(store: SqliteStore) -> None:
+def test_a_sketch_knows_what_was_dropped_and_what_came_later(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**20)
     many(store)
     query = clustered(1, seed=0)[0]
     first = seqs_near(store, query, 20, exact=False)
@@ -417,7 +421,10 @@ def test_a_sketch_knows_what_was_dropped_and_what_came_later(store: SqliteStore)
     assert after[1:11] == kept
 
 
-def test_vectors_that_are_all_the_same_are_all_compared(store: SqliteStore) -> None:
+def test_vectors_that_are_all_the_same_are_all_compared(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**10)
     file = numbered(5000)
     chunks = [replace(c, embedded=Embedded(vector_of("same"), None)) for c in file.chunks or ()]
     filled(store, replace(file, chunks=chunks))

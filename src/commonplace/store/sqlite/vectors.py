@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import threading
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numpy as np
@@ -31,12 +31,15 @@ _NO_DAY = 0
 _ALIVE = np.iinfo(np.int64).max
 _MIN_TAIL = 1024
 _ROWS_AT_ONCE = 256
-_MIN_BLOCK, _BLOCK = 4, 32
-"""Scores of which the highest stands for all when the highest of all are looked for."""
-_SKETCHED_FROM = 4096
-"""Rows from which on a sketch takes less time than all products."""
-_COMPARED = 8
-"""Rows that are compared exactly for each that is wanted, where a sketch chooses them."""
+_BLOCK = 32
+"""Scores of which the highest stands for all, at most, when the highest of all are looked for."""
+_MANY = 1024
+"""Scores from which on that takes less time than to sort all of them."""
+_SKETCHED_FROM = 8 * 1024 * 1024
+"""Bytes of vectors from which on a sketch takes less time than all products."""
+_COMPARED = 3072
+"""Numbers that are compared exactly for each row that is wanted, where a sketch chooses: it is the
+less exact the fewer dimensions there are."""
 _SHARE = 100
 """One in so many rows is compared besides: the more there are, the more differ by little."""
 _WORTH_CHOOSING = 8
@@ -101,7 +104,7 @@ class ResidentVectors:
             if not behind:
                 count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
                 passing = self._passing(rows, count, moment)
-                wanted = len(self._seqs) if exact else _COMPARED * limit + count // _SHARE
+                wanted = count if exact else _COMPARED * limit // len(query) + count // _SHARE
                 among = self._worth_comparing(query, wanted, count, passing)
                 scores = self._products(query, count, among)
                 seqs = self._seqs[:count] if among is None else self._seqs[among]
@@ -132,14 +135,14 @@ class ResidentVectors:
         if self._sketch is None or _WORTH_CHOOSING * wanted > count:
             return None if passing is None else passing.nonzero()[0]
         sketched = min(count, len(self._base))  # what came later is compared in any case
-        likeness = self._sketch.likeness(query)[:sketched]
+        estimates = self._sketch.estimates(query)[:sketched]
         if passing is None:
-            chosen = _highest(likeness, wanted)
+            chosen = _highest(estimates, wanted)
             later = np.arange(sketched, count)
         else:
             rows = passing.nonzero()[0]
             before = int(rows.searchsorted(sketched))
-            chosen = rows[:before][_highest(likeness[rows[:before]], wanted)]
+            chosen = rows[:before][_highest(estimates[rows[:before]], wanted)]
             later = rows[before:]
         return np.concatenate((chosen, later)) if len(later) else chosen
 
@@ -201,7 +204,7 @@ class ResidentVectors:
         self._forget()  # first, so that nothing is held twice
         rows = _read(connection, after=0)
         self._base = rows.matrix
-        if len(rows.seqs) >= _SKETCHED_FROM and Sketch.can_be_made:
+        if rows.matrix.nbytes >= _SKETCHED_FROM and Sketch.can_be_made:
             self._sketch = Sketch(rows.matrix)
         self._extend(rows)
         self._moment = self._since = moment
@@ -260,16 +263,16 @@ def scan(connection: apsw.Connection, query: Vector, limit: int, rows: RowFilter
 
 
 def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Hits:
-    best = _highest(scores, limit)
+    best = _highest(scores, limit) if len(scores) > _MANY else np.arange(len(scores))
     best = best[np.argsort(-scores[best], kind="stable")[:limit]]  # equal ones go by seq
     return list(zip(seqs[best].tolist(), scores[best].tolist(), strict=True))
 
 
-def _highest(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
+def _highest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Return the rows with the highest scores, ascending: so many, and some more."""
     rows = len(scores)
     size = min(_BLOCK, rows // (4 * count))
-    if size < _MIN_BLOCK:
+    if size < 2:
         return np.arange(rows)
     # Few values are compared: the highest of each block. So many blocks have a row like the last.
     blocks = rows // size
