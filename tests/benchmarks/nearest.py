@@ -26,6 +26,8 @@ from commonplace.store.base import RowFilter
 _QUESTIONS = 400
 _CANDIDATES = 24
 """What a search for six results takes from its list of vectors."""
+_SKETCHED = 8_192
+"""Bundled vectors from which on there is a sketch: 8 MiB."""
 _SECTION_CHARS = 1_400
 _FILE_SECTIONS = 50
 ALL = RowFilter()
@@ -49,6 +51,8 @@ def main() -> None:
         with Memory.open(folder, embedder="bundled", index_path=index) as memory:
             memory.index()
             print(f"{memory.status().chunks:,} chunks, {len(asked)} questions")
+            if memory.status().chunks < _SKETCHED:
+                parser.exit(1, "So few are all compared; ask for more --chunks.\n")
             compare(memory, asked)
 
 

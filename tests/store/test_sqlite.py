@@ -26,6 +26,7 @@ from commonplace.errors import (
 )
 from commonplace.store.base import Embedded, IndexedFile, RowFilter, Totals
 from commonplace.store.packing import unpack
+from commonplace.store.sketch import Sketch
 from commonplace.store.sqlite import connection, migrations, vectors, writer
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
 from commonplace.types import Source
@@ -178,6 +179,19 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
     assert sum(data is not None for data in lines.values()) == 3
     store.write([a_file("new.md", "word later")], ["a.md"])
     assert matching(store, "word") == ["word later"]
+
+
+def test_a_file_of_another_version_that_cannot_be_changed_is_told(
+    opened: Callable[[], SqliteStore], path: Path
+) -> None:
+    store = filled(opened(), numbered(3))
+    with store.writing() as connection_:
+        connection_.pragma("user_version", 3)
+    store.close()
+    store = SqliteStore(path, writable=False)
+    with pytest.raises(IndexReadOnlyError, match="another version of Commonplace and cannot be"):
+        matching(store, "word")
+    store.close()
 
 
 def test_a_migration_that_fails_changes_nothing(
@@ -371,6 +385,7 @@ def seqs_near(
         return [seq for seq, _ in reader.nearest(query, limit, rows, exact=exact)]
 
 
+@pytest.mark.skipif(not Sketch.can_be_made, reason="numpy 1 cannot count bits")
 @pytest.mark.parametrize("rows", [ALL, RowFilter(frozenset({"memory"})), RowFilter(after=3)])
 def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, rows: RowFilter
@@ -380,7 +395,7 @@ def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
     compared: list[int] = []
     product = vectors.row_products
 
-    def counted(matrix: Any, vector: Any, *, out: Any) -> Any:
+    def counted(matrix: Any, vector: Any, *, out: Any = None) -> Any:
         compared.append(len(matrix))
         return product(matrix, vector, out=out)
 
@@ -396,6 +411,12 @@ def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
         assert both == [seq for seq in found if seq in right]
         shared += len(set(found) & set(right))
     assert shared >= 20 * 9
+
+
+@pytest.mark.parametrize("dimension", [1, 8, 256, 3072, 4096, 100_000])
+@pytest.mark.parametrize("limit", [1, 24, 500])
+def test_a_sketch_chooses_more_than_is_wanted(dimension: int, limit: int) -> None:
+    assert vectors._enough(limit, 0, dimension) >= 4 * limit
 
 
 def test_a_sketch_knows_what_was_dropped_and_what_came_later(

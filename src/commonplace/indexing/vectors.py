@@ -303,10 +303,9 @@ class ChunkVectors:
                     break
 
     def _learn_lines_of(self, chunk: Chunk, embedded: Embedded | None) -> None:
-        texts = self._texts(chunk.text)
         if embedded is None or embedded.lines is None:
             return
-        vectors = unpack(embedded.lines, len(embedded.vector))
+        texts, vectors = self._texts(chunk.text), unpack(embedded.lines, len(embedded.vector))
         if len(texts) == len(vectors):
             assert self._lines is not None
             made = zip(texts, vectors, strict=True)

@@ -228,8 +228,8 @@ def _candidates(
 def _thinned(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
     """Keep so many hits of one score, the newest: what repeats itself word for word is no news."""
     kept: list[tuple[int, float]] = []
-    for _, alike in itertools.groupby(hits, key=lambda hit: int(hit[1] * 1e9)):
-        kept += [*alike][: -most - 1 : -1]  # they come oldest first
+    for _, alike in itertools.groupby(hits, key=lambda hit: round(hit[1] * 1e9)):
+        kept += sorted(alike, reverse=True)[:most]  # by seq
     return kept
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -75,13 +75,19 @@ def occurrences_within(
     else:
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
-    likely = [haystack.likely_forms(word) for word in words]
+    own = [_folded(word.text) for word in words]
+    likely = [
+        [] if word.gram else haystack.likely_forms(text, word.term)
+        for word, text in zip(words, own, strict=True)
+    ]
     terms = analyzer.term_of_each({form for forms in likely for _, form in forms})
     places: list[int] = []
     columns: list[int] = []
-    for column, (word, forms) in enumerate(zip(words, likely, strict=True)):
-        own = _folded(word.text)
-        found = [at for at, form in forms if form == own or terms[form] == word.term]
+    for column, (word, text, forms) in enumerate(zip(words, own, likely, strict=True)):
+        if word.gram:
+            found = haystack.places(text)
+        else:
+            found = [at for at, form in forms if form == text or terms[form] == word.term]
         places += found
         columns += [column] * len(found)
     present = np.zeros((len(starts), len(words)), dtype=np.float32)
@@ -127,12 +133,18 @@ class _Haystack:
         self._starts, self._ends = borders[::2], borders[1::2]
         self._heads = numbers[self._starts]
 
-    def likely_forms(self, word: Word) -> list[tuple[int, str]]:
+    def places(self, part: str) -> list[int]:
+        """Return where a part of words stands."""
+        found: list[int] = []
+        at = self._text.find(part)
+        while at >= 0:
+            found.append(at)
+            at = self._text.find(part, at + len(part))
+        return found
+
+    def likely_forms(self, word: str, term: str) -> list[tuple[int, str]]:
         """Return where forms of a word may stand, and what stands there."""
-        text, own = self._text, _folded(word.text)
-        if word.gram:
-            return [(at, own) for at in _all_places(text, word.text)]
-        probe = _probe(own, word.term)
+        text, probe = self._text, _probe(word, term)
         rows = self._begin(self._heads, probe).nonzero()[0]
         spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True)
         forms = [(start, text[start:end]) for start, end in spans]
@@ -164,13 +176,6 @@ def _in_words(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
     is_in_word = np.zeros(int(different[-1]) + 1, dtype=np.bool_)
     is_in_word[different] = [chr(code).isalnum() for code in different.tolist()]
     return is_in_word[codes]
-
-
-def _all_places(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + len(part))
 
 
 def _probe(own: str, term: str) -> str:

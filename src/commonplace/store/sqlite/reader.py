@@ -132,7 +132,8 @@ class SqliteReader:
         common = self._shared.remembered(f"common{of}", (self._state[0], self._size(source)))
         exact = self._shared.remembered(f"exact{of}", self._state)
         expressions = {word: match_expression([word], every=True) or "" for word in words}
-        new = [it for it in expressions.values() if it and it not in common and it not in exact]
+        different = dict.fromkeys(expressions.values())
+        new = [it for it in different if it and it not in common and it not in exact]
         for expression, count in zip(new, self._count(new, source), strict=True):
             (common if count >= _COMMON else exact)[expression] = count
         return {word: common.get(it, exact.get(it, 0)) for word, it in expressions.items()}
@@ -220,6 +221,7 @@ class SqliteReader:
 
         totals = np.array([np.frombuffer(total, dtype="<f8") for _, total in sums])
         mean: Vector = (totals.sum(axis=0) / sum(count for count, _ in sums)).astype(np.float32)
+        mean.flags.writeable = False  # all searches share it
         return mean
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:

@@ -25,7 +25,7 @@ from commonplace.store.sqlite.connection import (
     translated,
     vector_extension,
 )
-from commonplace.store.sqlite.migrations import create_words, merge_words, migrate
+from commonplace.store.sqlite.migrations import MIGRATIONS, create_words, merge_words, migrate
 from commonplace.store.sqlite.reader import SqliteReader
 from commonplace.store.sqlite.writer import Writer, get_meta, set_meta, vec0_in_step
 
@@ -38,7 +38,7 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 _WRITER_CACHE_KIB = 16 * 1024
 """Page cache of the writer: a batch of chunks with its vectors, and the words they merge into."""
 _MAX_REMEMBERED = 20_000
-"""Counts of words that are remembered, of each kind."""
+"""Entries of each kind that are remembered."""
 
 
 def move_damaged_aside(path: Path) -> Path:
@@ -150,8 +150,8 @@ class SqliteStore:
     def reading(self) -> Iterator[SqliteReader]:
         """Open one consistent state of the index."""
         with translated(self.path), self._pool.borrowed() as connection:
-            if not self._writable and not _has_tables(connection):
-                raise self._read_only("is empty and")
+            if not self._writable and (wrong := _unreadable(connection)):
+                raise self._read_only(f"{wrong} and")
             connection.execute("BEGIN")
             try:
                 yield SqliteReader(self, connection)
@@ -291,3 +291,11 @@ class SqliteStore:
 def _has_tables(connection: apsw.Connection) -> bool:
     """Tell whether the file was ever written: one that is empty and read-only has no tables."""
     return bool(connection.pragma("user_version"))
+
+
+def _unreadable(connection: apsw.Connection) -> str | None:
+    """Say why a file that cannot be brought up to date cannot be read; None if it can."""
+    version = connection.pragma("user_version")
+    if version == len(MIGRATIONS):
+        return None
+    return "was written by another version of Commonplace" if version else "is empty"

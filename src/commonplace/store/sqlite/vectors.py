@@ -40,6 +40,8 @@ _SKETCHED_FROM = 8 * 1024 * 1024
 _COMPARED = 3072
 """Numbers that are compared exactly for each row that is wanted, where a sketch chooses: it is the
 less exact the fewer dimensions there are."""
+_LEAST_COMPARED = 4
+"""Rows that are compared exactly for each that is wanted, however many dimensions there are."""
 _SHARE = 100
 """One in so many rows is compared besides: the more there are, the more differ by little."""
 _WORTH_CHOOSING = 8
@@ -104,7 +106,7 @@ class ResidentVectors:
             if not behind:
                 count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
                 passing = self._passing(rows, count, moment)
-                wanted = count if exact else _COMPARED * limit // len(query) + count // _SHARE
+                wanted = count if exact else _enough(limit, count, len(query))
                 among = self._worth_comparing(query, wanted, count, passing)
                 scores = self._products(query, count, among)
                 seqs = self._seqs[:count] if among is None else self._seqs[among]
@@ -151,17 +153,17 @@ class ResidentVectors:
     ) -> NDArray[np.float32]:
         """Return the products of some rows, or of all of the `count`."""
         base, tail = self._base[:count], self._tail[: max(0, count - len(self._base))]
-        if among is not None and _WORTH_CHOOSING * len(among) <= count:
+        if among is not None:
             split = int(among.searchsorted(len(base)))
-            tail = tail.take(among[split:] - len(base), axis=0)
-            base = base.take(among[:split], axis=0)
-            count, among = len(among), None
+            of_base = _of_rows(base, among[:split], query)
+            of_tail = _of_rows(tail, among[split:] - len(base), query)
+            return np.concatenate((of_base, of_tail))
         scores = np.empty(count, dtype=np.float32)
         if len(base):
             row_products(base, query, out=scores[: len(base)])
         if len(tail):
             row_products(tail, query, out=scores[len(base) :])
-        return scores if among is None else scores[among]
+        return scores
 
     def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:
         """Say which rows of a snapshot a filter lets through; None for all."""
@@ -260,6 +262,22 @@ def scan(connection: apsw.Connection, query: Vector, limit: int, rows: RowFilter
     )
     scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
     return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
+
+
+def _enough(limit: int, count: int, dimension: int) -> int:
+    """Return how many of so many rows a sketch chooses, so that the best ones are among them."""
+    return limit * max(_COMPARED // dimension, _LEAST_COMPARED) + count // _SHARE
+
+
+def _of_rows(
+    matrix: NDArray[np.float32], rows: NDArray[np.int64], query: Vector
+) -> NDArray[np.float32]:
+    """Return the products of some rows of a matrix; of many, all of it is multiplied."""
+    if not len(rows):
+        return np.empty(0, dtype=np.float32)
+    if _WORTH_CHOOSING * len(rows) <= len(matrix):
+        return row_products(matrix.take(rows, axis=0), query)
+    return row_products(matrix, query)[rows]
 
 
 def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Hits:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
 __all__ = ["Writer", "get_meta", "set_meta", "vec0_in_step"]
 
 _MAX_DROPPED = 100_000
@@ -180,7 +179,8 @@ class Writer:
         self._insert_chunks(first, chunks)
         self._insert_vectors(vectors)
         for wanted in _SOURCES:
-            lines = [row[-1] for row in chunks if row[3] == wanted and row[-1]]
+            of_source = [item.embedded for file, item in rows if file.record.source == wanted]
+            lines = [embedded.lines for embedded in of_source if embedded and embedded.lines]
             if lines and self._identity.dimension:
                 self._add_lines(wanted, *sum_packed(lines, self._identity.dimension))
 

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from commonplace.retrieval.lines import _thinned
+from commonplace.retrieval.matching import occurrences
+from commonplace.store.terms import Analyzer
+
+ANALYZER = Analyzer("porter")
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("studies", "she studied there"),
+        ("study", "her STUDIES"),
+        ("naïve", "a naive one"),
+        ("naive", "a naïve one"),
+        ("がくせい", "私はがくせいです"),
+        ("ポケット", "ポケットに"),
+        ("東京", "東京タワー"),
+        ("x" * 200, "y " + "x" * 200),
+        ("0451", "the code is 0451."),
+    ],
+)
+def test_each_word_of_the_query_is_found(query: str, text: str) -> None:
+    words = ANALYZER.words(query)
+    found = occurrences(["nothing", text, ""], words, ANALYZER)
+    np.testing.assert_array_equal(found, [[0] * len(words), [1] * len(words), [0] * len(words)])
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [("cat", "the catalogue"), ("port", "she reported"), ("stud", "study"), ("京", "東西")],
+)
+def test_other_words_are_not(query: str, text: str) -> None:
+    assert not occurrences([text], ANALYZER.words(query), ANALYZER).any()
+
+
+@pytest.mark.parametrize("tokenizer", ["porter", "unicode61"])
+def test_many_words_have_the_terms_that_they_have_alone(tokenizer: str) -> None:
+    analyzer = Analyzer(tokenizer)
+    odd = ["", " ", "a b", "x_y", "don't", "é", "ß", "東京", "\ud800", "\0", "k" * 3000]
+    words = [*odd, "Running", "runs", "studies", "0", "a1b2"]
+    terms = analyzer.term_of_each(words)
+    for word in words:
+        alone = analyzer.terms(word)
+        assert terms[word] == (alone[0] if len(alone) == 1 else "")
+
+
+def test_of_chunks_that_score_alike_the_newest_stay() -> None:
+    hits = [(3, 2.0), (1, 1.0), (4, 1.0), (7, 1.0 - 1e-12), (2, 0.5)]
+    assert [seq for seq, _ in _thinned(hits, most=2)] == [3, 7, 4, 2]
