@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sketch"]
 
-_BLOCK = 4_096
+_BLOCK = 16_384
 """Rows at once: what is in work stays in the cache."""
 _bitwise_count: Any = getattr(np, "bitwise_count", None)  # numpy 2.0 brought it
 
