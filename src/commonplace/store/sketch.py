@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Sketch"]
 
 _BLOCK = 16_384
-"""Rows at once: what is in work stays in the cache."""
+"""Rows that are compared at once: what is in work stays in the cache."""
+_SKETCHED_AT_ONCE = 512
+"""Rows whose sketch is made at once, of next to no memory."""
 _bitwise_count: Any = getattr(np, "bitwise_count", None)  # numpy 2.0 brought it
 
 
@@ -47,8 +49,8 @@ class Sketch:
         # A row is a word of 64 dimensions, so that each step runs along neighbours in memory.
         self._signs: Words = np.empty((-(-dimension // 64), rows), dtype=np.uint64)
         self._lengths = np.empty(rows, dtype=np.float32)
-        for start in range(0, rows, _BLOCK):
-            block = slice(start, start + _BLOCK)
+        for start in range(0, rows, _SKETCHED_AT_ONCE):
+            block = slice(start, start + _SKETCHED_AT_ONCE)
             centred = matrix[block] - mean
             self._signs[:, block] = _packed(centred > 0).T
             self._lengths[block] = np.sqrt(row_squares(centred))
