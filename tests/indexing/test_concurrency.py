@@ -262,7 +262,8 @@ def test_a_kill_while_appending_leaves_files_and_index_whole(notes, start):
             process.communicate()
     with notes.open(HashedWords(), LINES) as memory:
         memory.append("- the last kingfisher")
-        assert "the last kingfisher" in find(memory, "kingfisher")[0].snippet
+        # Anywhere: a number of a process may hash to the same vector, and stands in many lines.
+        assert any("the last kingfisher" in hit.snippet for hit in find(memory, "kingfisher"))
         memory.index()
     lines = (notes.root / "memory" / "2026-11-20.md").read_text().splitlines()
     assert len(lines) == len(set(lines)) + lines.count("") - 1

@@ -3,7 +3,8 @@
 Reading all vectors is what a search waits for, and what it reads throws everything else out of the
 processor's caches. A sketch keeps, of each vector, how far it lies from the mean, and on which side
 in each dimension: a 30th of the bytes, compared with a few instructions a row. The rows that seem
-nearest hold next to all of those that are; their exact products tell which.
+nearest hold next to all of those that are (``tests/benchmarks/nearest.py`` prints how many they
+lack); their exact products tell which.
 (Signs of directions: Charikar, STOC 2002. Lengths kept, and more than a sign of the query: Gao &
 Long, SIGMOD 2024.)
 """
