@@ -39,6 +39,7 @@ from store.samples import (
     filled,
     matching,
     nearest,
+    sha256,
     unit_rows,
     vector_of,
     words,
@@ -158,6 +159,8 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
     opened: Callable[[], SqliteStore],
 ) -> None:
     store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", vectors=False))
+    store.write([a_file("gone.md", "gone")])
+    store.write([], ["gone.md"])  # its vectors are in the cache
     expected = contents(store)
     with store.reading() as reader:
         lines = {chunk.id: chunk.lines for chunk in reader.chunks([1, 2, 3, 4]).values()}
@@ -168,6 +171,11 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
             "INSERT INTO line_vectors SELECT seq, lines FROM chunks WHERE lines IS NOT NULL",
             "ALTER TABLE chunks DROP COLUMN lines",
             "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
+            "CREATE TABLE copied AS SELECT * FROM embedding_cache",
+            "DROP TABLE embedding_cache",
+            *(line for line in migrations.MIGRATIONS[0] if "embedding_cache" in line),
+            "INSERT INTO embedding_cache SELECT * FROM copied",
+            "DROP TABLE copied",
         ):
             connection_.execute(statement)
         connection_.pragma("user_version", 3)
@@ -176,9 +184,24 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
     assert contents(store) == expected
     with store.reading() as reader:
         assert lines == {chunk.id: chunk.lines for chunk in reader.chunks([1, 2, 3, 4]).values()}
+        assert sha256("gone") in reader.embedded([sha256("gone")], IDENTITY)
     assert sum(data is not None for data in lines.values()) == 3
     store.write([a_file("new.md", "word later")], ["a.md"])
     assert matching(store, "word") == ["word later"]
+
+
+def test_the_cache_takes_little_more_than_its_vectors(store: SqliteStore) -> None:
+    filled(store, identity=replace(IDENTITY, dimension=1536))
+    store.write([numbered(300, dimension=1536)])
+    store.write([], ["a.md"])
+    with store.writing() as connection_:
+        count, vectors_bytes = connection_.execute(
+            "SELECT count(*), sum(length(embedding) + length(lines)) FROM embedding_cache"
+        ).get
+        table = "SELECT sum(pgsize) FROM dbstat WHERE name = 'embedding_cache'"
+        taken = connection_.execute(table).get
+    assert count == 300
+    assert taken < 1.5 * vectors_bytes
 
 
 def test_a_file_of_another_version_that_cannot_be_changed_is_told(

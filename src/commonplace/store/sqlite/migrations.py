@@ -72,6 +72,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "UPDATE chunks SET lines = (SELECT data FROM line_vectors AS of WHERE of.seq = chunks.seq)",
         "DROP TABLE line_vectors",
         "DROP INDEX files_of_sessions",  # the books say whether there are any
+        # With rowids: without, each row's vectors take a page of their own.
+        "ALTER TABLE embedding_cache RENAME TO cache_without_rowids",
+        """CREATE TABLE embedding_cache (
+            provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, hash TEXT NOT NULL,
+            dimension INTEGER NOT NULL, embedding BLOB NOT NULL, lines BLOB,
+            updated_ns INTEGER NOT NULL,
+            PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
+        "INSERT INTO embedding_cache SELECT * FROM cache_without_rowids",
+        "DROP TABLE cache_without_rowids",
+        "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
     ),
 )
 
