@@ -22,12 +22,11 @@ from timing import milliseconds
 from commonplace import Memory
 from commonplace.embeddings.bundled import BundledEmbedder
 from commonplace.store.base import RowFilter
+from commonplace.store.sqlite.vectors import _SKETCHED_FROM
 
 _QUESTIONS = 400
 _CANDIDATES = 24
 """What a search for six results takes from its list of vectors."""
-_SKETCHED = 8_192
-"""Bundled vectors from which on there is a sketch: 8 MiB."""
 _SECTION_CHARS = 1_400
 _FILE_SECTIONS = 50
 ALL = RowFilter()
@@ -51,7 +50,7 @@ def main() -> None:
         with Memory.open(folder, embedder="bundled", index_path=index) as memory:
             memory.index()
             print(f"{memory.status().chunks:,} chunks, {len(asked)} questions")
-            if memory.status().chunks < _SKETCHED:
+            if 4 * BundledEmbedder.dimension * memory.status().chunks < _SKETCHED_FROM:
                 parser.exit(1, "So few are all compared; ask for more --chunks.\n")
             compare(memory, asked)
 

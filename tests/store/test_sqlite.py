@@ -469,10 +469,21 @@ def test_vectors_that_are_all_the_same_are_all_compared(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**10)
+    monkeypatch.setattr(vectors, "_COMPARED", 1)
+    estimated: list[int] = []
+    estimates = Sketch.estimates
+
+    def counted(sketch: Sketch, query: Any) -> Any:
+        found = estimates(sketch, query)
+        estimated.append(len(found))
+        return found
+
+    monkeypatch.setattr(Sketch, "estimates", counted)
     file = numbered(5000)
     chunks = [replace(c, embedded=Embedded(vector_of("same"), None)) for c in file.chunks or ()]
     filled(store, replace(file, chunks=chunks))
     found = seqs_near(store, vector_of("query"), 5, exact=False)
+    assert estimated == ([5000] if Sketch.can_be_made else [])
     assert found == seqs_near(store, vector_of("query"), 5, exact=True) == [1, 2, 3, 4, 5]
 
 

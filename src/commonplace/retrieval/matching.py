@@ -75,19 +75,19 @@ def occurrences_within(
     else:
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
-    own = [_folded(word.text) for word in words]
+    folded = [_folded(word.text) for word in words]
     likely = [
-        [] if word.gram else haystack.likely_forms(text, word.term)
-        for word, text in zip(words, own, strict=True)
+        [] if word.gram else haystack.likely_forms(own, word.term)
+        for word, own in zip(words, folded, strict=True)
     ]
     terms = analyzer.term_of_each({form for forms in likely for _, form in forms})
     places: list[int] = []
     columns: list[int] = []
-    for column, (word, text, forms) in enumerate(zip(words, own, likely, strict=True)):
+    for column, (word, own, forms) in enumerate(zip(words, folded, likely, strict=True)):
         if word.gram:
-            found = haystack.places(text)
+            found = haystack.places(own)
         else:
-            found = [at for at, form in forms if form == text or terms[form] == word.term]
+            found = [at for at, form in forms if form == own or terms[form] == word.term]
         places += found
         columns += [column] * len(found)
     present = np.zeros((len(starts), len(words)), dtype=np.float32)
