@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from commonplace import Memory
-from commonplace.chunking import tokens
-from commonplace.chunking.vocabulary import load_encoding, vocabulary_folders
+from commonplace.text import tokens
+from commonplace.text.vocabulary import load_encoding, vocabulary_folders
 from event_loop import MAX_S, Meter
 from loop_process import METHODS
 

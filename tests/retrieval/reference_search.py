@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from commonplace.chunking.openclaw import openclaw_chunks
+from commonplace.compat.openclaw.chunking import openclaw_chunks
 from commonplace.retrieval.keywords import extract_keywords
 
 MAX_BYTES = 8000

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.retrieval import stopwords
 from commonplace.retrieval.keywords import (
     bm25_rank_to_score,
     extract_keywords,
     query_words,
 )
+from commonplace.text import stopwords
 from reference import vectors
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from commonplace.retrieval.lines import _thinned
 from commonplace.retrieval.matching import occurrences
-from commonplace.store.terms import Analyzer
+from commonplace.text.analysis import Analyzer
 
 ANALYZER = Analyzer("porter")
 

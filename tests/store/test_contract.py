@@ -15,7 +15,7 @@ from commonplace.store.base import RowFilter, Store, Totals, Word
 from commonplace.store.memory import MemoryStore
 from commonplace.store.packing import unpack
 from commonplace.store.sqlite.store import SqliteStore
-from commonplace.store.terms import Analyzer
+from commonplace.text.analysis import Analyzer
 from store.samples import (
     ALL,
     DIMENSION,

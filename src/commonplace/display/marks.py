@@ -46,7 +46,7 @@ def matched_words(text: str, *, terms: Iterable[str]) -> list[str]:
 
 def query_terms(query: str) -> tuple[str, ...]:
     """Return the words of a query that are worth marking: none that every sentence has."""
-    from commonplace.retrieval.stopwords import ENGLISH
+    from commonplace.text.stopwords import ENGLISH
 
     words = dict.fromkeys(_fold(match[0]) for match in _WORD.finditer(query[:_MOST_QUERY]))
     return tuple(word for word in words if word not in ENGLISH)

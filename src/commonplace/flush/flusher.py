@@ -10,13 +10,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commonplace.chunking.tokens import prepare_counting
 from commonplace.errors import StateError
 from commonplace.flush.journal import Journal
 from commonplace.flush.messages import message_tokens, portions, said
 from commonplace.flush.model import FlushModel, FlushReply
 from commonplace.flush.running import Ask, run, run_async
 from commonplace.flush.working import EntryWorker, FlushMemory, Steps, logged, told
+from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
 from commonplace.workspace.dates import log_path

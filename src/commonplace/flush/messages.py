@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from commonplace.chunking.tokens import count_tokens
+from commonplace.text.tokens import count_tokens
 from commonplace.types import FlushMessage, ToolCall
 
 __all__ = [

@@ -20,8 +20,8 @@ from commonplace.flush.prompting import first_request
 from commonplace.flush.running import Ask, DeadlineError
 from commonplace.flush.turn import MAX_ROUNDS, Reading, next_request, read_reply, verdict
 from commonplace.settings import Settings
+from commonplace.text.redaction import redact
 from commonplace.transcripts.archive import write_session_file
-from commonplace.transcripts.redact import redact
 from commonplace.types import FlushReport
 from commonplace.workspace.dates import log_path
 from commonplace.workspace.files import Workspace

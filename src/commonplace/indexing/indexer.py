@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.chunking.chunks import chunk_id
 from commonplace.embeddings.encoder import Encoder
 from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
@@ -16,6 +15,7 @@ from commonplace.indexing.reading import FileReader, ReadFile
 from commonplace.indexing.vectors import ChunkVectors, Given
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, Store
+from commonplace.text.chunks import chunk_id
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import IndexReport, MemoryFile
 

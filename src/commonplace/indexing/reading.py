@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from commonplace.chunking.chunks import split_oversized
-from commonplace.chunking.markdown import chunk_markdown
 from commonplace.settings import Settings
 from commonplace.store.base import Embedded, FileRecord
+from commonplace.text.chunking import chunk_markdown
+from commonplace.text.chunks import split_oversized
 from commonplace.transcripts.parts import SessionPart, read_parts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, MemoryFile

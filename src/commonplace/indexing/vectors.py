@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.chunking.lines import line_units, pack_units, unit_texts
 from commonplace.embeddings.encoder import Embedded as Answered
 from commonplace.embeddings.encoder import EmbeddingRun, Encoder
 from commonplace.errors import EmbedderError
@@ -17,6 +16,7 @@ from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.keeping import OpenChunks
 from commonplace.store.base import Embedded, FileRecord, IndexIdentity, Store
 from commonplace.store.packing import pack_all, unpack
+from commonplace.text.embedding_units import line_units, pack_units, unit_texts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk
 

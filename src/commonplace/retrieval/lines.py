@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.chunking.outline import read_outline
 from commonplace.retrieval.confidence import confidence
 from commonplace.retrieval.decay import age_days
 from commonplace.retrieval.evidence import (
@@ -42,12 +41,13 @@ from commonplace.retrieval.matching import (
 from commonplace.retrieval.pool import LinePool, build_pool
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.repeats import likeness_of_texts, likeness_of_vectors, repeats
-from commonplace.retrieval.stopwords import ENGLISH_REQUESTS
-from commonplace.retrieval.timewords import Days, closeness, days_named, without_times
 from commonplace.retrieval.windows import Window, pack_windows
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Reader, RowFilter, StoredChunk, Word
-from commonplace.store.terms import Analyzer
+from commonplace.text.analysis import Analyzer
+from commonplace.text.outline import read_outline
+from commonplace.text.stopwords import ENGLISH_REQUESTS
+from commonplace.text.time_expressions import Days, closeness, days_named, without_times
 from commonplace.types import Explanation, SearchResult, Source
 
 if TYPE_CHECKING:

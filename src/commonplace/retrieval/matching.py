@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.stopwords import ENGLISH
 from commonplace.store.base import Word
-from commonplace.store.terms import Analyzer
+from commonplace.text.analysis import Analyzer
+from commonplace.text.stopwords import ENGLISH
 
 __all__ = ["content_words", "is_date_word", "occurrences", "occurrences_within"]
 

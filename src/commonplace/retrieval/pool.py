@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.chunking.lines import line_units, pack_units
 from commonplace.store.base import StoredChunk
 from commonplace.store.packing import packed_size, unpack
+from commonplace.text.embedding_units import line_units, pack_units
 from commonplace.types import Source
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from commonplace.store.base import (
     Word,
 )
 from commonplace.store.packing import sum_packed
-from commonplace.store.terms import Analyzer, grams_text
+from commonplace.text.analysis import Analyzer, grams_text
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:

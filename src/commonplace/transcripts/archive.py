@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from commonplace.transcripts.redact import mask, redact
+from commonplace.text.redaction import mask, redact
 from commonplace.types import FlushMessage
 from commonplace.workspace.sessions import UNWRITTEN
 

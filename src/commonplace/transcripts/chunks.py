@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from commonplace.chunking.chunks import make_chunk
-from commonplace.chunking.markdown import chunk_markdown
 from commonplace.settings import ChunkingSettings
+from commonplace.text.chunking import chunk_markdown
+from commonplace.text.chunks import make_chunk
 from commonplace.transcripts.read import Line
 from commonplace.types import Chunk
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from commonplace.transcripts.redact import redact
+from commonplace.text.redaction import redact
 
 __all__ = ["Said", "moment_of", "said_in"]
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from commonplace import prompts
+from commonplace.text.redaction import redact
 from commonplace.transcripts.messages import Said, said_in
-from commonplace.transcripts.redact import redact
 from commonplace.types import FlushMessage
 
 __all__ = ["Slug", "last_said", "session_note", "slug_for"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from commonplace.chunking.chunks import split_oversized
 from commonplace.settings import Settings
+from commonplace.text.chunks import split_oversized
 from commonplace.transcripts.chunks import MAX_GAP, SessionChunk, session_chunks
 from commonplace.transcripts.progress import SessionProgress, fingerprint, goes_on, rules_key
 from commonplace.transcripts.read import Line, Mark, Rules, SessionReader

@@ -16,8 +16,8 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from commonplace import Memory, Settings
-from commonplace.chunking.tokens import prepare_counting
 from commonplace.flush.journal import Journal
+from commonplace.text.tokens import prepare_counting
 from fakes import clock
 from langchain_commonplace import ChatMemory, MemoryFlush
 from langchain_fakes import Notetaker, ScriptedChatModel

@@ -6,7 +6,7 @@ import apsw
 
 from commonplace.errors import StoreError
 from commonplace.store.sqlite.connection import transaction
-from commonplace.store.terms import FTS5_TOKENIZE
+from commonplace.text.analysis import FTS5_TOKENIZE
 
 __all__ = ["MIGRATIONS", "create_vec0", "create_words", "merge_words", "migrate"]
 

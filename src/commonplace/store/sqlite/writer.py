@@ -17,7 +17,7 @@ from commonplace.store.packing import sum_packed
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.migrations import create_vec0
 from commonplace.store.sqlite.reader import seqs_from
-from commonplace.store.terms import grams_text
+from commonplace.text.analysis import grams_text
 from commonplace.types import Source
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import TypeAlias
 
-from commonplace.retrieval.timewords.days import Days, days_from, month_days, third_of
+from commonplace.text.time_expressions.days import Days, days_from, month_days, third_of
 
 __all__ = [
     "WEEKDAYS",

@@ -4,7 +4,7 @@ English, and dates in numbers (ISO 8601, ``7.5.2023``); other languages name no 
 that names none is told from its words alone, for next to nothing.
 """
 
-from commonplace.retrieval.timewords.days import Days, closeness
-from commonplace.retrieval.timewords.reading import days_named, without_times
+from commonplace.text.time_expressions.days import Days, closeness
+from commonplace.text.time_expressions.parser import days_named, without_times
 
 __all__ = ["Days", "closeness", "days_named", "without_times"]

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.chunking.vocabulary import built_encoding, load_encoding, vocabulary_folders
+from commonplace.text.vocabulary import built_encoding, load_encoding, vocabulary_folders
 
 if TYPE_CHECKING:
     import tiktoken

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from commonplace.retrieval.timewords import meanings
-from commonplace.retrieval.timewords.meanings import WEEKDAYS, Meaning, Words
+from commonplace.text.time_expressions import meanings
+from commonplace.text.time_expressions.meanings import WEEKDAYS, Meaning, Words
 
 __all__ = ["Phrase", "Rule", "has_time_word", "phrases", "rules"]
 

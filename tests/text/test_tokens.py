@@ -13,8 +13,8 @@ import tiktoken.registry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.chunking import tokens, vocabulary
-from commonplace.chunking.tokens import (
+from commonplace.text import tokens, vocabulary
+from commonplace.text.tokens import (
     character_units,
     count_tokens,
     estimate_tokens,
@@ -169,7 +169,7 @@ def test_an_encoding_that_tiktoken_has_built_is_not_built_again(
 
 
 def test_importing_it_loads_no_tiktoken() -> None:
-    code = "import commonplace.chunking.tokens, sys; print('tiktoken' in sys.modules)"
+    code = "import commonplace.text.tokens, sys; print('tiktoken' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 
@@ -188,7 +188,7 @@ def test_llama_index_is_looked_into_but_not_imported(tmp_path: Path) -> None:
     (tmp_path / "llama_index").mkdir()
     (tmp_path / "llama_index" / "__init__.py").write_text("raise RuntimeError('imported')")
     code = (
-        "from commonplace.chunking.vocabulary import vocabulary_folders;"
+        "from commonplace.text.vocabulary import vocabulary_folders;"
         "print(*vocabulary_folders(), sep='\\n')"
     )
     source = str(Path(vocabulary.__file__).parents[2])

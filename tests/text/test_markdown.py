@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.chunking.markdown import chunk_id, chunk_markdown, split_oversized
-from commonplace.chunking.openclaw import openclaw_chunks
-from commonplace.chunking.outline import read_outline
-from commonplace.chunking.tokens import token_weight
+from commonplace.compat.openclaw.chunking import openclaw_chunks
 from commonplace.settings import ChunkingSettings
+from commonplace.text.chunking import chunk_id, chunk_markdown, split_oversized
+from commonplace.text.outline import read_outline
+from commonplace.text.tokens import token_weight
 from commonplace.types import Chunk
 from reference import vectors
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.retrieval.timewords import Days, closeness, days_named
+from commonplace.text.time_expressions import Days, closeness, days_named
 
 TODAY = date(2024, 5, 15)
 """A Wednesday."""

@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from commonplace.chunking.chunks import chunk_id, make_chunk, split_oversized
-from commonplace.chunking.openclaw import openclaw_chunks
-from commonplace.chunking.outline import Outline, read_outline
-from commonplace.chunking.tokens import (
+from commonplace.compat.openclaw.chunking import openclaw_chunks
+from commonplace.settings import ChunkingSettings
+from commonplace.text.chunks import chunk_id, make_chunk, split_oversized
+from commonplace.text.outline import Outline, read_outline
+from commonplace.text.tokens import (
     NEWLINE_UNITS,
     UNITS_PER_TOKEN,
     character_units,
     units_by_line,
 )
-from commonplace.settings import ChunkingSettings
 from commonplace.types import Chunk
 
 __all__ = ["chunk_id", "chunk_markdown", "split_oversized"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 
-from commonplace.retrieval.timewords.days import Days
-from commonplace.retrieval.timewords.meanings import Words, in_context
-from commonplace.retrieval.timewords.phrases import Phrase, has_time_word, phrases, rules
+from commonplace.text.time_expressions.days import Days
+from commonplace.text.time_expressions.meanings import Words, in_context
+from commonplace.text.time_expressions.phrases import Phrase, has_time_word, phrases, rules
 
 __all__ = ["days_named", "without_times"]
 

@@ -1,1 +1,0 @@
-"""Markdown into chunks, and how long a text is for a model."""

@@ -1,0 +1,1 @@
+"""OpenClaw 2026.3.24: its chunking, ranking and rules."""

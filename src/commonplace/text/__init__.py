@@ -1,0 +1,1 @@
+"""Pure functions of text: chunking, tokens, terms, time expressions, redaction."""
