@@ -14,7 +14,7 @@ from pathlib import Path
 
 from commonplace import Memory
 from commonplace.demo import write_demo_workspace
-from commonplace.embeddings.bundled import is_available
+from commonplace.embeddings.providers.bundled import is_available
 from event_loop import Meter
 from fakes import NOON, clock
 

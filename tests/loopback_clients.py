@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from commonplace.embeddings.registry import choose
-from commonplace.embeddings.service import Service
+from commonplace.embeddings.retry import ServiceState
 from commonplace.settings import EmbeddingSettings
 from loopback_vendors import bag_of_words
 
@@ -75,7 +75,7 @@ class Vendor:
     def encoder(self, wanted=None, **settings):
         """Return an encoder of the registry that never really waits."""
         encoder = made(wanted or self.name, self.settings(**settings))
-        service = Service(clock=self.clock, sleep=self.clock.sleep)
+        service = ServiceState(clock=self.clock, sleep=self.clock.sleep)
         encoder._service = encoder._impatient._service = service
         self.encoders.append(encoder)
         return encoder

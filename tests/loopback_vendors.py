@@ -30,7 +30,7 @@ FAULTS = ("hang", "cut", "drop", "short", "dimension", "nan", "html", "html-502"
 200; ``echo`` refuses the key and repeats it, as vendors do.
 """
 
-Fault = int | str | tuple[int, str]
+Failure = int | str | tuple[int, str]
 
 
 class Asked(NamedTuple):
@@ -57,8 +57,8 @@ class LoopbackVendor:
         self.dimension = dimension
         self.requests: list[Asked] = []
         self.texts: list[str] = []
-        self._next: deque[Fault | None] = deque()
-        self._always: Fault | None = None
+        self._next: deque[Failure | None] = deque()
+        self._always: Failure | None = None
         self._every = 0
         self._embedded = 0
         self._lock = threading.Lock()
@@ -81,15 +81,15 @@ class LoopbackVendor:
         """Return the requests for vectors, those that were not answered well included."""
         return [asked for asked in self.requests if self.dialect.is_for_vectors(asked.path)]
 
-    def fail_next(self, *faults: Fault | None) -> None:
+    def fail_next(self, *faults: Failure | None) -> None:
         """Misbehave in answer to the next requests for vectors, in this order; None is none."""
         self._next.extend(faults)
 
-    def fail_always(self, fault: Fault | None) -> None:
+    def fail_always(self, fault: Failure | None) -> None:
         """Misbehave in answer to all requests for vectors; None makes an end of it."""
         self._always = fault
 
-    def fail_every(self, nth: int, fault: Fault) -> None:
+    def fail_every(self, nth: int, fault: Failure) -> None:
         """Misbehave in answer to every nth request for vectors."""
         self._every, self._always = nth, fault
 
@@ -142,7 +142,7 @@ class LoopbackVendor:
         else:
             self._misbehave(handler, asked, fault)
 
-    def _fault(self) -> Fault | None:
+    def _fault(self) -> Failure | None:
         self._embedded += 1
         if self._next:
             return self._next.popleft()
@@ -150,7 +150,7 @@ class LoopbackVendor:
             return None
         return self._always
 
-    def _misbehave(self, handler: BaseHTTPRequestHandler, asked: Asked, fault: Fault) -> None:
+    def _misbehave(self, handler: BaseHTTPRequestHandler, asked: Asked, fault: Failure) -> None:
         if fault == "hang":
             self._stopping.wait(60)
             handler.close_connection = True

@@ -13,8 +13,8 @@ import numpy as np
 
 from commonplace.memory import Memory
 from commonplace.settings import Settings
-from commonplace.store.packing import unpack
 from commonplace.store.sqlite.store import SqliteStore
+from commonplace.vectors.codec import unpack
 from fakes import clock
 
 MEMORY = """# Long term

@@ -21,9 +21,9 @@ from commonplace.indexing.background import Background
 from commonplace.indexing.keeper import IndexKeeper, default_index_path
 from commonplace.settings import Settings
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
-from commonplace.workspace.dates import log_path, parse_day
-from commonplace.workspace.files import Workspace
-from commonplace.workspace.io import (
+from commonplace.workspace.discovery import Workspace
+from commonplace.workspace.log_dates import log_path, parse_day
+from commonplace.workspace.notes import (
     UnreadableFileError,
     append_note,
     create_file,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from commonplace.embeddings.base import Embedder, ModelName, Vector
-    from commonplace.embeddings.encoder import Encoder
-    from commonplace.embeddings.registry import Choice
+    from commonplace.embeddings.client import EmbeddingClient
+    from commonplace.embeddings.registry import Selection
     from commonplace.indexing.indexer import Progress
     from commonplace.store.base import IndexIdentity, Reader, RowFilter
 
@@ -312,7 +312,7 @@ class Memory:
 
     def _query_vector(
         self, text: str, held: IndexIdentity | None
-    ) -> tuple[Encoder | None, Vector | None, str | None]:
+    ) -> tuple[EmbeddingClient | None, Vector | None, str | None]:
         """Embed a query for an index; nothing, and why, where vectors cannot take part."""
         keeper = self._keeper
         try:
@@ -390,7 +390,7 @@ class Memory:
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
-        from commonplace.transcripts.read import Rules, rendered_text
+        from commonplace.transcripts.incremental import Rules, rendered_text
 
         wanted = None if lines is None else max(1, lines) + 1  # one more tells whether there is
         rules = Rules.of(self.settings)
@@ -448,7 +448,7 @@ class Memory:
             TypeError: A message is none of these.
             WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
         """
-        from commonplace.transcripts.note import last_said, session_note, slug_for
+        from commonplace.transcripts.session_note import last_said, session_note, slug_for
 
         said = last_said(messages, self.settings.sessions.archive_messages)
         if not said:
@@ -577,10 +577,10 @@ class Memory:
 
 def _chooser(
     embedder: str | Embedder | Any | None, settings: Settings
-) -> Callable[[ModelName | None], Choice]:
+) -> Callable[[ModelName | None], Selection]:
     """Return the function that chooses the embedder, given what the index was built with."""
 
-    def chosen(built_with: ModelName | None) -> Choice:
+    def chosen(built_with: ModelName | None) -> Selection:
         from commonplace.embeddings.registry import choose
 
         return choose(embedder, settings=settings.embedding, built_with=built_with)

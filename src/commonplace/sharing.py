@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.sessions import is_session_path
 
 if TYPE_CHECKING:

@@ -141,7 +141,7 @@ def embedding_speed(texts: list[str]) -> Row:
     """Embed chunks with the bundled embedder, in turns with WordLlama's own code."""
     import wordllama
 
-    from commonplace.embeddings.bundled import BundledEmbedder
+    from commonplace.embeddings.providers.bundled import BundledEmbedder
 
     package = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(cache_dir=package, disable_download=True)

@@ -20,7 +20,7 @@ import numpy as np
 from timing import milliseconds
 
 from commonplace import Memory
-from commonplace.embeddings.bundled import BundledEmbedder
+from commonplace.embeddings.providers.bundled import BundledEmbedder
 from commonplace.store.base import RowFilter
 from commonplace.store.sqlite.vectors import _SKETCHED_FROM
 

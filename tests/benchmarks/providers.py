@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from commonplace import Memory, Settings
-from commonplace.embeddings.batching import pack
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
+from commonplace.embeddings.requests import pack
 from commonplace.settings import EmbeddingSettings, SearchSettings, SyncSettings
 from loopback_vendors import LoopbackVendor
 
@@ -62,7 +62,7 @@ def _write(root: Path, chunks: int) -> None:
 def _print(server: LoopbackVendor, report: object, took: float) -> None:
     sent = len(server.embeddings())
     texts = collections.Counter(server.texts)
-    encoder = Encoder(type("Any", (), {"embed_documents": id, "embed_query": id})())
+    encoder = EmbeddingClient(type("Any", (), {"embed_documents": id, "embed_query": id})())
     least = sum(1 for _ in pack(texts, encoder.limits))
     twice = sum(count > 1 for count in texts.values())
     print(report)

@@ -6,8 +6,8 @@ import pytest
 
 from commonplace.embeddings import registry
 from commonplace.embeddings.base import ModelName
-from commonplace.embeddings.bundled import BundledEmbedder, is_available
-from commonplace.embeddings.registry import choose, fallback_of, made_by
+from commonplace.embeddings.providers.bundled import BundledEmbedder, is_available
+from commonplace.embeddings.registry import choose, fallback_of, for_identity
 from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 from fakes import HashedWords
@@ -248,11 +248,11 @@ def test_the_embedder_of_an_index_is_made_as_it_was(installed, monkeypatch):
         (ModelName("openai", "old", "http://one32"), 32),
         (ModelName("openai", "old", "http://one"), 1536),
     ):
-        assert made_by(held, dimension, here).name == held
-    assert made_by(ModelName("openai", "old"), 1536, EmbeddingSettings()) is not None
+        assert for_identity(held, dimension, here).name == held
+    assert for_identity(ModelName("openai", "old"), 1536, EmbeddingSettings()) is not None
     # A question goes where the settings say, and not where it went before.
-    assert made_by(ModelName("openai", "old"), 1536, here) is None
-    assert made_by(ModelName("openai", "old", "http://two"), 32, here) is None
-    assert made_by(ModelName("MyEmbeddings", "mine"), 32, here) is None
+    assert for_identity(ModelName("openai", "old"), 1536, here) is None
+    assert for_identity(ModelName("openai", "old", "http://two"), 32, here) is None
+    assert for_identity(ModelName("MyEmbeddings", "mine"), 32, here) is None
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert made_by(ModelName("openai", "old"), 1536, EmbeddingSettings()) is None
+    assert for_identity(ModelName("openai", "old"), 1536, EmbeddingSettings()) is None

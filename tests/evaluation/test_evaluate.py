@@ -14,7 +14,7 @@ from commonplace.errors import QuestionFileError, WorkspaceNotFoundError
 from commonplace.evaluation import Evidence, Figures, Question, compare, evaluate, open_at
 from commonplace.evaluation.opening import asking_time
 from commonplace.settings import Settings
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 TODAY = date(2026, 11, 20)
 OPENCLAW = Settings.openclaw()

@@ -295,7 +295,7 @@ class FullDisk:
                 self.left -= 1
             return write(descriptor, data)
 
-        monkeypatch.setattr("commonplace.workspace.io.os.write", limited)
+        monkeypatch.setattr("commonplace.workspace.notes.os.write", limited)
 
 
 @FORMS

@@ -15,7 +15,7 @@ from commonplace.flush.prompting import (
 )
 from commonplace.settings import FlushSettings, Settings
 from commonplace.types import FlushMessage, ToolCall
-from commonplace.workspace.dates import log_path
+from commonplace.workspace.log_dates import log_path
 from reference import vectors
 
 NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)

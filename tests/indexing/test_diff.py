@@ -4,7 +4,7 @@ from pathlib import Path
 from commonplace.indexing.diff import plan_index
 from commonplace.store.base import FileRecord
 from commonplace.types import MemoryFile
-from commonplace.workspace.files import Scan
+from commonplace.workspace.discovery import Scan
 
 DAY = 24 * 3600 * 10**9
 FILE = MemoryFile("memory/a.md", Path("/x/memory/a.md"), "memory", 10, 100 * DAY, None)

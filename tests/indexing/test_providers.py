@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.embeddings import batching, patience, service
+from commonplace.embeddings import query_client, requests, retry
 from commonplace.embeddings.base import RequestLimits
-from commonplace.embeddings.batching import pack
-from commonplace.embeddings.service import Retry
+from commonplace.embeddings.requests import pack
+from commonplace.embeddings.retry import RetryPolicy
 from commonplace.errors import EmbedderError, StoreError
 from commonplace.settings import EmbeddingSettings
 from fakes import HashedWords
@@ -56,11 +56,11 @@ def server():
 @pytest.fixture
 def soon(monkeypatch):
     """Wait a fiftieth of the time before a request is sent again."""
-    monkeypatch.setattr(batching.Requests.__init__, "__kwdefaults__", soon_defaults())
+    monkeypatch.setattr(requests.RequestQueue.__init__, "__kwdefaults__", soon_defaults())
 
 
 def soon_defaults():
-    return batching.Requests.__init__.__kwdefaults__ | {"retry": Retry(first_wait_s=0.01)}
+    return requests.RequestQueue.__init__.__kwdefaults__ | {"retry": RetryPolicy(first_wait_s=0.01)}
 
 
 def through(server, base=CHUNKS, **embedding):
@@ -247,7 +247,7 @@ def test_a_question_is_answered_by_words_when_the_provider_hangs(notes, server):
 def test_a_question_is_answered_by_words_whatever_the_provider_says(
     notes, server, fault, monkeypatch
 ):
-    monkeypatch.setattr(patience, "_SILENT_S", 0.0)
+    monkeypatch.setattr(query_client, "_SILENT_S", 0.0)
     with notes.open("auto", through(server, query_timeout_s=1.0)) as memory:
         memory.index()
         server.fail_always(fault)
@@ -304,9 +304,9 @@ def asks_for_a_minute(server):
     resting = []
 
     def rests(memory):
-        service = memory._keeper.encoder._service
-        resting.append(service)
-        wait_for(lambda: service.free_in_s > 30)
+        retry = memory._keeper.encoder._service
+        resting.append(retry)
+        wait_for(lambda: retry.free_in_s > 30)
 
     yield rests
     for one in resting:
@@ -567,7 +567,7 @@ def test_a_model_that_was_used_before_costs_nothing_though_it_does_not_answer_at
         for model in ("A", "B"):
             with notes.open("auto", through(server, CHUNKS, model=model)) as memory:
                 memory.index()
-        service._SERVICES.clear()
+        retry._SERVICES.clear()
         before = len(server.texts)
         server.fail_next(500, 500, 500)
         with notes.open("auto", through(server, CHUNKS, model="A")) as memory:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import StoreError
-from commonplace.locks import FileLease
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
+from commonplace.system.locks import FileLease
 from fakes import HashedWords, Raising, Slow
 from notes import LINES, Notes, eventually, find, paths
 

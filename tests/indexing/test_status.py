@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.locks import FileLease
 from commonplace.settings import Settings
-from commonplace.state import StateFile
+from commonplace.system.locks import FileLease
+from commonplace.system.state import StateFile
 from fakes import HashedWords, Raising
 from notes import LINES, Notes, eventually, unprivileged
 

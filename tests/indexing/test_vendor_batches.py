@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.embeddings import vendor_batch
+from commonplace.embeddings.batch_jobs import job_queue
 from commonplace.errors import StoreError
 from commonplace.settings import EmbeddingSettings
-from commonplace.state import StateFile
+from commonplace.system.state import StateFile
 from loopback_clients import KEY, KEYS, OTHER_VARIABLES
 from loopback_vendors import LoopbackVendor
 from notes import CHUNKS, LINES, Notes, find
@@ -33,9 +33,9 @@ def _keys(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _nothing_given_up():
-    vendor_batch._FAILURES.clear()
+    job_queue._FAILURES.clear()
     yield
-    vendor_batch._FAILURES.clear()
+    job_queue._FAILURES.clear()
 
 
 @pytest.fixture

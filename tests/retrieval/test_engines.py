@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from commonplace.demo import demo_questions, write_demo_workspace
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.memory import Memory
 from commonplace.retrieval.pipeline import rank
 from commonplace.retrieval.query import Query
@@ -63,7 +63,7 @@ def copied(store):
 
 
 def ask(store, query, search, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
-    embedded = Encoder(EMBEDDER).query(query) if vector else None
+    embedded = EmbeddingClient(EMBEDDER).query(query) if vector else None
     asked = Query(query, embedded, NOON, limit=limit, min_score=0.0, rows=rows)
     with store.reading() as reader:
         return rank(reader, asked, search, explain=True)

@@ -15,7 +15,7 @@ from commonplace.retrieval.pipeline import rank
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, StoredChunk
-from commonplace.workspace.dates import openclaw_log_date
+from commonplace.workspace.log_dates import openclaw_log_date
 from fakes import NOON, HashedWords, clock
 from reference import vectors
 from retrieval.reference_search import Options, ReferenceSearch, snippet

@@ -21,9 +21,9 @@ from commonplace.store.base import (
     Word,
 )
 from commonplace.store.memory import MemoryStore
-from commonplace.store.packing import pack_all
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.types import Chunk, Source
+from commonplace.vectors.codec import pack_all
 
 DIMENSION = 8
 ALL = RowFilter()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from commonplace.errors import StoreError
 from commonplace.store.base import RowFilter, Store, Totals, Word
 from commonplace.store.memory import MemoryStore
-from commonplace.store.packing import unpack
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.text.analysis import Analyzer
+from commonplace.vectors.codec import unpack
 from store.samples import (
     ALL,
     DIMENSION,

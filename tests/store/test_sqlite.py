@@ -25,11 +25,11 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.store.base import Embedded, IndexedFile, RowFilter, Totals
-from commonplace.store.packing import unpack
 from commonplace.store.sketch import Sketch
 from commonplace.store.sqlite import connection, migrations, vectors, writer
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
 from commonplace.types import Source
+from commonplace.vectors.codec import unpack
 from store.samples import (
     ALL,
     DIMENSION,

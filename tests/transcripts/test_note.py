@@ -211,7 +211,7 @@ def test_a_folder_that_cannot_be_written_is_told():
 
 
 def test_a_full_disk_leaves_nothing_behind(talk, monkeypatch):
-    monkeypatch.setattr("commonplace.workspace.io.os.write", lambda descriptor, data: 3)
+    monkeypatch.setattr("commonplace.workspace.notes.os.write", lambda descriptor, data: 3)
     with talk.open() as memory, pytest.raises(WorkspaceReadOnlyError, match="No space left"):
         memory.archive_session(SAID)
     assert os.listdir(talk.root / "memory") == ["2026-11-20.md"]

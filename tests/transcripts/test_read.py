@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages import messages_to_dict as to_dicts
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ThinkingBlock, ToolCallBlock
 
-from commonplace.transcripts.messages import moment_of, said_in
-from commonplace.transcripts.read import Rules, rendered_text
+from commonplace.transcripts.formats import moment_of, said_in
+from commonplace.transcripts.incremental import Rules, rendered_text
 from transcripts.talk import NOON, assistant, tool_noise, user
 
 CALL = {"name": "ls", "args": {"path": "/"}, "id": "1"}
@@ -124,7 +124,7 @@ def test_whatever_a_file_holds_it_is_read(file, data, expected):
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_is_read(file, monkeypatch):
-    monkeypatch.setattr("commonplace.transcripts.read.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("commonplace.transcripts.incremental.MAX_LINE_BYTES", 1000)
     long = json.dumps(user("long " * 500))
     file.write_text(f"{long}\n{json.dumps(user('short'))}\n{long}")
     assert read(file) == "\nUser: short\n"

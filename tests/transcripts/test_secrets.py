@@ -16,8 +16,8 @@ from commonplace.flush import FlushMessage, ToolCall
 from fakes import HashedWords
 from reference import vectors
 from silent import Chat, FailingAt
+from text.test_redaction import NAMED, PEM_KINDS, SELF_EVIDENT, of
 from transcripts.talk import Path, Talk, assistant, message, tool_noise, user
-from transcripts.test_redact import NAMED, PEM_KINDS, SELF_EVIDENT, of
 
 
 def escaped(text):

@@ -34,7 +34,7 @@ def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> l
     """Name the notes of the workspace whose paths go on as begun; none where there is none."""
     from commonplace.errors import CommonplaceError
     from commonplace.settings import Settings
-    from commonplace.workspace.files import Workspace
+    from commonplace.workspace.discovery import Workspace
 
     given = ctx.find_root().params
     folder: Path = given["workspace"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from commonplace.workspace.files import Workspace
+    from commonplace.workspace.discovery import Workspace
 
 __all__ = ["notes_elsewhere"]
 

@@ -12,7 +12,7 @@ from commonplace.cli.elsewhere import notes_elsewhere
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, warn
 from commonplace.errors import WorkspaceError, WorkspaceReadOnlyError
-from commonplace.workspace.dates import log_path
+from commonplace.workspace.log_dates import log_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ _FIRST_LOG = """\
 @pass_options
 def init(options: Options) -> None:
     """Create the folder, MEMORY.md and memory/ with a first note. Nothing is overwritten."""
-    from commonplace.workspace.files import Workspace
+    from commonplace.workspace.discovery import Workspace
 
     settings = options.settings()
     zone = settings.timezone

@@ -21,7 +21,8 @@ ollama    ollama        takes nearly three times as long, and adds nothing
 
 So none of them reaches for a hub or a vocabulary, and no extra brings a framework along, but for
 the text splitters that Voyage's client depends on. Each makes one request for each call, without
-retries of its own: `Encoder` cuts texts into requests, waits and tries again, the same way for all.
+retries of its own: `EmbeddingClient` cuts texts into requests, waits and tries again, the same way
+for all.
 Voyage's client drops headers that are not its own and has no batch jobs; its requests are made
 through the class beneath, which has both.
 """

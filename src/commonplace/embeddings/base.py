@@ -144,7 +144,7 @@ class Provider(Protocol):
     """A provider by name: one file of this package, imported when it is first asked for.
 
     It is constructed with a `ProviderOptions`. `embed_documents` is one request to the vendor:
-    cutting into requests, waiting and trying again are `Encoder`'s. The vendor client's own
+    cutting into requests, waiting and trying again are `EmbeddingClient`'s. The vendor client's own
     retries are off, and its exceptions are let through. Optional besides: ``dimension`` (int, when
     it is known before the first answer) and ``jobs`` (`BatchJobs`).
     """

@@ -11,27 +11,27 @@ from importlib.util import find_spec
 from typing import Any
 
 from commonplace.embeddings.base import Embedder, ModelName, Provider, ProviderOptions
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 
 __all__ = [
-    "Choice",
     "ProviderEntry",
+    "Selection",
     "check_name",
     "choose",
     "fallback_of",
+    "for_identity",
     "known_providers",
-    "made_by",
     "named",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selection:
     """An encoder, or None for keyword search, and a sentence that says why."""
 
-    encoder: Encoder | None
+    encoder: EmbeddingClient | None
     reason: str
 
 
@@ -132,7 +132,7 @@ def choose(
     *,
     settings: EmbeddingSettings,
     built_with: ModelName | None,
-) -> Choice:
+) -> Selection:
     """Choose the embedder.
 
     Args:
@@ -146,19 +146,21 @@ def choose(
         EmbedderError: The name is unknown, or the provider that was named cannot be had.
     """
     if wanted is None:
-        return Choice(None, "embedder=None: search by keywords")
+        return Selection(None, "embedder=None: search by keywords")
     if not isinstance(wanted, str):
-        return Choice(Encoder(wanted, settings=settings), f"{type(wanted).__name__} was passed in")
+        return Selection(
+            EmbeddingClient(wanted, settings=settings), f"{type(wanted).__name__} was passed in"
+        )
     if wanted == "auto":
         wanted = settings.provider
     if wanted == "none":
-        return Choice(None, "no embedder was asked for: search by keywords")
+        return Selection(None, "no embedder was asked for: search by keywords")
     if wanted == "auto":
         return _automatic(settings, built_with)
-    return Choice(named(wanted, settings), f"{wanted} was named")
+    return Selection(named(wanted, settings), f"{wanted} was named")
 
 
-def named(wanted: str, settings: EmbeddingSettings) -> Encoder:
+def named(wanted: str, settings: EmbeddingSettings) -> EmbeddingClient:
     """Make the encoder of a ``provider`` or ``provider:model``.
 
     Raises:
@@ -169,7 +171,7 @@ def named(wanted: str, settings: EmbeddingSettings) -> Encoder:
     return _make(name, replace(options, model=model or options.model), settings)
 
 
-def fallback_of(settings: EmbeddingSettings) -> Choice | None:
+def fallback_of(settings: EmbeddingSettings) -> Selection | None:
     """Make the encoder of `EmbeddingSettings.fallback`; None when none is set.
 
     Raises:
@@ -180,10 +182,12 @@ def fallback_of(settings: EmbeddingSettings) -> Choice | None:
     name, _, model = settings.fallback.partition(":")
     same = settings.provider.partition(":")[0] == name
     options = replace(_options(name, settings) if same else _bare(settings), model=model)
-    return Choice(_make(name, options, settings), f"{settings.fallback} is the fallback")
+    return Selection(_make(name, options, settings), f"{settings.fallback} is the fallback")
 
 
-def made_by(name: ModelName, dimension: int | None, settings: EmbeddingSettings) -> Encoder | None:
+def for_identity(
+    name: ModelName, dimension: int | None, settings: EmbeddingSettings
+) -> EmbeddingClient | None:
     """Make the encoder whose vectors an index holds; None when it cannot be had by name.
 
     It is asked where the settings say, and nowhere else: whoever has moved to a server of their
@@ -233,7 +237,7 @@ def _entry(name: str) -> ProviderEntry:
     return _PROVIDERS[name]
 
 
-def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> Encoder:
+def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> EmbeddingClient:
     entry = _entry(name)
     if not entry.is_installed:
         raise MissingExtraError(
@@ -249,16 +253,16 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
     kind = getattr(importlib.import_module(f"commonplace.embeddings.{entry.module}"), entry.kind)
     options = replace(options, key_variable=variable)
     provider: Provider = kind(options)
-    return Encoder(provider, provider.name, settings=settings, options=options)
+    return EmbeddingClient(provider, provider.name, settings=settings, options=options)
 
 
-def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Choice:
-    if built_with is not None and (encoder := made_by(built_with, None, settings)):
-        return Choice(encoder, f"auto: the index was built with {encoder.label}")
+def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Selection:
+    if built_with is not None and (encoder := for_identity(built_with, None, settings)):
+        return Selection(encoder, f"auto: the index was built with {encoder.label}")
     for name, options, why in _candidates(settings):
         with contextlib.suppress(EmbedderError):  # the next one may do
-            return Choice(_make(name, options, settings), f"auto: {why}")
-    return Choice(
+            return Selection(_make(name, options, settings), f"auto: {why}")
+    return Selection(
         None,
         "auto: no provider is configured and the bundled vectors (package wordllama) have no wheel "
         "for this platform: search by keywords",

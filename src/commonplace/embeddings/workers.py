@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Inline", "Request", "Threads"]
+__all__ = ["InlineWorkers", "Request", "ThreadWorkers"]
 
 
 @dataclass(order=True, slots=True)
@@ -35,7 +35,7 @@ class Request:
 Done = tuple[Request, Any, BaseException | None]
 
 
-class Inline:
+class InlineWorkers:
     """Makes a request in the calling thread."""
 
     def __init__(self, call: Callable[[list[str]], Any]) -> None:
@@ -70,7 +70,7 @@ class Inline:
         """End."""
 
 
-class Threads:
+class ThreadWorkers:
     """Makes requests in threads that end with it, but for one whose call never comes back."""
 
     def __init__(self, call: Callable[[list[str]], Any], count: int, timeout_s: float) -> None:

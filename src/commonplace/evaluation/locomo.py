@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import QuestionFileError, WorkspaceError, WorkspaceReadOnlyError
-from commonplace.workspace.dates import log_path
+from commonplace.workspace.log_dates import log_path
 
 __all__ = ["Conversion", "convert_locomo"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
 from commonplace.settings import Settings, SyncSettings
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder

@@ -19,7 +19,7 @@ from commonplace.flush.working import EntryWorker, FlushMemory, Steps, logged, t
 from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
-from commonplace.workspace.dates import log_path
+from commonplace.workspace.log_dates import log_path
 from commonplace.workspace.sessions import sessions_path
 
 __all__ = ["Flusher"]

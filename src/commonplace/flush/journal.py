@@ -20,7 +20,7 @@ import apsw
 from commonplace.flush.messages import from_json, marks_of, message_tokens, to_json, unmarked
 from commonplace.flush.model import FlushReply
 from commonplace.flush.owners import Owners
-from commonplace.state import StateFile
+from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 
 __all__ = ["Entry", "Journal"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commonplace.errors import StateError
-from commonplace.locks import FileLease
+from commonplace.system.locks import FileLease
 
 __all__ = ["Owners"]
 

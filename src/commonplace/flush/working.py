@@ -23,8 +23,8 @@ from commonplace.settings import Settings
 from commonplace.text.redaction import redact
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushReport
-from commonplace.workspace.dates import log_path
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
+from commonplace.workspace.log_dates import log_path
 
 __all__ = ["MAX_ATTEMPTS", "EntryWorker", "FlushMemory", "logged", "told"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.settings import EmbeddingSettings
 from commonplace.types import IndexReport
 
 if TYPE_CHECKING:
-    from commonplace.embeddings.vendor_batch import VendorBatch
+    from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
     from commonplace.indexing.diff import IndexPlan
 
 __all__ = ["IndexEstimate", "announce", "batch_of", "is_long", "together"]
@@ -43,7 +43,7 @@ class IndexEstimate:
     embedder: str
 
     @classmethod
-    def of(cls, texts: Iterable[str], encoder: Encoder) -> IndexEstimate:
+    def of(cls, texts: Iterable[str], encoder: EmbeddingClient) -> IndexEstimate:
         """Estimate what an encoder takes for texts."""
         sizes = [len(text.encode("utf-8", "replace")) for text in texts]
         tokens = sum(sizes) // _BYTES_A_TOKEN
@@ -69,14 +69,14 @@ def _dollars(estimate: IndexEstimate) -> str:
     return "less than $0.01" if cost < 0.01 else f"${cost:.2f}"
 
 
-def is_long(plan: IndexPlan, encoder: Encoder | None) -> bool:
+def is_long(plan: IndexPlan, encoder: EmbeddingClient | None) -> bool:
     """Whether a plan is worth a look at what it costs: much of it, over a network."""
     if encoder is None or encoder.is_local:
         return False
     return sum(file.size for file, _, _ in plan.read) >= _WORTH_A_LOOK_BYTES
 
 
-def announce(texts: Iterable[str], encoder: Encoder, progress: object) -> IndexEstimate:
+def announce(texts: Iterable[str], encoder: EmbeddingClient, progress: object) -> IndexEstimate:
     """Tell what a run is about to embed: in the log, and `progress.estimated`, if it has that."""
     estimate = IndexEstimate.of(texts, encoder)
     if estimate.texts >= _WORTH_TELLING_TEXTS:
@@ -88,21 +88,21 @@ def announce(texts: Iterable[str], encoder: Encoder, progress: object) -> IndexE
 
 
 def batch_of(
-    encoder: Encoder | None,
+    encoder: EmbeddingClient | None,
     *,
     settings: EmbeddingSettings,
     state: Path,
     index: str,
     check: Callable[[], object],
-) -> VendorBatch | None:
+) -> BatchJobQueue | None:
     """Return the vendor's batch interface, where there is one and it is wanted."""
     if not settings.batch or encoder is None or encoder.jobs is None:
         return None
-    from commonplace.embeddings.vendor_batch import JobBook, VendorBatch
-    from commonplace.state import StateFile
+    from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue, JobLedger
+    from commonplace.system.state import StateFile
 
-    return VendorBatch(
-        encoder, JobBook(StateFile(state), encoder.name, index), settings, check=check
+    return BatchJobQueue(
+        encoder, JobLedger(StateFile(state), encoder.name, index), settings, check=check
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.indexing.keeper import IndexKeeper
 from commonplace.indexing.schedule import Listener, Scheduler
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
     from commonplace.indexing.watcher import Watcher

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from commonplace.store.base import FileRecord
 from commonplace.transcripts.progress import Unread
 from commonplace.types import MemoryFile
-from commonplace.workspace.files import Scan
+from commonplace.workspace.discovery import Scan
 
 __all__ = ["IndexPlan", "plan_index"]
 

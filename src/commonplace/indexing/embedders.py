@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from commonplace.embeddings.base import ModelName
-from commonplace.embeddings.encoder import Encoder
-from commonplace.embeddings.registry import Choice, fallback_of, made_by
+from commonplace.embeddings.client import EmbeddingClient
+from commonplace.embeddings.registry import Selection, fallback_of, for_identity
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 from commonplace.store.base import IndexIdentity
@@ -36,19 +36,19 @@ class Embedders:
     def __init__(
         self,
         settings: EmbeddingSettings,
-        choose: Callable[[ModelName | None], Choice],
+        choose: Callable[[ModelName | None], Selection],
         index: Callable[[], _Identified],
     ) -> None:
         self._settings = settings
         self._choose = choose
         self._index = index
-        self._choice: Choice | None = None
-        self._replaced: Encoder | None = None
-        self._own: dict[tuple[ModelName, int | None], Encoder | None] = {}
+        self._choice: Selection | None = None
+        self._replaced: EmbeddingClient | None = None
+        self._own: dict[tuple[ModelName, int | None], EmbeddingClient | None] = {}
         self._lock = threading.RLock()
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> Selection:
         """The embedder that is used, and why; chosen when it is first needed.
 
         Raises:
@@ -82,7 +82,7 @@ class Embedders:
                 return False
             reason = f"{fallback.encoder.label} is used as the fallback: {failure}"
             logger.warning("%s", reason)
-            self._replaced, self._choice = used, Choice(fallback.encoder, reason)
+            self._replaced, self._choice = used, Selection(fallback.encoder, reason)
             return True
 
     @property
@@ -90,7 +90,7 @@ class Embedders:
         """Whether the fallback is in use."""
         return self._replaced is not None
 
-    def of_index(self, held: IndexIdentity | None) -> tuple[Encoder | None, str | None]:
+    def of_index(self, held: IndexIdentity | None) -> tuple[EmbeddingClient | None, str | None]:
         """Return who can embed a query for an index, or why nobody can.
 
         That is the embedder in use, else, while the index is being built anew with it, the one
@@ -106,18 +106,18 @@ class Embedders:
         own = self._own_of(held)
         return (own, None) if own is not None else (None, self.why_not(wanted, held))
 
-    def _own_of(self, held: IndexIdentity) -> Encoder | None:
+    def _own_of(self, held: IndexIdentity) -> EmbeddingClient | None:
         name = _name(held)
         assert name is not None  # it was looked at before
         key = name, held.dimension
         with self._lock:
             if key not in self._own:
-                self._own[key] = made_by(name, held.dimension, self._settings)
+                self._own[key] = for_identity(name, held.dimension, self._settings)
             own = self._own[key]
         return own if own is not None and self.why_not(own, held) is None else None
 
     @staticmethod
-    def why_not(encoder: Encoder, held: IndexIdentity | None) -> str | None:
+    def why_not(encoder: EmbeddingClient, held: IndexIdentity | None) -> str | None:
         """Say why an encoder's vectors cannot be compared with an index's; None if they can."""
         if held is None or held.model is None or not held.dimension:
             return "the index holds no vectors yet; index again when the embedder answers"

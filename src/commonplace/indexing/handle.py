@@ -17,8 +17,8 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.locks import FileLease
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
+from commonplace.system.locks import FileLease
 
 __all__ = ["RUN", "RUN_TIMEOUT_S", "SWAP", "IndexHandle"]
 

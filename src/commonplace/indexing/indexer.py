@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.reading import FileReader, ReadFile
@@ -73,7 +73,7 @@ class Indexer:
         self,
         store: Store,
         *,
-        encoder: Encoder | None,
+        encoder: EmbeddingClient | None,
         settings: Settings,
         sources: Sequence[Store] = (),
         check: Callable[[], object] = lambda: None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from commonplace.embeddings.encoder import Encoder
-from commonplace.embeddings.registry import Choice
+from commonplace.embeddings.client import EmbeddingClient
+from commonplace.embeddings.registry import Selection
 from commonplace.errors import EmbedderError
 from commonplace.indexing.background import Background
 from commonplace.indexing.embedders import Embedders
@@ -15,8 +15,8 @@ from commonplace.indexing.probe import probe
 from commonplace.indexing.reading import text_hash
 from commonplace.store.base import FileRecord, IndexIdentity
 from commonplace.types import Status
-from commonplace.workspace.files import Workspace
-from commonplace.workspace.io import UnreadableFileError, read_text
+from commonplace.workspace.discovery import Workspace
+from commonplace.workspace.notes import UnreadableFileError, read_text
 
 __all__ = ["inspect"]
 
@@ -52,15 +52,15 @@ def inspect(
     )
 
 
-def _choice(keeper: IndexKeeper) -> Choice:
+def _choice(keeper: IndexKeeper) -> Selection:
     """The embedder in use; none, and why, where the one that was named cannot be had."""
     try:
         return keeper.choice
     except EmbedderError as error:
-        return Choice(None, str(error).rstrip("."))
+        return Selection(None, str(error).rstrip("."))
 
 
-def _dimension(identity: IndexIdentity | None, encoder: Encoder | None) -> int | None:
+def _dimension(identity: IndexIdentity | None, encoder: EmbeddingClient | None) -> int | None:
     if encoder is not None and Embedders.why_not(encoder, identity) is not None:
         return encoder.dimension  # the index holds another one's vectors
     held = identity.dimension if identity else None
@@ -68,7 +68,7 @@ def _dimension(identity: IndexIdentity | None, encoder: Encoder | None) -> int |
 
 
 def _stale(
-    keeper: IndexKeeper, encoder: Encoder | None
+    keeper: IndexKeeper, encoder: EmbeddingClient | None
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     plan, problems = keeper.plan(encoder)
     stale = [
@@ -93,7 +93,7 @@ def _is_same(path: Path, record: FileRecord) -> bool:
 
 def _warnings(
     keeper: IndexKeeper,
-    choice: Choice,
+    choice: Selection,
     workspace: Workspace,
     known: dict[str, FileRecord],
     problems: tuple[tuple[str, str], ...],
@@ -110,7 +110,7 @@ def _warnings(
             yield f"{path}: {record.note}."
 
 
-def _warnings_of_the_index(keeper: IndexKeeper, encoder: Encoder | None) -> Iterator[str]:
+def _warnings_of_the_index(keeper: IndexKeeper, encoder: EmbeddingClient | None) -> Iterator[str]:
     if not keeper.store.complete:
         yield "This workspace was never completely indexed: run 'commonplace index'."
     elif not _fits(keeper):

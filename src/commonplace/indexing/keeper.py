@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from commonplace.embeddings.base import ModelName
-from commonplace.embeddings.encoder import Encoder
-from commonplace.embeddings.registry import Choice
+from commonplace.embeddings.client import EmbeddingClient
+from commonplace.embeddings.registry import Selection
 from commonplace.indexing import ahead
 from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.embedders import Embedders
@@ -27,7 +27,7 @@ from commonplace.settings import Settings, default_state_dir
 from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.types import IndexReport
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 __all__ = ["IndexKeeper", "default_index_path"]
 
@@ -62,7 +62,7 @@ class IndexKeeper:
         path: Path,
         *,
         settings: Settings,
-        choose: Callable[[ModelName | None], Choice],
+        choose: Callable[[ModelName | None], Selection],
         named: bool = True,
     ) -> None:
         self.handle = IndexHandle(path)
@@ -92,12 +92,12 @@ class IndexKeeper:
         return self.handle.warnings
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> Selection:
         """The embedder that is used, and why; chosen when it is first needed."""
         return self.embedders.choice
 
     @property
-    def encoder(self) -> Encoder | None:
+    def encoder(self) -> EmbeddingClient | None:
         """Who makes the vectors; None for keyword search."""
         return self.choice.encoder
 
@@ -110,7 +110,7 @@ class IndexKeeper:
         """Whether the index goes on with these settings and this embedder; else it is rebuilt."""
         return self._runs.fits(self.store)
 
-    def plan(self, encoder: Encoder | None) -> tuple[IndexPlan, Problems]:
+    def plan(self, encoder: EmbeddingClient | None) -> tuple[IndexPlan, Problems]:
         """Compare the disk with the index; see `IndexRuns.plan`."""
         return self._runs.plan(self.store, encoder)
 

@@ -13,9 +13,9 @@ import apsw
 from commonplace.errors import CommonplaceError, EmbedderError, StateError
 from commonplace.indexing.handle import IndexHandle
 from commonplace.indexing.keeper import IndexKeeper
-from commonplace.state import StateFile
 from commonplace.store.base import RowFilter, Word
 from commonplace.store.sqlite.connection import load_vector_extension, vector_extension
+from commonplace.system.state import StateFile
 
 __all__ = ["probe"]
 

@@ -14,7 +14,7 @@ from commonplace.text.chunks import split_oversized
 from commonplace.transcripts.parts import SessionPart, read_parts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, MemoryFile
-from commonplace.workspace.io import UnreadableFileError, read_text
+from commonplace.workspace.notes import UnreadableFileError, read_text
 
 __all__ = ["FileReader", "ReadFile", "text_hash"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing import ahead, beside
 from commonplace.indexing.diff import IndexPlan, plan_index
@@ -23,10 +23,10 @@ from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.transcripts.progress import unread
 from commonplace.types import IndexReport, MemoryFile
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
-    from commonplace.embeddings.vendor_batch import VendorBatch
+    from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
 
 __all__ = ["IndexRuns", "Leave", "Problems"]
 
@@ -102,7 +102,7 @@ class IndexRuns:
         )
 
     @property
-    def encoder(self) -> Encoder | None:
+    def encoder(self) -> EmbeddingClient | None:
         """Who makes the vectors; None for keyword search."""
         return self._embedders.choice.encoder
 
@@ -111,7 +111,9 @@ class IndexRuns:
         identity = store.identity
         return identity is not None and identity.fits(self.wanted_identity)
 
-    def plan(self, store: SqliteStore, encoder: Encoder | None) -> tuple[IndexPlan, Problems]:
+    def plan(
+        self, store: SqliteStore, encoder: EmbeddingClient | None
+    ) -> tuple[IndexPlan, Problems]:
         """Compare the disk with an index; also return what could not be looked at.
 
         Args:
@@ -125,7 +127,7 @@ class IndexRuns:
         plan = plan_index(scan, known, embeds=encoder is not None, unread=new)
         return plan, scan.problems
 
-    def batch(self, encoder: Encoder | None) -> VendorBatch | None:
+    def batch(self, encoder: EmbeddingClient | None) -> BatchJobQueue | None:
         """The vendor's batch interface, where there is one and it is wanted."""
         return ahead.batch_of(
             encoder,
@@ -138,7 +140,7 @@ class IndexRuns:
     def indexer(
         self,
         store: SqliteStore,
-        encoder: Encoder | None,
+        encoder: EmbeddingClient | None,
         *sources: SqliteStore,
         absent: str = "it was indexed without an embedder",
     ) -> Indexer:
@@ -224,7 +226,7 @@ class IndexRuns:
     def _embed_ahead(
         self,
         indexer: Indexer,
-        encoder: Encoder | None,
+        encoder: EmbeddingClient | None,
         plan: IndexPlan,
         progress: Progress | None,
         *,

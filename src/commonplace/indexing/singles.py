@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import CommonplaceError, EmbedderError
 from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.handle import SWAP, IndexHandle
@@ -15,7 +15,7 @@ from commonplace.indexing.vectors import DimensionChangedError
 from commonplace.settings import Settings
 from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.store import SqliteStore
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 __all__ = ["SingleFiles"]
 
@@ -98,7 +98,7 @@ class SingleFiles:
                 one = IndexPlan(((file, record, why),), (), 0)
                 Indexer(store, encoder=encoder, settings=self._settings, check=check).run(one)
 
-    def _encoder_at_hand(self, identity: IndexIdentity) -> Encoder | None:
+    def _encoder_at_hand(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """The embedder, if it answers at once with vectors such as the index holds."""
         try:
             encoder = self._runs.encoder

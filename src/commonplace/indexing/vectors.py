@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.embeddings.encoder import Embedded as Answered
-from commonplace.embeddings.encoder import EmbeddingRun, Encoder
+from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, EmbeddingRun
 from commonplace.errors import EmbedderError
 from commonplace.indexing.diff import IndexPlan
 from commonplace.indexing.keeping import OpenChunks
 from commonplace.store.base import Embedded, FileRecord, IndexIdentity, Store
-from commonplace.store.packing import pack_all, unpack
 from commonplace.text.embedding_units import line_units, pack_units, unit_texts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk
+from commonplace.vectors.codec import pack_all, unpack
 
 if TYPE_CHECKING:
     from commonplace.store.base import Vector
@@ -76,7 +75,7 @@ class ChunkVectors:
         self,
         store: Store,
         *,
-        encoder: Encoder | None,
+        encoder: EmbeddingClient | None,
         whole_chunks: bool,
         sources: Sequence[Store],
         check: Callable[[], object],
@@ -324,7 +323,7 @@ class ChunkVectors:
         texts = dict.fromkeys(text for lines in parts.values() for text in lines)
         return [text for text in texts if text not in learnt]
 
-    def take(self, parts: dict[str, list[str]], answers: Iterable[Answered]) -> int:
+    def take(self, parts: dict[str, list[str]], answers: Iterable[EmbeddingResult]) -> int:
         """Put what was embedded ahead of a run in the cache; return how many texts that were."""
         learnt = self._lines or {}
         vectors = {

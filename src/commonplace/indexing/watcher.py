@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from commonplace.indexing.schedule import Scheduler
 from commonplace.indexing.settling import Settling
 from commonplace.indexing.watches import Watches
-from commonplace.workspace.files import Workspace
+from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent

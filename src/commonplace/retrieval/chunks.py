@@ -14,7 +14,7 @@ from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Reader, StoredChunk, Word
 from commonplace.types import Explanation, SearchResult
-from commonplace.workspace.dates import openclaw_is_evergreen
+from commonplace.workspace.log_dates import openclaw_is_evergreen
 
 __all__ = ["rank_chunks"]
 

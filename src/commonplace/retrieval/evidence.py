@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.products import row_products, row_squares
+from commonplace.vectors.products import row_products, row_squares
 
 if TYPE_CHECKING:
     from commonplace.store.base import Matrix, Vector

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.base import StoredChunk
-from commonplace.store.packing import packed_size, unpack
 from commonplace.text.embedding_units import line_units, pack_units
 from commonplace.types import Source
+from commonplace.vectors.codec import packed_size, unpack
 
 if TYPE_CHECKING:
     from commonplace.store.base import Matrix

@@ -129,7 +129,7 @@ class Embedded:
 
     Attributes:
         vector: Its own.
-        lines: Those of its lines, as `commonplace.store.packing` packs them; None for none.
+        lines: Those of its lines, as `commonplace.vectors.codec` packs them; None for none.
     """
 
     vector: Vector

@@ -25,9 +25,9 @@ from commonplace.store.base import (
     Totals,
     Word,
 )
-from commonplace.store.packing import sum_packed
 from commonplace.text.analysis import Analyzer, grams_text
 from commonplace.types import Chunk, Source
+from commonplace.vectors.codec import sum_packed
 
 if TYPE_CHECKING:
     from commonplace.store.base import Vector

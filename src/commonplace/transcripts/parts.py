@@ -15,9 +15,9 @@ from typing import BinaryIO
 
 from commonplace.settings import Settings
 from commonplace.text.chunks import split_oversized
-from commonplace.transcripts.chunks import MAX_GAP, SessionChunk, session_chunks
+from commonplace.transcripts.incremental import Line, Mark, Rules, SessionReader
 from commonplace.transcripts.progress import SessionProgress, fingerprint, goes_on, rules_key
-from commonplace.transcripts.read import Line, Mark, Rules, SessionReader
+from commonplace.transcripts.rendering import MAX_GAP, SessionChunk, session_chunks
 from commonplace.types import Chunk
 from commonplace.workspace.sessions import open_session
 

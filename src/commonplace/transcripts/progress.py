@@ -9,9 +9,9 @@ from typing import BinaryIO, Self
 
 from commonplace.settings import SessionsSettings, Settings
 from commonplace.store.base import FileRecord
-from commonplace.transcripts.read import MAX_LINE_BYTES, Mark, begins_a_list, parsed
+from commonplace.transcripts.incremental import MAX_LINE_BYTES, Mark, begins_a_list, parsed
 from commonplace.types import MemoryFile
-from commonplace.workspace.io import UnreadableFileError
+from commonplace.workspace.notes import UnreadableFileError
 from commonplace.workspace.sessions import open_session
 
 __all__ = ["SessionProgress", "Unread", "fingerprint", "goes_on", "rules_key", "unread"]

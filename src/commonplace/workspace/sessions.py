@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
-from commonplace.workspace.io import UnreadableFileError
+from commonplace.workspace.notes import UnreadableFileError
 
 __all__ = ["UNWRITTEN", "SessionFolder", "is_session_path", "open_session", "sessions_path"]
 

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from commonplace.embeddings import openai
 from commonplace.embeddings.base import Provider
-from commonplace.embeddings.batching import pack
+from commonplace.embeddings.providers import openai
+from commonplace.embeddings.requests import pack
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 from loopback_clients import CLIENTS, KEY, KEYS, expected
@@ -176,7 +176,7 @@ def test_openai_s_own_endpoint_is_asked_for_a_quarter_of_the_bytes(monkeypatch, 
 
 
 def test_a_vector_comes_as_numbers_or_as_base64_of_little_endian_floats():
-    from commonplace.embeddings.vendor import vector_of
+    from commonplace.embeddings.providers.common import vector_of
 
     packed = base64.b64encode(struct.pack("<3f", 1.0, -2.0, 0.5)).decode()
     assert vector_of(packed).tolist() == vector_of([1.0, -2.0, 0.5]).tolist() == [1.0, -2.0, 0.5]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from commonplace.embeddings import vendor_batch
-from commonplace.embeddings.vendor_batch import JobBook, VendorBatch
-from commonplace.state import StateFile
+from commonplace.embeddings.batch_jobs import job_queue
+from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue, JobLedger
+from commonplace.system.state import StateFile
 from loopback_clients import expected
 
 TEXTS = [f"note {n} on the printer" for n in range(6)]
@@ -13,17 +13,17 @@ TEXTS = [f"note {n} on the printer" for n in range(6)]
 
 @pytest.fixture(autouse=True)
 def _nothing_given_up():
-    vendor_batch._FAILURES.clear()
+    job_queue._FAILURES.clear()
     yield
-    vendor_batch._FAILURES.clear()
+    job_queue._FAILURES.clear()
 
 
 def batch(vendor, folder, **settings):
     """Return what a process would make: a client of its own over the same state file."""
     settings = {"batch": True, "batch_min_texts": 2, **settings}
     encoder = vendor.encoder(**settings)
-    book = JobBook(StateFile(folder / "state.sqlite"), encoder.name)
-    return VendorBatch(encoder, book, vendor.settings(**settings), clock=vendor.clock)
+    book = JobLedger(StateFile(folder / "state.sqlite"), encoder.name)
+    return BatchJobQueue(encoder, book, vendor.settings(**settings), clock=vendor.clock)
 
 
 def waited_for(run, vendor, poll_s=10.0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pytest_socket import SocketConnectBlockedError
 
-from commonplace.embeddings.batching import pack
+from commonplace.embeddings.requests import pack
 from commonplace.errors import EmbedderError
 from loopback_clients import expected
 from loopback_vendors import DIMENSION

@@ -106,7 +106,7 @@ def test_a_model_must_be_named(encoders):
 
 
 def test_the_package_of_a_packaged_model_is_told(encoders, monkeypatch):
-    from commonplace.embeddings import sentence_transformers as provider
+    from commonplace.embeddings.providers import sentence_transformers as provider
 
     monkeypatch.setitem(provider._PACKAGED_MODELS, "gt-other", ("no_such_package", "model"))
     with pytest.raises(EmbedderError, match="pip install gt-other"):

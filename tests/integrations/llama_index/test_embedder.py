@@ -12,7 +12,7 @@ from llama_index.core.embeddings import MockEmbedding
 
 from commonplace import Embedder
 from commonplace.embeddings.base import ModelName
-from commonplace.embeddings.encoder import Encoder
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from fakes import HashedWords
 from llama_index_commonplace import LlamaIndexEmbedder
@@ -55,15 +55,15 @@ def test_texts_go_to_the_model_in_its_batches():
 
 
 def test_its_identity_is_the_models_class_name_and_place():
-    named = Encoder(LlamaIndexEmbedder(Words(model_name="words"))).name
+    named = EmbeddingClient(LlamaIndexEmbedder(Words(model_name="words"))).name
     assert (named.provider, named.model) == ("Words", "words")
     assert named.endpoint
     assert "secret" not in repr(named)
-    assert Encoder(LlamaIndexEmbedder(Words())).name.model == "Words"
-    mock = Encoder(LlamaIndexEmbedder(MockEmbedding(embed_dim=8))).name
+    assert EmbeddingClient(LlamaIndexEmbedder(Words())).name.model == "Words"
+    mock = EmbeddingClient(LlamaIndexEmbedder(MockEmbedding(embed_dim=8))).name
     assert mock == ModelName("MockEmbedding", "MockEmbedding")
     told = LlamaIndexEmbedder(Words(model_name="words"), model_id="words with instruction")
-    assert Encoder(told).name.model == "words with instruction"
+    assert EmbeddingClient(told).name.model == "words with instruction"
 
 
 def test_anything_else_is_refused_at_once():

@@ -28,7 +28,7 @@ def keep(
     drop: Iterable[str],
 ) -> None:
     """Put vectors of texts in the cache and drop others; inside a transaction."""
-    made_by = (*identity.vectors_key, identity.dimension)
+    for_identity = (*identity.vectors_key, identity.dimension)
     now = time.time_ns()
     for key, made in vectors.items():
         if len(made.vector) == identity.dimension:
@@ -36,12 +36,12 @@ def keep(
                 """INSERT OR REPLACE INTO embedding_cache
                 (provider, model, endpoint, dimension, hash, embedding, lines, updated_ns)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (*made_by, key, made.vector.tobytes(), made.lines, now),
+                (*for_identity, key, made.vector.tobytes(), made.lines, now),
             )
     connection.execute(
         """DELETE FROM embedding_cache WHERE provider = ? AND model = ? AND endpoint = ?
         AND dimension = ? AND hash IN (SELECT value FROM json_each(?))""",
-        (*made_by, json.dumps(list(drop))),
+        (*for_identity, json.dumps(list(drop))),
     )
 
 

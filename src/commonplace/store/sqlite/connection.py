@@ -18,7 +18,7 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.sqlite import log_ahead, transaction
+from commonplace.system.sqlite import log_ahead, transaction
 
 __all__ = [
     "BUSY_TIMEOUT_MS",

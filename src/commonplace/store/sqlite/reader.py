@@ -266,14 +266,14 @@ class SqliteReader:
         if not hashes or not identity.model or not identity.dimension:
             return {}
         wanted = json.dumps(list(hashes))
-        made_by = (*identity.vectors_key, identity.dimension)
+        for_identity = (*identity.vectors_key, identity.dimension)
         rows: list[Any] = self._connection.execute(
             """SELECT hash, embedding, lines FROM json_each(?) JOIN embedding_cache
             ON hash = value AND provider = ? AND model = ? AND endpoint = ? AND dimension = ?""",
-            (wanted, *made_by),
+            (wanted, *for_identity),
         ).fetchall()
         mine = self._identity
-        if mine and (*mine.vectors_key, mine.dimension) == made_by:
+        if mine and (*mine.vectors_key, mine.dimension) == for_identity:
             rows += self._connection.execute(
                 """SELECT hash, embedding, lines FROM json_each(?)
                 JOIN chunks ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.base import RowFilter
-from commonplace.store.products import row_products
 from commonplace.store.sketch import Sketch
 from commonplace.store.sqlite.fts import row_conditions
+from commonplace.vectors.products import row_products
 
 if TYPE_CHECKING:
     from commonplace.store.base import Vector

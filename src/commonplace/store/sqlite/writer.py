@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
-from commonplace.store.packing import sum_packed
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.migrations import create_vec0
 from commonplace.store.sqlite.reader import seqs_from
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
+from commonplace.vectors.codec import sum_packed
 
 if TYPE_CHECKING:
     import numpy as np

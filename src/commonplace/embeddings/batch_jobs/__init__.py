@@ -1,0 +1,1 @@
+"""Batch APIs of vendors: jobs that outlive the process."""

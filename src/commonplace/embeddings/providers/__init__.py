@@ -1,0 +1,1 @@
+"""Embedding providers: one file a vendor or library."""

@@ -1,0 +1,135 @@
+"""What the providers of vendors share: keys, names of endpoints, clients, lines of job files."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from commonplace.embeddings.base import ProviderOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "LazyClient",
+    "api_key",
+    "endpoint_key",
+    "job_lines",
+    "job_vectors",
+    "told_of_pages",
+    "vector_of",
+    "without_suffix",
+]
+
+NO_KEY = "none"
+"""Sent where no key is set: a server of one's own takes any, and clients insist on one."""
+
+_Made = TypeVar("_Made")
+
+
+class LazyClient(Generic[_Made]):
+    """A client that is made when it is first asked for, once for all threads.
+
+    Clients take up to a second to import: nobody should wait for one that is not used.
+
+    Args:
+        make: Makes it.
+        close: Ends its connections.
+    """
+
+    def __init__(
+        self, make: Callable[[], _Made], close: Callable[[_Made], object] = lambda _: None
+    ) -> None:
+        self._make = make
+        self._close = close
+        self._made: _Made | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self) -> _Made:
+        """Return it."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    def close(self) -> None:
+        """End its connections; the next call makes another one."""
+        with self._lock:
+            made, self._made = self._made, None
+        if made is not None:
+            self._close(made)
+
+
+def api_key(options: ProviderOptions) -> str:
+    """Return the key. A line break at its end, which files of keys have, is not part of it."""
+    return os.environ.get(options.key_variable or "", "").strip() or NO_KEY
+
+
+def endpoint_key(base_url: str | None, dimensions: int | None) -> str:
+    """Return a key of what shapes vectors besides the model; it does not show the URL."""
+    if not base_url and dimensions is None:
+        return ""
+    shaping = json.dumps([base_url and base_url.rstrip("/"), dimensions])
+    return hashlib.sha256(shaping.encode()).hexdigest()[:16]
+
+
+def without_suffix(base_url: str, *suffixes: str) -> str:
+    """Return a base URL without the version that the client adds itself."""
+    url = base_url.rstrip("/")
+    for suffix in suffixes:
+        url = url.removesuffix(suffix)
+    return url.rstrip("/")
+
+
+def vector_of(embedding: Any) -> NDArray[np.float32]:
+    """Return a vector from a list of numbers, or from base64 of little-endian float32."""
+    import numpy as np
+
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
+    return np.asarray(embedding, dtype=np.float32)
+
+
+@contextlib.contextmanager
+def told_of_pages() -> Iterator[None]:
+    """Let an answer that is no JSON show its beginning: a web page tells of a wrong address."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it answered with no JSON: {error.doc[:200]}") from error
+
+
+# -- the files of OpenAI's batch interface, which Voyage speaks too --------------------------------
+
+
+def job_lines(texts: Iterable[str], request: Callable[[str], Mapping[str, Any]]) -> bytes:
+    """Return a JSON Lines file of one request for each text, named by the text's place."""
+    lines = (
+        json.dumps({"custom_id": str(n), **request(text)}, ensure_ascii=False)
+        for n, text in enumerate(texts)
+    )
+    return "\n".join(lines).encode()
+
+
+def job_vectors(lines: Iterable[str]) -> dict[int, NDArray[np.float32]]:
+    """Return the vectors of a results file by the text's place; failed texts are absent."""
+    vectors = {}
+    for answer in _objects(lines):
+        response = answer.get("response") or {}
+        if answer.get("error") or response.get("status_code") != 200:
+            continue
+        vectors[int(answer["custom_id"])] = vector_of(response["body"]["data"][0]["embedding"])
+    return vectors
+
+
+def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        if line.strip():
+            yield json.loads(line)

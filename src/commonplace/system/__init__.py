@@ -1,0 +1,1 @@
+"""What the operating system and SQLite give: locks, transactions, the state database."""

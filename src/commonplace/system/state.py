@@ -1,0 +1,194 @@
+"""The state file: what cannot be derived from the Markdown, beside the index and never rebuilt.
+
+Every use opens the file anew, so that any number of threads and processes share it, and a commit is
+on the disk when it returns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from commonplace.errors import StateError
+from commonplace.system.locks import FileLease
+from commonplace.system.sqlite import log_ahead, transaction
+
+__all__ = ["MIGRATIONS", "StateFile"]
+
+logger = logging.getLogger(__name__)
+
+_APPLICATION_ID = 0x636F7374
+"""Says in the file's header whose it is: "cost", Commonplace's state."""
+_BUSY_TIMEOUT_MS = 10_000
+_REPAIR_TIMEOUT_S = 10.0
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        f"PRAGMA application_id = {_APPLICATION_ID}",
+        # Messages that are about to be forgotten, until their notes are on the disk.
+        """CREATE TABLE flush_entries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, thread TEXT NOT NULL,
+            reason TEXT NOT NULL, moment TEXT NOT NULL, tokens INTEGER NOT NULL,
+            messages TEXT NOT NULL, replies TEXT NOT NULL DEFAULT '[]',
+            attempts INTEGER NOT NULL DEFAULT 0, error TEXT, owner TEXT)""",
+        # Hashes of the messages that are in an entry, or were.
+        """CREATE TABLE flush_marks (
+            workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL,
+            PRIMARY KEY (workspace, thread, hash)) WITHOUT ROWID""",
+    ),
+    (
+        # Jobs that vendors work at: which texts (the beginnings of their hashes, in order), when
+        # they were handed in (seconds since the epoch), and how often.
+        """CREATE TABLE embedding_jobs (
+            provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, job TEXT NOT NULL,
+            texts BLOB NOT NULL, submitted REAL NOT NULL, tries INTEGER NOT NULL,
+            PRIMARY KEY (provider, model, endpoint, job)) WITHOUT ROWID""",
+    ),
+)
+"""The tables, step by step. A step is never changed once it was released."""
+
+
+class StateFile:
+    """A workspace's state file; without a path, one in memory that ends with the object."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._kept: apsw.Connection | None = None
+        if path is None:
+            self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
+            self._kept = self._open()  # the database lives as long as one connection
+        else:
+            self._target = str(path)
+
+    @contextlib.contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Spare the transactions in the block what the last one to close the file has to do.
+
+        Raises:
+            StateError: The file cannot be opened.
+        """
+        with self._translated():
+            connection = self._opened()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(apsw.Error):
+                connection.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Write in one transaction that is on the disk when the block ends, or did not happen.
+
+        Raises:
+            StateError: The file cannot be opened or written.
+        """
+        with self._translated():
+            connection = self._opened()
+            try:
+                with transaction(connection):
+                    yield connection
+            finally:
+                connection.close()
+
+    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Read; a state file that is not there has no rows.
+
+        Raises:
+            StateError: The file cannot be read.
+        """
+        if self.path is not None and not os.path.exists(self.path):
+            return []
+        with self._translated():
+            connection = self._opened()
+            try:
+                return list(connection.execute(statement, values))
+            finally:
+                connection.close()
+
+    def _opened(self) -> apsw.Connection:
+        try:
+            return self._open()
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            self._move_damaged_aside(error)
+            return self._open()
+
+    def _open(self) -> apsw.Connection:
+        if self.path is not None:
+            _create_private(self.path)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(self._target, flags=flags)
+        try:
+            connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            if self.path is not None:
+                log_ahead(connection, timeout_ms=_BUSY_TIMEOUT_MS)
+            connection.pragma("synchronous", "full")
+            connection.pragma("secure_delete", True)  # conversations do not stay in free pages
+            _migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _move_damaged_aside(self, error: Exception) -> None:
+        if self.path is None:
+            raise error
+        lease = FileLease(self.path.with_name(self.path.name + ".repair"))
+        with lease.held(timeout_s=_REPAIR_TIMEOUT_S) as got:
+            if not got:
+                raise error
+            try:
+                self._open().close()  # somebody else was faster
+            except (apsw.NotADBError, apsw.CorruptError):
+                aside = f"{self.path}.damaged-{time.time_ns()}"
+                for suffix in ("-wal", "-shm"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")
+                os.replace(self.path, aside)
+                logger.warning(
+                    "the state file %s is damaged (%s); it is kept as %s, and a new one is begun",
+                    self.path,
+                    error,
+                    aside,
+                )
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.Error, OSError) as error:
+            raise StateError(
+                f"the state file {self.path or '(in memory)'} failed "
+                f"({type(error).__name__}: {error}). Check the disk and its free space, and that "
+                "the folder is yours to write, or set COMMONPLACE_STATE_DIR to a folder of yours."
+            ) from error
+
+
+def _create_private(path: Path) -> None:
+    """Make the file, so that nobody else may read the conversations in it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    if connection.pragma("user_version") == len(MIGRATIONS):
+        return
+    with transaction(connection):
+        version = int(connection.pragma("user_version"))
+        if version > len(MIGRATIONS):
+            raise StateError(
+                f"the state file {connection.filename} was written by a newer version of "
+                "Commonplace. Upgrade; do not delete it: it may hold what was not written down yet."
+            )
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.pragma("user_version", len(MIGRATIONS))

@@ -1,0 +1,1 @@
+"""Vectors of lines as bytes, and products of rows."""

@@ -1,0 +1,373 @@
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
+from commonplace.memory import Memory
+from commonplace.settings import Settings
+from commonplace.workspace.discovery import Workspace
+from notes import unprivileged
+from reference import vectors
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="file names and links of POSIX")
+
+
+def write(root: Path, *names: str, text: str = "x") -> None:
+    """Create files; ``a -> b`` is a symbolic link."""
+    for name in names:
+        path, _, target = name.partition(" -> ")
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        if target:
+            (root / path).symlink_to(root / target)
+        else:
+            (root / path).write_text(text, encoding="utf-8")
+
+
+def found(root: Path, *extra_paths: str) -> list[str]:
+    scan = Workspace(root, Settings(extra_paths=extra_paths)).scan()
+    assert scan.problems == ()
+    return [file.path for file in scan.files]
+
+
+@pytest.fixture
+def shared():
+    """A folder that an unprivileged user owns, too."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp")).resolve()
+    folder.chmod(0o777)
+    with unprivileged():
+        (folder / "notes").mkdir()
+    yield folder / "notes"
+    shutil.rmtree(folder)
+
+
+# Discovery.
+
+
+@posix
+@pytest.mark.parametrize(("given_", "expected"), vectors("listMemoryFiles"))
+def test_the_references_files_are_found_in_its_order(tmp_path, given_, expected):
+    write(tmp_path, *given_["files"])
+    settings = Settings.openclaw()
+    settings = Settings(extra_paths=given_["extraPaths"], compatibility=settings.compatibility)
+    listed = [file.path for file in Workspace(tmp_path, settings).scan().files]
+    assert listed == [path for path in expected if path.endswith(".md")]  # it has pictures, too
+
+
+@posix
+def test_memory_md_in_small_letters_stands_in_for_one_in_capitals_only(tmp_path):
+    write(tmp_path, "memory.md")
+    assert found(tmp_path) == ["memory.md"]
+    assert Workspace(tmp_path).long_term_path == "memory.md"
+    write(tmp_path, "MEMORY.md")
+    assert found(tmp_path) == ["MEMORY.md"]
+    openclaw = Workspace(tmp_path, Settings.openclaw())
+    assert [file.path for file in openclaw.scan().files] == ["MEMORY.md", "memory.md"]
+
+
+def test_an_empty_folder_is_a_workspace_in_which_nothing_is_created(tmp_path):
+    assert found(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("missing", ["nowhere", "file", "file/below", "nul\0nul", "~nobody-i-know"])
+def test_a_workspace_that_is_no_folder_is_told_with_what_to_do(tmp_path, missing):
+    write(tmp_path, "file")
+    with pytest.raises(WorkspaceNotFoundError, match="commonplace init") as caught:
+        Workspace(tmp_path / missing)
+    assert "\n" not in str(caught.value)
+
+
+@posix
+def test_a_workspace_that_cannot_be_read_is_told(shared):
+    shared.chmod(0)
+    with unprivileged(), pytest.raises(WorkspaceNotFoundError, match="permission denied"):
+        Workspace(shared)
+    shared.chmod(0o700)
+
+
+def test_a_workspace_that_is_gone_is_not_taken_for_an_empty_one(tmp_path):
+    write(tmp_path, "notes/MEMORY.md")
+    workspace = Workspace(tmp_path / "notes")
+    shutil.rmtree(tmp_path / "notes")
+    with pytest.raises(WorkspaceNotFoundError, match="is gone"):
+        workspace.scan()
+
+
+def test_extra_paths_may_be_files_and_folders_in_any_spelling(tmp_path, monkeypatch):
+    root = tmp_path / "notes"
+    write(tmp_path, "notes/a/1.md", "notes/b.md", "home/c/2.md", "out/3.md", "out/4.txt")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    assert found(root, " a ", "b.md", "~/c", str(tmp_path / "out"), "../out/4.txt", "") == [
+        "a/1.md",
+        "b.md",
+        "../home/c/2.md",
+        "../out/3.md",
+    ]
+
+
+def test_missing_extra_paths_are_named(tmp_path):
+    write(tmp_path, "a.md")
+    workspace = Workspace(tmp_path, Settings(extra_paths=["a.md", "b.md", "~nobody-i-know/x"]))
+    assert workspace.missing_extra_paths == ("b.md", "~nobody-i-know/x")
+    assert [file.path for file in workspace.scan().files] == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    "extra", [["memory"], ["memory/sub", "memory/a.md"], ["."], [".."], ["memory", ".", "memory/"]]
+)
+def test_files_that_several_paths_lead_to_are_listed_once(tmp_path, extra):
+    root = tmp_path / "notes"
+    write(root, "MEMORY.md", "memory/a.md", "memory/sub/b.md")
+    assert found(root, *extra) == ["MEMORY.md", "memory/a.md", "memory/sub/b.md"]
+    memory = Memory.open(root, settings=Settings(extra_paths=extra), index_path=tmp_path / "i")
+    assert {memory.get(path).text for path in found(root, *extra)} == {"x"}
+
+
+@posix
+def test_hard_links_are_one_file_under_its_first_name(tmp_path):
+    write(tmp_path, "memory/a.md")
+    os.link(tmp_path / "memory" / "a.md", tmp_path / "memory" / "b.md")
+    os.link(tmp_path / "memory" / "a.md", tmp_path / "c.md")
+    assert found(tmp_path, "c.md") == ["memory/a.md"]
+
+
+@posix
+def test_links_are_not_followed_anywhere(tmp_path):
+    root = tmp_path / "notes"
+    write(tmp_path, "out/secret.md", "notes/memory/a.md")
+    for name in ("MEMORY.md", "memory/link.md", "extra.md"):
+        (root / name).symlink_to(tmp_path / "out" / "secret.md")
+    for name in ("memory/folder", "extra"):
+        (root / name).symlink_to(tmp_path / "out")
+    (root / "memory" / "circle").symlink_to(root / "memory")
+    assert found(root, "extra", "extra.md") == ["memory/a.md"]
+
+
+@posix
+def test_a_memory_folder_that_is_a_link_is_skipped(tmp_path):
+    write(tmp_path, "out/a.md", "notes/MEMORY.md")
+    (tmp_path / "notes" / "memory").symlink_to(tmp_path / "out")
+    assert found(tmp_path / "notes") == ["MEMORY.md"]
+
+
+@posix
+def test_a_workspace_may_itself_be_behind_a_link(tmp_path):
+    write(tmp_path, "notes/memory/a.md")
+    (tmp_path / "link").symlink_to(tmp_path / "notes")
+    assert found(tmp_path / "link") == ["memory/a.md"]
+
+
+@posix
+def test_what_is_no_regular_file_is_skipped(tmp_path):
+    write(tmp_path, "memory/a.md")
+    os.mkfifo(tmp_path / "memory" / "pipe.md")
+    (tmp_path / "memory" / "folder.md").mkdir()
+    (tmp_path / "MEMORY.md").mkdir()
+    assert found(tmp_path) == ["memory/a.md"]
+
+
+@posix
+def test_folders_may_be_nested_as_deep_as_the_disk_lets_them(tmp_path):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for name in ["memory"] + ["d"] * 1100:
+        os.mkdir(name, dir_fd=folder)
+        below = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(os.open("deep.md", os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    listed = found(tmp_path)
+    subprocess.run(["rm", "-r", tmp_path / "memory"], check=True)  # pytest cannot, so deep
+    assert listed == ["memory/" + "d/" * 1100 + "deep.md"]
+
+
+@posix
+def test_names_that_cannot_be_told_are_reported_and_skipped(tmp_path):
+    write(tmp_path, "memory/a.md", "memory/b\\c.md", "memory/ umlaut ä # 日本 \n.md")
+    with open(os.fsencode(tmp_path / "memory") + b"/\xff.md", "w"):
+        pass
+    scan = Workspace(tmp_path).scan()
+    assert [file.path for file in scan.files] == ["memory/ umlaut ä # 日本 \n.md", "memory/a.md"]
+    assert [path for path, _ in scan.problems] == ["memory/b\\c.md", "memory/\\udcff.md"]
+
+
+@posix
+def test_a_folder_that_cannot_be_read_is_reported_and_the_rest_is_found(shared):
+    write(shared, "memory/a.md", "memory/locked/b.md", "memory/z.md")
+    (shared / "memory").chmod(0o777)
+    (shared / "memory" / "locked").chmod(0)
+    with unprivileged():
+        scan = Workspace(shared).scan()
+    assert [file.path for file in scan.files] == ["memory/a.md", "memory/z.md"]
+    assert scan.problems == (("memory/locked", "Permission denied"),)
+
+
+def test_only_folders_of_the_memory_are_watched_with_all_below_them(tmp_path):
+    write(tmp_path, "notes/memory/a.md", "home/todo.md", "home/big/x.md", "out/b.md")
+    extra = ["../home/todo.md", "../out", "../missing/folder", "../nowhere.md"]
+    workspace = Workspace(tmp_path / "notes", Settings(extra_paths=extra))
+    assert workspace.watched_folders() == {
+        tmp_path / "notes": False,
+        tmp_path / "notes" / "memory": True,
+        tmp_path / "home": False,
+        tmp_path / "out": True,
+        tmp_path: False,
+    }
+
+
+# What may be read.
+
+
+@posix
+@pytest.mark.parametrize(("given_", "expected"), vectors("readMemoryFile"))
+def test_the_reference_reads_and_refuses_the_same_files(tmp_path, given_, expected):
+    write(tmp_path, *given_["files"])
+    settings = Settings(extra_paths=given_["extraPaths"], compatibility="openclaw")
+    memory = Memory.open(tmp_path, settings=settings, index_path=tmp_path / "index")
+    if "throws" in expected:
+        with pytest.raises(PathNotAllowedError):
+            memory.get(given_["relPath"])
+        return
+    excerpt = memory.get(given_["relPath"])
+    assert (excerpt.text, excerpt.path) == (expected["text"], expected["path"])
+    assert excerpt.status == ("ok" if expected["text"] else "not_found")
+
+
+HOSTILE = [
+    "",
+    " ",
+    ".",
+    "..",
+    ".md",
+    "MEMORY.md/",
+    "MEMORY.md/x.md",
+    "memory",
+    "memory/",
+    "memory/.",
+    "memory//a.md",
+    "memory/./a.md",
+    "memory/a.md/",
+    "memory/a.md/.",
+    "memory/a.md/..",
+    "memory/a.md/../../out/secret.md",
+    "memory/../MEMORY.md",
+    "memory/../../out/secret.md",
+    "memory/..\\..\\out\\secret.md",
+    "memory\\a.md",
+    "../out/secret.md",
+    "../notes/MEMORY.md",
+    "..\\out\\secret.md",
+    "/etc/passwd",
+    "//etc/passwd.md",
+    "~/secret.md",
+    "C:\\secret.md",
+    "C:/secret.md",
+    "C:secret.md",
+    "\\\\server\\share\\secret.md",
+    "file:///etc/passwd.md",
+    "memory/a.md\0",
+    "memory/a\0.md",
+    "\0",
+    "memory/a.md.",
+    "memory/a.md::$DATA",
+    "memory/a.MD",
+    "MEMORY.MD",
+    "memory/image.png",
+    "memory/\ud800.md",
+    "README.md",
+    "a.md",
+    "memory.md",
+    ".../a.md",
+    "././MEMORY.md",
+    "memory/link.md",
+    "memory/folder/secret.md",
+    "memory/folder/missing.md",
+]
+
+
+@pytest.fixture
+def trapped(tmp_path):
+    """A workspace with a secret beside it and links that lead there."""
+    root = tmp_path / "notes"
+    write(root, "MEMORY.md", "memory/a.md", "README.md", "memory/image.png")
+    write(tmp_path, "out/secret.md", text="secret")
+    if sys.platform != "win32":
+        (root / "memory" / "link.md").symlink_to(tmp_path / "out" / "secret.md")
+        (root / "memory" / "folder").symlink_to(tmp_path / "out")
+    return Memory.open(root, index_path=tmp_path / "index")
+
+
+@posix
+@pytest.mark.parametrize("path", HOSTILE)
+def test_no_other_path_is_read_and_the_refusal_says_which_are(trapped, path):
+    with pytest.raises(PathNotAllowedError, match=r"MEMORY\.md, memory/\*\*/\*\.md"):
+        trapped.get(path)
+
+
+@posix
+@pytest.mark.parametrize("length", [254, 255, 256, 4095, 4096, 100_000])
+def test_a_name_that_is_too_long_is_not_found(trapped, length):
+    assert trapped.get("memory/" + "x" * length + ".md").status == "not_found"
+    deep = "memory/" + "d/" * (length // 2) + "a.md"
+    assert trapped.get(deep).status == "not_found"
+
+
+@posix
+@pytest.mark.parametrize(
+    "name", ["a b.md", "#1.md", "ä日本.md", "new\nline.md", "..a.md", "%2e.md"]
+)
+def test_unusual_names_are_read(trapped, name):
+    write(trapped.workspace.root, f"memory/{name}", text="unusual")
+    assert trapped.get(f"memory/{name}").text == "unusual"
+    assert f"memory/{name}" in found(trapped.workspace.root)
+
+
+parts = st.one_of(
+    st.sampled_from(["..", ".", "", "memory", "MEMORY.md", "a.md", "folder", "out", "secret.md"]),
+    st.text(max_size=8),
+)
+
+
+@posix
+@given(path=st.lists(parts, max_size=6).map("/".join) | st.text(max_size=40))
+def test_no_path_leaves_the_workspace(path):
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "notes")
+        write(root, "MEMORY.md", "memory/a.md")
+        write(Path(folder), "out/secret.md", text="secret")
+        (root / "memory" / "folder").symlink_to(Path(folder, "out"))
+        workspace = Workspace(root)
+        try:
+            located = workspace.locate(path)
+        except PathNotAllowedError:
+            return
+        assert located.is_relative_to(workspace.root)
+        assert Path(os.path.realpath(located)).is_relative_to(workspace.root)
+        assert workspace.display_path(located) == workspace.plain_name(path)
+
+
+@posix
+def test_a_file_in_a_folder_that_cannot_be_entered_is_an_error_of_ours(shared):
+    write(shared, "memory/locked/a.md")
+    (shared / "memory" / "locked").chmod(0)
+    with unprivileged():
+        memory = Memory.open(shared, index_path=shared.parent / "index")
+        with pytest.raises(Exception, match=r"memory/locked/a\.md: it cannot be read") as caught:
+            memory.get("memory/locked/a.md")
+    assert type(caught.value).__module__ == "commonplace.errors"
+
+
+@posix
+def test_a_folder_with_the_name_of_a_file_is_an_error_of_ours(trapped):
+    (trapped.workspace.root / "memory" / "folder.md").mkdir()
+    with pytest.raises(Exception, match="not a regular file") as caught:
+        trapped.get("memory/folder.md")
+    assert type(caught.value).__module__ == "commonplace.errors"
