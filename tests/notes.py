@@ -80,15 +80,15 @@ class Notes:
                 """SELECT id, path, source, start_line, end_line, hash, model, text FROM chunks
                 ORDER BY path, start_line, id"""
             ).fetchall()
-        with contextlib.closing(SqliteStore(index)) as store, store.reading() as reader:
+        with contextlib.closing(SqliteStore(index)) as store, store.snapshot() as snapshot:
             files = {
                 path: (
                     record.hash,
                     record.size,
                     record.pending,
-                    [(chunk, Vectors(embedded)) for chunk, embedded in reader.chunks_of(path)],
+                    [(chunk, Vectors(embedded)) for chunk, embedded in snapshot.chunks_of(path)],
                 )
-                for path, record in reader.files().items()
+                for path, record in snapshot.files().items()
             }
         return chunks, files
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.embeddings.registry import Selection
     from commonplace.indexing.indexer import Progress
-    from commonplace.store.base import IndexIdentity, Reader, RowFilter
+    from commonplace.store.base import IndexIdentity, RowFilter, Snapshot
 
     Clock = Callable[[], datetime]
 
@@ -270,14 +270,14 @@ class Memory:
         return other
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Reader]:
+    def snapshot(self) -> Iterator[Snapshot]:
         """Read one state of the index as a whole, as `commonplace.explorer` does.
 
         A workspace that was never completely indexed is indexed first.
         """
         self._keeper.recovering(self._keeper.index_if_new)
-        with self._keeper.store.reading() as reader:
-            yield reader
+        with self._keeper.store.snapshot() as snapshot:
+            yield snapshot
 
     def _search(
         self, query: str, text: str, *, limit: int, bar: float, rows: RowFilter, explain: bool
@@ -287,16 +287,16 @@ class Memory:
 
         keeper = self._keeper
         keeper.index_if_new()
-        held = keeper.store.known_identity or keeper.store.identity
+        held = keeper.store.cached_identity or keeper.store.identity
         used, vector, fallback = self._query_vector(text, held)
-        with keeper.store.reading() as reader:
+        with keeper.store.snapshot() as snapshot:
             # A rebuild, of any process, may have ended since the query was embedded.
-            if reader.identity != held:
+            if snapshot.identity != held:
                 used, vector, fallback = self._query_vector(text, keeper.store.identity)
-            if used is not None and (reason := keeper.embedders.why_not(used, reader.identity)):
+            if used is not None and (reason := keeper.embedders.why_not(used, snapshot.identity)):
                 used, vector, fallback = None, None, reason
             asked = Query(text, vector, self._ranking_time(), limit, bar, rows)
-            results = rank(reader, asked, self.settings.search, explain=explain) if text else []
+            results = rank(snapshot, asked, self.settings.search, explain=explain) if text else []
         mode: SearchMode = "keyword" if vector is None else "hybrid"
         if vector is not None and not self.settings.search.text_weight:
             mode, fallback = "vector", "search.text_weight is 0"

@@ -22,7 +22,7 @@ from timing import milliseconds
 from commonplace import Memory
 from commonplace.embeddings.providers.bundled import BundledEmbedder
 from commonplace.store.base import RowFilter
-from commonplace.store.sqlite.vectors import _SKETCHED_FROM
+from commonplace.store.sqlite.resident_vectors import _SKETCHED_FROM
 
 _QUESTIONS = 400
 _CANDIDATES = 24
@@ -88,13 +88,13 @@ def compare(memory: Memory, questions: list[str]) -> None:
     vectors = [embedder.embed_query(question) for question in questions]
     missed: list[tuple[float, float]] = []
     taken: list[tuple[float, float]] = []
-    with memory.reading() as reader:
-        mean = reader.mean_line()
+    with memory.snapshot() as snapshot:
+        mean = snapshot.mean_line()
         assert mean is not None
-        reader.nearest(vectors[0], 1, ALL)  # the first scans the file
+        snapshot.nearest(vectors[0], 1, ALL)  # the first scans the file
         for vector in vectors:
             (every, first), (chosen, second) = (
-                _timed(partial(reader.nearest, vector - mean, _CANDIDATES, ALL, exact=exact))
+                _timed(partial(snapshot.nearest, vector - mean, _CANDIDATES, ALL, exact=exact))
                 for exact in (True, False)
             )
             taken.append((first, second))

@@ -46,8 +46,8 @@ class Watched:
 
     @property
     def files(self):
-        with self.memory._keeper.store.reading() as reader:
-            return set(reader.files())
+        with self.memory._keeper.store.snapshot() as snapshot:
+            return set(snapshot.files())
 
     def has(self, *expected):
         return eventually(lambda: self.files == set(expected))

@@ -49,14 +49,14 @@ def copied(store):
     """Return an engine in memory that holds what another one does."""
     copy = MemoryStore()
     copy.set_identity(store.identity)
-    with store.reading() as reader:
-        last = reader.totals().chunks
-        stored = reader.chunks(range(last + 1))
-        for path, record in reader.files().items():
+    with store.snapshot() as snapshot:
+        last = snapshot.totals().chunks
+        stored = snapshot.chunks(range(last + 1))
+        for path, record in snapshot.files().items():
             rows = [stored[seq] for seq in sorted(stored) if stored[seq].path == path]
             chunks = [
                 IndexedChunk(row.id, chunk, embedded, row.day, row.units)
-                for row, (chunk, embedded) in zip(rows, reader.chunks_of(path), strict=True)
+                for row, (chunk, embedded) in zip(rows, snapshot.chunks_of(path), strict=True)
             ]
             copy.write([IndexedFile(record, chunks)])
     return copy
@@ -65,8 +65,8 @@ def copied(store):
 def ask(store, query, search, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
     embedded = EmbeddingClient(EMBEDDER).query(query) if vector else None
     asked = Query(query, embedded, NOON, limit=limit, min_score=0.0, rows=rows)
-    with store.reading() as reader:
-        return rank(reader, asked, search, explain=True)
+    with store.snapshot() as snapshot:
+        return rank(snapshot, asked, search, explain=True)
 
 
 @pytest.mark.parametrize("vector", [True, False], ids=["hybrid", "words"])

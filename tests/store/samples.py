@@ -18,7 +18,7 @@ from commonplace.store.base import (
     IndexIdentity,
     RowFilter,
     Store,
-    Word,
+    Term,
 )
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
@@ -93,41 +93,41 @@ def filled(store: Store, *files: IndexedFile, identity: IndexIdentity = IDENTITY
     return store
 
 
-def words(*texts: str) -> list[Word]:
-    return [Word(text, text) for text in texts]
+def words(*texts: str) -> list[Term]:
+    return [Term(text, text) for text in texts]
 
 
 def texts_found(store: Store, seqs: Sequence[tuple[int, float]]) -> list[str]:
-    with store.reading() as reader:
-        chunks = reader.chunks([seq for seq, _ in seqs])
+    with store.snapshot() as snapshot:
+        chunks = snapshot.chunks([seq for seq, _ in seqs])
     return [chunks[seq].text for seq, _ in seqs]
 
 
 def matching(
     store: Store, *texts: str, every: bool = False, rows: RowFilter = ALL, limit: int = 100
 ) -> list[str]:
-    with store.reading() as reader:
-        hits = reader.match(words(*texts), every=every, limit=limit, rows=rows)
+    with store.snapshot() as snapshot:
+        hits = snapshot.match(words(*texts), every=every, limit=limit, rows=rows)
     return texts_found(store, hits)
 
 
 def nearest(store: Store, query: Any, *, rows: RowFilter = ALL, limit: int = 100) -> list[str]:
-    with store.reading() as reader:
-        hits = reader.nearest(query, limit, rows)
+    with store.snapshot() as snapshot:
+        hits = snapshot.nearest(query, limit, rows)
     return texts_found(store, hits)
 
 
 def contents(store: Store, *, query: Any = None) -> Any:
     """All that a store says about itself, for comparing it with another one."""
     query = vector_of("query") if query is None else query
-    with store.reading() as reader:
-        files = reader.files()
-        hits = reader.nearest(query, 10_000, ALL)
-        found = reader.chunks([seq for seq, _ in hits])
+    with store.snapshot() as snapshot:
+        files = snapshot.files()
+        hits = snapshot.nearest(query, 10_000, ALL)
+        found = snapshot.chunks([seq for seq, _ in hits])
         return {
             "files": files,
-            "totals": (reader.totals(), reader.chunk_count()),
-            "chunks": {path: [chunk for chunk, _ in reader.chunks_of(path)] for path in files},
+            "totals": (snapshot.totals(), snapshot.chunk_count()),
+            "chunks": {path: [chunk for chunk, _ in snapshot.chunks_of(path)] for path in files},
             "nearest": [(found[seq].id, round(score, 4)) for seq, score in hits if seq in found],
             "gone": [seq for seq, _ in hits if seq not in found],
         }

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import StoreError
-from commonplace.store.base import RowFilter, Store, Totals, Word
+from commonplace.store.base import RowFilter, Store, Term, Totals
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.text.analysis import Analyzer
@@ -57,19 +57,19 @@ def other(store: Store, tmp_path: Path) -> Iterator[Store]:
 def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.identity is None
     assert not store.complete
-    with store.reading() as reader:
-        assert reader.identity is None
-        assert reader.files() == {}
-        assert reader.file("MEMORY.md") is None
-        assert reader.totals() == Totals(0, 0, 0)
-        assert reader.chunk_count() == 0
-        assert reader.frequencies(words("word")) == {Word("word", "word"): 0}
-        assert reader.match(words("word"), every=False, limit=5, rows=ALL) == []
-        assert reader.nearest(vector_of("query"), 5, ALL) == []
-        assert reader.mean_line() is None
-        assert reader.chunks([1, 2]) == {}
-        assert reader.chunks_of("MEMORY.md") == []
-        assert reader.embedded([sha256("text")], IDENTITY) == {}
+    with store.snapshot() as snapshot:
+        assert snapshot.identity is None
+        assert snapshot.files() == {}
+        assert snapshot.file("MEMORY.md") is None
+        assert snapshot.totals() == Totals(0, 0, 0)
+        assert snapshot.chunk_count() == 0
+        assert snapshot.frequencies(words("word")) == {Term("word", "word"): 0}
+        assert snapshot.match(words("word"), every=False, limit=5, rows=ALL) == []
+        assert snapshot.nearest(vector_of("query"), 5, ALL) == []
+        assert snapshot.mean_line() is None
+        assert snapshot.chunks([1, 2]) == {}
+        assert snapshot.chunks_of("MEMORY.md") == []
+        assert snapshot.embedded([sha256("text")], IDENTITY) == {}
 
 
 def test_the_end_of_a_file_is_replaced_and_its_beginning_stays(store: Store) -> None:
@@ -77,18 +77,23 @@ def test_the_end_of_a_file_is_replaced_and_its_beginning_stays(store: Store) -> 
     other = a_file("b.md", "one")
     filled(store, log, other)
     assert log.chunks is not None
-    with store.reading() as reader:
-        before = reader.nearest(vector_of("one"), 9, ALL)
+    with store.snapshot() as snapshot:
+        before = snapshot.nearest(vector_of("one"), 9, ALL)
     grown = a_file("a.jsonl", "one", "two", "3", "4", source="sessions", version=2, replaces=1)
     assert grown.chunks is not None
     assert store.write([replace(grown, chunks=grown.chunks[2:], keep_before=3)]) == ()
-    with store.reading() as reader:
-        assert [chunk.text for chunk, _ in reader.chunks_of("a.jsonl")] == ["one", "two", "3", "4"]
-        assert [chunk.text for chunk, _ in reader.chunks_of("a.jsonl", from_line=4)] == ["4"]
-        assert reader.totals() == Totals(2, 5, 5)
-        assert reader.file("a.jsonl") == grown.record
-        assert reader.embedded([sha256("three")], IDENTITY)  # from the cache
-        kept = {seq for seq, _ in reader.nearest(vector_of("one"), 9, ALL)}
+    with store.snapshot() as snapshot:
+        assert [chunk.text for chunk, _ in snapshot.chunks_of("a.jsonl")] == [
+            "one",
+            "two",
+            "3",
+            "4",
+        ]
+        assert [chunk.text for chunk, _ in snapshot.chunks_of("a.jsonl", from_line=4)] == ["4"]
+        assert snapshot.totals() == Totals(2, 5, 5)
+        assert snapshot.file("a.jsonl") == grown.record
+        assert snapshot.embedded([sha256("three")], IDENTITY)  # from the cache
+        kept = {seq for seq, _ in snapshot.nearest(vector_of("one"), 9, ALL)}
         assert len(kept & {seq for seq, _ in before}) == 3
     assert matching(store, "three") == []
 
@@ -97,27 +102,29 @@ def test_each_source_has_books_of_its_own(store: Store) -> None:
     notes = a_file("a.md", "tea and milk", "milk")
     said = a_file("b.jsonl", "tea", "tea", "more tea", source="sessions")
     filled(store, notes)
-    with store.reading() as reader:
-        assert (reader.chunk_count("memory"), reader.chunk_count("sessions")) == (2, 0)
-        of_notes = reader.mean_line()
+    with store.snapshot() as snapshot:
+        assert (snapshot.chunk_count("memory"), snapshot.chunk_count("sessions")) == (2, 0)
+        of_notes = snapshot.mean_line()
     store.write([said])
-    with store.reading() as reader:
-        counts = [reader.chunk_count(source) for source in (None, "memory", "sessions")]
+    with store.snapshot() as snapshot:
+        counts = [snapshot.chunk_count(source) for source in (None, "memory", "sessions")]
         assert counts == [5, 2, 3]
         tea = words("tea")
-        held = [reader.frequencies(tea, source)[tea[0]] for source in (None, "memory", "sessions")]
+        held = [
+            snapshot.frequencies(tea, source)[tea[0]] for source in (None, "memory", "sessions")
+        ]
         assert held == [4, 1, 3]
         assert of_notes is not None
-        np.testing.assert_allclose(reader.mean_line("memory"), of_notes, atol=1e-6)
-        of_all, of_said = reader.mean_line(), reader.mean_line("sessions")
+        np.testing.assert_allclose(snapshot.mean_line("memory"), of_notes, atol=1e-6)
+        of_all, of_said = snapshot.mean_line(), snapshot.mean_line("sessions")
         assert of_all is not None
         assert of_said is not None
         np.testing.assert_allclose(of_all, (2 * of_notes + 3 * of_said) / 5, atol=1e-6)
     store.write([], ["b.jsonl"])
-    with store.reading() as reader:
-        assert reader.chunk_count("sessions") == 0
-        assert reader.mean_line("sessions") is None
-        assert reader.frequencies(tea, "memory")[tea[0]] == 1
+    with store.snapshot() as snapshot:
+        assert snapshot.chunk_count("sessions") == 0
+        assert snapshot.mean_line("sessions") is None
+        assert snapshot.frequencies(tea, "memory")[tea[0]] == 1
 
 
 def test_an_identity_without_files_answers_with_nothing(store: Store) -> None:
@@ -137,7 +144,7 @@ def test_engines_are_named(store: Store) -> None:
 
 def test_a_run_that_came_to_its_end_is_remembered(store: Store) -> None:
     store.set_identity(IDENTITY)
-    store.set_complete()
+    store.mark_complete()
     assert store.complete
 
 
@@ -165,11 +172,11 @@ def test_files_come_back_as_they_were_written(store: Store) -> None:
     note = a_file("MEMORY.md", "one\ntwo", "three")
     log = a_file("memory/2024-01-02.md", "four", day=738887, source="sessions")
     filled(store, note, log)
-    with store.reading() as reader:
-        assert reader.files() == {file.record.path: file.record for file in (note, log)}
-        assert reader.file("MEMORY.md") == note.record
-        assert reader.totals() == Totals(2, 3, 3)
-        assert reader.chunk_count() == 3
+    with store.snapshot() as snapshot:
+        assert snapshot.files() == {file.record.path: file.record for file in (note, log)}
+        assert snapshot.file("MEMORY.md") == note.record
+        assert snapshot.totals() == Totals(2, 3, 3)
+        assert snapshot.chunk_count() == 3
 
 
 @pytest.mark.parametrize(
@@ -179,15 +186,15 @@ def test_chunks_come_back_as_they_were_written(store: Store, text: str) -> None:
     file = a_file("memory/x.md", "another", text, day=700_000, source="sessions")
     filled(store, file)
     assert file.chunks is not None
-    with store.reading() as reader:
-        (_, other), (chunk, vectors) = reader.chunks_of("memory/x.md")
+    with store.snapshot() as snapshot:
+        (_, other), (chunk, vectors) = snapshot.chunks_of("memory/x.md")
         assert chunk == file.chunks[1].chunk
         assert vectors is not None
         assert other is not None
         np.testing.assert_array_equal(vectors.vector, vector_of(text))
         assert vectors.lines == embedded(text).lines
-        ((first, _),) = reader.nearest(vector_of(text), 1, ALL)
-        stored = reader.chunks([first, 12345])[first]
+        ((first, _),) = snapshot.nearest(vector_of(text), 1, ALL)
+        stored = snapshot.chunks([first, 12345])[first]
     assert (stored.seq, stored.id, stored.path) == (first, file.chunks[1].id, "memory/x.md")
     assert (stored.text, stored.hash, stored.heading) == (text, sha256(text), "Top > Sub")
     assert (stored.start_line, stored.end_line) == (2, 2 + text.count("\n"))
@@ -203,9 +210,9 @@ def test_a_chunk_without_vectors_is_found_by_its_words_only(store: Store) -> Non
     filled(store, a_file("a.md", "bare words", vectors=False), a_file("b.md", "bare vectors"))
     assert matching(store, "words") == ["bare words"]
     assert nearest(store, vector_of("query")) == ["bare vectors"]
-    with store.reading() as reader:
-        assert reader.totals() == Totals(2, 2, 1)
-        assert reader.chunks_of("a.md")[0][1] is None
+    with store.snapshot() as snapshot:
+        assert snapshot.totals() == Totals(2, 2, 1)
+        assert snapshot.chunks_of("a.md")[0][1] is None
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -229,8 +236,8 @@ def test_words_are_stemmed_and_folded(store: Store) -> None:
 def test_a_word_that_the_tokenizer_cuts_is_a_phrase(store: Store) -> None:
     filled(store, a_file("a.md", "see ERR_CONN_4711 here", "4711 conn err", "err conn 4712"))
     assert matching(store, "ERR_CONN_4711") == ["see ERR_CONN_4711 here"]
-    with store.reading() as reader:
-        assert list(reader.frequencies(words("ERR_CONN_4711", "conn")).values()) == [1, 3]
+    with store.snapshot() as snapshot:
+        assert list(snapshot.frequencies(words("ERR_CONN_4711", "conn")).values()) == [1, 3]
 
 
 def test_a_word_of_signs_only_is_in_no_chunk(store: Store) -> None:
@@ -250,14 +257,14 @@ def test_text_without_spaces_is_found_by_its_characters(
     texts = ["東京都に住む", "京", "the 東京 tower"]
     filled(store, a_file("a.md", *texts))
     grams = Analyzer("porter").words(query)
-    with store.reading() as reader:
-        hits = reader.match(grams, every=True, limit=10, rows=ALL)
-        hit_texts = [chunk.text for chunk in reader.chunks([seq for seq, _ in hits]).values()]
+    with store.snapshot() as snapshot:
+        hits = snapshot.match(grams, every=True, limit=10, rows=ALL)
+        hit_texts = [chunk.text for chunk in snapshot.chunks([seq for seq, _ in hits]).values()]
         assert sorted(hit_texts) == sorted(
             t for t, is_in in zip(texts, found, strict=True) if is_in
         )
         if len(grams) == 1:
-            assert reader.frequencies(grams)[grams[0]] == sum(found)
+            assert snapshot.frequencies(grams)[grams[0]] == sum(found)
 
 
 def test_the_reference_tokenizer_has_no_grams_and_no_stems(store: Store) -> None:
@@ -266,26 +273,28 @@ def test_the_reference_tokenizer_has_no_grams_and_no_stems(store: Store) -> None
     )
     assert matching(store, "run") == []
     assert matching(store, "running") == ["running 東京都"]
-    with store.reading() as reader:
-        assert reader.match([Word("東京", "東京", gram=True)], every=False, limit=5, rows=ALL) == []
+    with store.snapshot() as snapshot:
+        assert (
+            snapshot.match([Term("東京", "東京", gram=True)], every=False, limit=5, rows=ALL) == []
+        )
 
 
 def test_equal_hits_go_by_seq(store: Store) -> None:
     filled(store, a_file("a.md", *["same text"] * 30))
-    with store.reading() as reader:
-        by_word = reader.match(words("text"), every=False, limit=20, rows=ALL)
+    with store.snapshot() as snapshot:
+        by_word = snapshot.match(words("text"), every=False, limit=20, rows=ALL)
     assert [seq for seq, _ in by_word] == list(range(1, 21))
 
 
 def test_a_count_follows_the_index(store: Store) -> None:
     filled(store, a_file("a.md", *["common"] * 30))
-    with store.reading() as reader:
-        assert reader.frequencies(words("new", "common")) == dict(
+    with store.snapshot() as snapshot:
+        assert snapshot.frequencies(words("new", "common")) == dict(
             zip(words("new", "common"), (0, 30), strict=True)
         )
     store.write([a_file("b.md", "new")])
-    with store.reading() as reader:
-        assert reader.frequencies(words("new"))[words("new")[0]] == 1
+    with store.snapshot() as snapshot:
+        assert snapshot.frequencies(words("new"))[words("new")[0]] == 1
 
 
 AWKWARD = [
@@ -303,11 +312,11 @@ def test_awkward_words_are_only_words(store: Store, *, every: bool) -> None:
     filled(store, a_file("a.md", "alpha or near text: not and"))
     for text in AWKWARD:
         for gram in (True, False):
-            word = Word(text, text, gram)
-            with store.reading() as reader:
-                reader.match([word], every=every, limit=5, rows=ALL)
-                reader.match([word, *words("alpha")], every=every, limit=5, rows=ALL)
-                assert reader.frequencies([word])[word] in (0, 1)
+            word = Term(text, text, gram)
+            with store.snapshot() as snapshot:
+                snapshot.match([word], every=every, limit=5, rows=ALL)
+                snapshot.match([word, *words("alpha")], every=every, limit=5, rows=ALL)
+                assert snapshot.frequencies([word])[word] in (0, 1)
     assert matching(store, *AWKWARD, "alpha") == ["alpha or near text: not and"]
 
 
@@ -319,10 +328,10 @@ def test_any_text_is_a_valid_match(tried: list[tuple[str, bool]], every: bool) -
             store = filled(
                 make(Path(folder)), a_file("a.md", "alpha", *(text for text, _ in tried))
             )
-            with store.reading() as reader:
-                some = [Word(text, text, gram) for text, gram in tried]
-                reader.match(some, every=every, limit=5, rows=ALL)
-                reader.frequencies(some)
+            with store.snapshot() as snapshot:
+                some = [Term(text, text, gram) for text, gram in tried]
+                snapshot.match(some, every=every, limit=5, rows=ALL)
+                snapshot.frequencies(some)
             store.close()
 
 
@@ -347,8 +356,8 @@ def test_the_nearest_are_those_of_the_largest_product(store: Store) -> None:
         query = 3 * vector_of(f"query {seed}")
         expected = sorted(texts, key=lambda text: -float(vector_of(text) @ query))
         assert nearest(store, query, limit=40) == expected[:40]
-        with store.reading() as reader:
-            scores = [score for _, score in reader.nearest(query, 40, ALL)]
+        with store.snapshot() as snapshot:
+            scores = [score for _, score in snapshot.nearest(query, 40, ALL)]
         products = [vector_of(text) @ query for text in expected[:40]]
         np.testing.assert_allclose(scores, products, atol=1e-5)
 
@@ -356,8 +365,8 @@ def test_the_nearest_are_those_of_the_largest_product(store: Store) -> None:
 def test_a_query_of_zeros_is_near_nothing_and_no_error(store: Store) -> None:
     filled(store, a_file("a.md", "one", "two"))
     zeros = np.zeros(DIMENSION, dtype=np.float32)
-    with store.reading() as reader:
-        assert [score for _, score in reader.nearest(zeros, 5, ALL)] == [0, 0]
+    with store.snapshot() as snapshot:
+        assert [score for _, score in snapshot.nearest(zeros, 5, ALL)] == [0, 0]
 
 
 def test_a_query_of_another_length_finds_nothing(store: Store) -> None:
@@ -415,15 +424,15 @@ def test_what_is_replaced_or_removed_disappears(store: Store) -> None:
     assert matching(store, "old") == matching(store, "removed") == []
     for _ in range(2):
         assert nearest(store, vector_of("query")) == ["new word"]
-    with store.reading() as reader:
-        assert reader.files() == {"a.md": new.record}
-        assert reader.totals() == Totals(1, 1, 1)
-        assert reader.chunk_count() == 1
-        assert reader.chunks_of("b.md") == []
-        assert reader.frequencies(words("old", "new")) == dict(
+    with store.snapshot() as snapshot:
+        assert snapshot.files() == {"a.md": new.record}
+        assert snapshot.totals() == Totals(1, 1, 1)
+        assert snapshot.chunk_count() == 1
+        assert snapshot.chunks_of("b.md") == []
+        assert snapshot.frequencies(words("old", "new")) == dict(
             zip(words("old", "new"), (0, 1), strict=True)
         )
-        assert [chunk.text for chunk in reader.chunks(range(20)).values()] == ["new word"]
+        assert [chunk.text for chunk in snapshot.chunks(range(20)).values()] == ["new word"]
 
 
 def test_a_record_alone_leaves_the_chunks(store: Store) -> None:
@@ -432,8 +441,8 @@ def test_a_record_alone_leaves_the_chunks(store: Store) -> None:
     touched = record_only(file, version=2, replaces=1)
     assert store.write([touched]) == ()
     assert matching(store, "text") == nearest(store, vector_of("q")) == ["text"]
-    with store.reading() as reader:
-        assert reader.file("a.md") == touched.record
+    with store.snapshot() as snapshot:
+        assert snapshot.file("a.md") == touched.record
 
 
 @pytest.mark.parametrize("replaces", [None, 1, 99])
@@ -445,8 +454,8 @@ def test_a_file_that_somebody_else_wrote_meanwhile_is_left_alone(
     mine = a_file("a.md", "mine", version=3, replaces=replaces)
     assert store.write([mine, a_file("b.md", "new")]) == ("a.md",)
     assert sorted(nearest(store, vector_of("q"))) == ["new", "theirs"]
-    with store.reading() as reader:
-        assert reader.file("a.md") == theirs.record
+    with store.snapshot() as snapshot:
+        assert snapshot.file("a.md") == theirs.record
 
 
 def test_a_file_that_somebody_else_removed_meanwhile_is_left_alone(store: Store) -> None:
@@ -464,16 +473,16 @@ def test_vectors_that_do_not_fit_the_index_are_left_alone(store: Store) -> None:
 def test_a_reader_stays_with_the_state_it_began_with(store: Store) -> None:
     filled(store, a_file("a.md", "old word"), a_file("b.md", "kept word"))
     nearest(store, vector_of("query"))
-    with store.reading() as reader:
-        before = reader.nearest(vector_of("query"), 9, ALL)
+    with store.snapshot() as snapshot:
+        before = snapshot.nearest(vector_of("query"), 9, ALL)
         store.write([a_file("a.md", "new word", version=2, replaces=1), a_file("c.md", "more")])
         assert len(nearest(store, vector_of("query"))) == 3
-        after = reader.nearest(vector_of("query"), 9, ALL)
+        after = snapshot.nearest(vector_of("query"), 9, ALL)
         assert [seq for seq, _ in after] == [seq for seq, _ in before]
         assert dict(after) == pytest.approx(dict(before))
-        assert len(reader.match(words("word"), every=False, limit=9, rows=ALL)) == 2
-        assert [chunk.text for chunk, _ in reader.chunks_of("a.md")] == ["old word"]
-        assert reader.totals() == Totals(2, 2, 2)
+        assert len(snapshot.match(words("word"), every=False, limit=9, rows=ALL)) == 2
+        assert [chunk.text for chunk, _ in snapshot.chunks_of("a.md")] == ["old word"]
+        assert snapshot.totals() == Totals(2, 2, 2)
 
 
 # -- the cache -------------------------------------------------------------------------------------
@@ -481,8 +490,8 @@ def test_a_reader_stays_with_the_state_it_began_with(store: Store) -> None:
 
 def cached(store: Store, *texts: str, **changes: Any) -> set[str]:
     """Which texts' vectors are known for an identity, and that they are the right ones."""
-    with store.reading() as reader:
-        found = reader.embedded([sha256(text) for text in texts], replace(IDENTITY, **changes))
+    with store.snapshot() as snapshot:
+        found = snapshot.embedded([sha256(text) for text in texts], replace(IDENTITY, **changes))
     known = {text for text in texts if sha256(text) in found}
     for text in known:
         np.testing.assert_array_equal(found[sha256(text)].vector, vector_of(text))
@@ -523,9 +532,9 @@ def test_a_chunk_without_lines_comes_back_without_lines(store: Store) -> None:
     chunk = replace(file.chunks[0], embedded=replace(embedded("text"), lines=None))
     filled(store, replace(file, chunks=[chunk]))
     for _ in range(2):
-        with store.reading() as reader:
-            assert reader.embedded([sha256("text")], IDENTITY)[sha256("text")].lines is None
-            assert reader.mean_line() is None
+        with store.snapshot() as snapshot:
+            assert snapshot.embedded([sha256("text")], IDENTITY)[sha256("text")].lines is None
+            assert snapshot.mean_line() is None
         store.write([], ["a.md"])
 
 
@@ -547,11 +556,11 @@ def test_the_oldest_cached_vectors_are_dropped(store: Store) -> None:
     filled(store, *(a_file(f"{name}.md", name) for name in "abcde"))
     for name in "cadbe":
         store.write([], [f"{name}.md"])
-    store.trim_cache(9)
+    store.trim_vector_cache(9)
     assert cached(store, *"abcde") == set("abcde")
-    store.trim_cache(3)
+    store.trim_vector_cache(3)
     assert cached(store, *"abcde") == set("dbe")
-    store.trim_cache(0)
+    store.trim_vector_cache(0)
     assert cached(store, *"abcde") == set()
 
 
@@ -564,7 +573,7 @@ def test_another_index_takes_the_place_of_this_one(store: Store, other: Store) -
     store.write([], ["b.md"])
     identity = replace(IDENTITY, model="next", dimension=5, tokenizer="unicode61")
     filled(other, a_file("a.md", "new", dimension=5, version=2), identity=identity)
-    other.set_complete()
+    other.mark_complete()
     store.replace_with(other, keep_cache=10)
     assert store.identity == identity
     assert store.complete
@@ -590,13 +599,13 @@ def test_a_reader_stays_with_its_state_when_another_index_takes_over(
     filled(store, a_file("a.md", *[f"old {n}" for n in range(50)]))
     filled(other, a_file("a.md", *[f"new {n}" for n in range(50)], version=2))
     nearest(store, vector_of("query"))
-    with store.reading() as reader:
-        before = reader.nearest(vector_of("query"), 9, ALL)
+    with store.snapshot() as snapshot:
+        before = snapshot.nearest(vector_of("query"), 9, ALL)
         store.replace_with(other, keep_cache=100)
         assert nearest(store, vector_of("query"))[0].startswith("new")
-        assert dict(reader.nearest(vector_of("query"), 9, ALL)) == pytest.approx(dict(before))
-        assert reader.totals() == Totals(1, 50, 50)
-        assert len(reader.match(words("old"), every=False, limit=99, rows=ALL)) == 50
+        assert dict(snapshot.nearest(vector_of("query"), 9, ALL)) == pytest.approx(dict(before))
+        assert snapshot.totals() == Totals(1, 50, 50)
+        assert len(snapshot.match(words("old"), every=False, limit=99, rows=ALL)) == 50
     assert matching(store, "old") == []
 
 
@@ -651,8 +660,8 @@ def test_all_engines_give_the_same_hits_in_the_same_order(
                 make(Path(folder)), *files, identity=replace(IDENTITY, tokenizer=tokenizer)
             )
             store.write([], removed)
-            with store.reading() as reader:
-                answers.append([_answers(reader, analyzer, query, rows) for query in queries])
+            with store.snapshot() as snapshot:
+                answers.append([_answers(snapshot, analyzer, query, rows) for query in queries])
             store.close()
     for sqlite, memory in zip(*answers, strict=True):
         assert sqlite["frequencies"] == memory["frequencies"]
@@ -662,16 +671,16 @@ def test_all_engines_give_the_same_hits_in_the_same_order(
         assert dict(sqlite["nearest"]) == pytest.approx(dict(memory["nearest"]), abs=1e-6)
 
 
-def _answers(reader: Any, analyzer: Analyzer, query: str, rows: RowFilter) -> Any:
+def _answers(snapshot: Any, analyzer: Analyzer, query: str, rows: RowFilter) -> Any:
     some = [*analyzer.words(query), *words(*query.split())]
     return {
-        "frequencies": reader.frequencies(some),
+        "frequencies": snapshot.frequencies(some),
         "matches": [
-            reader.match(some, every=every, limit=limit, rows=rows)
+            snapshot.match(some, every=every, limit=limit, rows=rows)
             for every in (True, False)
             for limit in (3, 100)
         ],
-        "nearest": reader.nearest(vector_of(query), 100, rows),
+        "nearest": snapshot.nearest(vector_of(query), 100, rows),
     }
 
 
@@ -691,9 +700,9 @@ def test_the_mean_line_follows_every_change(store: Store, seed: int) -> None:
             file = a_file(path, *texts, version=version, replaces=versions.get(path))
             assert store.write([file]) == ()
             versions[path] = version
-        with store.reading() as reader:
-            lines = [e.lines for path in versions for _, e in reader.chunks_of(path) if e]
-            mean = reader.mean_line()
+        with store.snapshot() as snapshot:
+            lines = [e.lines for path in versions for _, e in snapshot.chunks_of(path) if e]
+            mean = snapshot.mean_line()
             if versions:
                 expected = unpack(b"".join(filter(None, lines)), DIMENSION).mean(axis=0)
                 np.testing.assert_allclose(mean, expected, atol=1e-6)

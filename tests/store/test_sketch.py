@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from commonplace.store import sketch
-from commonplace.store.sketch import Sketch
+from commonplace.store.sqlite import sign_sketch
+from commonplace.store.sqlite.sign_sketch import SignSketch
 
-if not Sketch.can_be_made:
+if not SignSketch.can_be_made:
     pytest.skip("numpy 1 cannot count bits", allow_module_level=True)
 
 
@@ -23,19 +23,19 @@ def rows(count: int, dimension: int, *, seed: int = 0) -> np.ndarray:
 def test_it_weighs_the_sides_of_all_dimensions(
     monkeypatch: pytest.MonkeyPatch, dimension: int, count: int
 ) -> None:
-    monkeypatch.setattr(sketch, "_BLOCK", 64)
+    monkeypatch.setattr(sign_sketch, "_BLOCK", 64)
     matrix, query = rows(count, dimension), rows(1, dimension, seed=1)[0]
     centred = matrix - matrix.mean(axis=0)
     sides = np.where(centred > 0, 1, -1)
     wanted = np.where(query > 0, 1, -1) * np.where(query**2 > (query**2).mean(), 3, 1)
     expected = (sides @ wanted) / 2 * np.linalg.norm(centred, axis=1)
-    found = Sketch(matrix).estimates(query)
+    found = SignSketch(matrix).estimates(query)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_seems_nearest_is() -> None:
     matrix = rows(5000, 256)
-    sketched = Sketch(matrix)
+    sketched = SignSketch(matrix)
     for query in rows(20, 256, seed=1):
         nearest = np.argsort(-(matrix @ query))[:10]
         seeming = np.argsort(-sketched.estimates(query))[:200]
@@ -44,4 +44,4 @@ def test_what_seems_nearest_is() -> None:
 
 def test_it_takes_a_bit_a_dimension_and_little_more() -> None:
     matrix = np.zeros((100_000, 256), dtype=np.float32)
-    assert Sketch(matrix).nbytes < matrix.nbytes / 20
+    assert SignSketch(matrix).nbytes < matrix.nbytes / 20

@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
+from commonplace.resident_vectors.codec import unpack
 
 from commonplace.errors import (
     CommonplaceError,
@@ -25,11 +26,10 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.store.base import Embedded, IndexedFile, RowFilter, Totals
-from commonplace.store.sketch import Sketch
-from commonplace.store.sqlite import connection, migrations, vectors, writer
+from commonplace.store.sqlite import connection, resident_vectors, schema, writer
+from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
 from commonplace.types import Source
-from commonplace.vectors.codec import unpack
 from store.samples import (
     ALL,
     DIMENSION,
@@ -105,17 +105,17 @@ def numbered(count: int, name: str = "a.md", **options: Any) -> IndexedFile:
 
 def test_a_new_file_has_the_newest_tables(store: SqliteStore) -> None:
     with store.writing() as connection_:
-        assert connection_.pragma("user_version") == len(migrations.MIGRATIONS)
+        assert connection_.pragma("user_version") == len(schema.MIGRATIONS)
         assert connection_.pragma("journal_mode") == "wal"
 
 
 def test_an_identity_survives_reopening(opened: Callable[[], SqliteStore]) -> None:
     store = filled(opened(), numbered(3))
-    store.set_complete()
+    store.mark_complete()
     expected = contents(store)
     store.close()
     again = opened()
-    assert again.identity == again.known_identity == IDENTITY
+    assert again.identity == again.cached_identity == IDENTITY
     assert again.complete
     assert contents(again) == expected
 
@@ -124,7 +124,7 @@ def test_no_query_looks_at_a_whole_table_for_some_rows(store: SqliteStore) -> No
     """A filter over the words or a look for known texts must not grow with the index."""
     filled(store, numbered(50))
     plans: list[str] = []
-    with store.reading() as reader:
+    with store.snapshot() as snapshot:
 
         def explain(cursor: apsw.Cursor, sql: str, bindings: Any) -> bool:
             if not sql.startswith("EXPLAIN"):
@@ -132,12 +132,12 @@ def test_no_query_looks_at_a_whole_table_for_some_rows(store: SqliteStore) -> No
                 plans.extend(step[-1] for step in plan)
             return True
 
-        reader._connection.exec_trace = explain
-        reader.match(words("word"), every=False, limit=5, rows=RowFilter(after=1))
-        reader.embedded(["0" * 64], IDENTITY)
-        reader.chunks([1, 2, 3])
-        reader.chunks_of("a.md")
-        reader._connection.exec_trace = None
+        snapshot._connection.exec_trace = explain
+        snapshot.match(words("word"), every=False, limit=5, rows=RowFilter(after=1))
+        snapshot.embedded(["0" * 64], IDENTITY)
+        snapshot.chunks([1, 2, 3])
+        snapshot.chunks_of("a.md")
+        snapshot._connection.exec_trace = None
     scanned = [step for step in plans if step.startswith("SCAN") and "VIRTUAL" not in step]
     assert any(step.startswith("SEARCH chunks") for step in plans)
     assert scanned == []
@@ -148,22 +148,22 @@ def test_a_later_migration_keeps_the_rows(
 ) -> None:
     filled(opened(), numbered(3)).close()
     more = (("ALTER TABLE chunks ADD COLUMN more TEXT", "CREATE INDEX later ON chunks (more)"),)
-    monkeypatch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS + more)
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS + more)
     store = opened()
     assert len(matching(store, "word")) == 3
     with store.writing() as connection_:
-        assert connection_.pragma("user_version") == len(migrations.MIGRATIONS)
+        assert connection_.pragma("user_version") == len(schema.MIGRATIONS)
 
 
 def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
     opened: Callable[[], SqliteStore],
 ) -> None:
-    store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", vectors=False))
+    store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", resident_vectors=False))
     store.write([a_file("gone.md", "gone")])
     store.write([], ["gone.md"])  # its vectors are in the cache
     expected = contents(store)
-    with store.reading() as reader:
-        lines = {chunk.id: chunk.lines for chunk in reader.chunks([1, 2, 3, 4]).values()}
+    with store.snapshot() as snapshot:
+        lines = {chunk.id: chunk.lines for chunk in snapshot.chunks([1, 2, 3, 4]).values()}
     with store.writing() as connection_:
         for statement in (
             """CREATE TABLE line_vectors (
@@ -173,7 +173,7 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
             "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
             "CREATE TABLE copied AS SELECT * FROM embedding_cache",
             "DROP TABLE embedding_cache",
-            *(line for line in migrations.MIGRATIONS[0] if "embedding_cache" in line),
+            *(line for line in schema.MIGRATIONS[0] if "embedding_cache" in line),
             "INSERT INTO embedding_cache SELECT * FROM copied",
             "DROP TABLE copied",
         ):
@@ -182,9 +182,9 @@ def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
     store.close()
     store = opened()
     assert contents(store) == expected
-    with store.reading() as reader:
-        assert lines == {chunk.id: chunk.lines for chunk in reader.chunks([1, 2, 3, 4]).values()}
-        assert sha256("gone") in reader.embedded([sha256("gone")], IDENTITY)
+    with store.snapshot() as snapshot:
+        assert lines == {chunk.id: chunk.lines for chunk in snapshot.chunks([1, 2, 3, 4]).values()}
+        assert sha256("gone") in snapshot.embedded([sha256("gone")], IDENTITY)
     assert sum(data is not None for data in lines.values()) == 3
     store.write([a_file("new.md", "word later")], ["a.md"])
     assert matching(store, "word") == ["word later"]
@@ -223,7 +223,7 @@ def test_a_migration_that_fails_changes_nothing(
     filled(opened(), numbered(3)).close()
     with monkeypatch.context() as patch:
         wrong = (("CREATE TABLE more (x)", "CREATE TABLE more (x)"),)
-        patch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS + wrong)
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS + wrong)
         with pytest.raises(StoreError):
             opened()
     assert len(matching(opened(), "word")) == 3
@@ -270,10 +270,10 @@ def test_many_may_create_the_same_index_at_once(tmp_path: Path) -> None:
 
 def test_a_closed_store_says_so(store: SqliteStore) -> None:
     filled(store, numbered(3))
-    with store.reading() as reader:
+    with store.snapshot() as snapshot:
         store.close()
-        assert reader.totals() == Totals(1, 3, 3)  # who has begun may finish
-    for call in (store.set_complete, store.check, lambda: store.identity, lambda: contents(store)):
+        assert snapshot.totals() == Totals(1, 3, 3)  # who has begun may finish
+    for call in (store.mark_complete, store.check, lambda: store.identity, lambda: contents(store)):
         with pytest.raises(StoreError, match="closed"):
             call()
 
@@ -283,8 +283,8 @@ def test_a_closed_store_says_so(store: SqliteStore) -> None:
 
 def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None:
     """Do one of all the things that change an index."""
-    with store.reading() as reader:
-        versions = {path: record.indexed_ns for path, record in reader.files().items()}
+    with store.snapshot() as snapshot:
+        versions = {path: record.indexed_ns for path, record in snapshot.files().items()}
     version = max(versions.values(), default=0) + 1
     kind = rng.random()
     if kind < 0.25 and versions:
@@ -302,7 +302,7 @@ def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None
                 *(f"{name} {version} {at}" for at in range(rng.randint(0, 9))),
                 version=version,
                 replaces=versions.get(name),
-                vectors=rng.random() < 0.9,
+                resident_vectors=rng.random() < 0.9,
                 source=rng.choice(["memory", "sessions"]),
                 day=rng.choice([None, 10, 20]),
             )
@@ -315,7 +315,7 @@ def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None
 def test_stores_on_one_file_see_each_others_changes(
     opened: Callable[[], SqliteStore], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "_MIN_TAIL", 16)
+    monkeypatch.setattr(resident_vectors, "_MIN_TAIL", 16)
     monkeypatch.setattr(writer, "_MAX_DROPPED", 60)
     rng = random.Random(seed)
     stores = [opened(), opened()]
@@ -339,12 +339,12 @@ def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
 ) -> None:
     store = filled(opened(), numbered(500))
     query = 2 * vector_of("query")
-    with store.reading() as reader:
-        cold = reader.nearest(query, 50, ALL)
+    with store.snapshot() as snapshot:
+        cold = snapshot.nearest(query, 50, ALL)
         assert store._resident is None
-        warm = reader.nearest(query, 50, ALL)
+        warm = snapshot.nearest(query, 50, ALL)
         assert store._resident is not None
-        plain = vectors.scan(reader._connection, query, 50, ALL)
+        plain = resident_vectors.scan(snapshot._connection, query, 50, ALL)
     assert [seq for seq, _ in cold] == [seq for seq, _ in warm] == [seq for seq, _ in plain]
     for other in (cold, plain):
         np.testing.assert_allclose([s for _, s in warm], [s for _, s in other], atol=1e-5)
@@ -364,14 +364,14 @@ def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
 def test_a_reader_that_began_before_everything_was_read_anew_scans_the_file(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "_MIN_TAIL", 4)
+    monkeypatch.setattr(resident_vectors, "_MIN_TAIL", 4)
     filled(store, numbered(20))
     nearest(store, vector_of("q"))
-    with store.reading() as reader:
-        before = reader.nearest(vector_of("q"), 99, ALL)
+    with store.snapshot() as snapshot:
+        before = snapshot.nearest(vector_of("q"), 99, ALL)
         store.write([numbered(30, "b.md")], ["a.md"])
         assert len(nearest(store, vector_of("q"))) == 30
-        after = reader.nearest(vector_of("q"), 99, ALL)
+        after = snapshot.nearest(vector_of("q"), 99, ALL)
     assert len(before) == 20
     assert [seq for seq, _ in after] == [seq for seq, _ in before]
     assert dict(after) == pytest.approx(dict(before))
@@ -381,8 +381,10 @@ def clustered(count: int, *, seed: int) -> np.ndarray:
     """Vectors as models make them: what is about one thing lies close together."""
     rng = np.random.default_rng(seed)
     centers = np.random.default_rng(99).standard_normal((20, 256))
-    vectors = centers[rng.integers(0, 20, count)] + rng.standard_normal((count, 256))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    resident_vectors = centers[rng.integers(0, 20, count)] + rng.standard_normal((count, 256))
+    return (resident_vectors / np.linalg.norm(resident_vectors, axis=1, keepdims=True)).astype(
+        np.float32
+    )
 
 
 def many(store: SqliteStore) -> SqliteStore:
@@ -403,26 +405,26 @@ def many(store: SqliteStore) -> SqliteStore:
 def seqs_near(
     store: SqliteStore, query: Any, limit: int, *, exact: bool, rows: RowFilter = ALL
 ) -> list[int]:
-    with store.reading() as reader:
-        reader.nearest(query, 1, ALL)  # the first of a process scans the file
-        return [seq for seq, _ in reader.nearest(query, limit, rows, exact=exact)]
+    with store.snapshot() as snapshot:
+        snapshot.nearest(query, 1, ALL)  # the first of a process scans the file
+        return [seq for seq, _ in snapshot.nearest(query, limit, rows, exact=exact)]
 
 
-@pytest.mark.skipif(not Sketch.can_be_made, reason="numpy 1 cannot count bits")
+@pytest.mark.skipif(not SignSketch.can_be_made, reason="numpy 1 cannot count bits")
 @pytest.mark.parametrize("rows", [ALL, RowFilter(frozenset({"memory"})), RowFilter(after=3)])
 def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, rows: RowFilter
 ) -> None:
-    monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**20)
+    monkeypatch.setattr(resident_vectors, "_SKETCHED_FROM", 2**20)
     many(store)
     compared: list[int] = []
-    product = vectors.row_products
+    product = resident_vectors.row_products
 
     def counted(matrix: Any, vector: Any, *, out: Any = None) -> Any:
         compared.append(len(matrix))
         return product(matrix, vector, out=out)
 
-    monkeypatch.setattr(vectors, "row_products", counted)
+    monkeypatch.setattr(resident_vectors, "row_products", counted)
     shared = 0
     for query in clustered(20, seed=0):
         right = seqs_near(store, query, 10, exact=True, rows=rows)
@@ -439,26 +441,26 @@ def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
 @pytest.mark.parametrize("dimension", [1, 8, 256, 3072, 4096, 100_000])
 @pytest.mark.parametrize("limit", [1, 24, 500])
 def test_a_sketch_chooses_more_than_is_wanted(dimension: int, limit: int) -> None:
-    assert vectors._enough(limit, 0, dimension) >= 4 * limit
+    assert resident_vectors._enough(limit, 0, dimension) >= 4 * limit
 
 
 def test_a_sketch_knows_what_was_dropped_and_what_came_later(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**20)
+    monkeypatch.setattr(resident_vectors, "_SKETCHED_FROM", 2**20)
     many(store)
     query = clustered(1, seed=0)[0]
     first = seqs_near(store, query, 20, exact=False)
     near = Embedded(query, None)
     more = a_file("more.md", "the nearest of all")
     more = replace(more, chunks=[replace(chunk, embedded=near) for chunk in more.chunks or ()])
-    with store.reading() as before:
+    with store.snapshot() as before:
         store.write([more], ["1.md"])
         after = seqs_near(store, query, 20, exact=False)
         unchanged = [seq for seq, _ in before.nearest(query, 20, ALL, exact=False)]
     assert unchanged == first
-    with store.reading() as reader:
-        stored = reader.chunks([*first, *after])
+    with store.snapshot() as snapshot:
+        stored = snapshot.chunks([*first, *after])
     assert stored[after[0]].path == "more.md"
     kept = [seq for seq in first if seq in stored][:10]
     assert len(kept) == 10
@@ -468,22 +470,22 @@ def test_a_sketch_knows_what_was_dropped_and_what_came_later(
 def test_vectors_that_are_all_the_same_are_all_compared(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "_SKETCHED_FROM", 2**10)
-    monkeypatch.setattr(vectors, "_COMPARED", 1)
+    monkeypatch.setattr(resident_vectors, "_SKETCHED_FROM", 2**10)
+    monkeypatch.setattr(resident_vectors, "_COMPARED", 1)
     estimated: list[int] = []
-    estimates = Sketch.estimates
+    estimates = SignSketch.estimates
 
-    def counted(sketch: Sketch, query: Any) -> Any:
+    def counted(sketch: SignSketch, query: Any) -> Any:
         found = estimates(sketch, query)
         estimated.append(len(found))
         return found
 
-    monkeypatch.setattr(Sketch, "estimates", counted)
+    monkeypatch.setattr(SignSketch, "estimates", counted)
     file = numbered(5000)
     chunks = [replace(c, embedded=Embedded(vector_of("same"), None)) for c in file.chunks or ()]
     filled(store, replace(file, chunks=chunks))
     found = seqs_near(store, vector_of("query"), 5, exact=False)
-    assert estimated == ([5000] if Sketch.can_be_made else [])
+    assert estimated == ([5000] if SignSketch.can_be_made else [])
     assert found == seqs_near(store, vector_of("query"), 5, exact=True) == [1, 2, 3, 4, 5]
 
 
@@ -644,7 +646,7 @@ def test_an_index_that_cannot_be_written_still_answers(
         "writable": False,
         "identity": True,
         "words": expected,
-        "vectors": [expected, expected],
+        "resident_vectors": [expected, expected],
         "error": "IndexReadOnlyError",
     }
 
@@ -683,8 +685,8 @@ def test_a_store_for_reading_does_not_write(path: Path) -> None:
     for call in (
         lambda: store.write([numbered(1, "b.md")]),
         lambda: store.set_identity(IDENTITY),
-        store.set_complete,
-        lambda: store.trim_cache(0),
+        store.mark_complete,
+        lambda: store.trim_vector_cache(0),
     ):
         with pytest.raises(IndexReadOnlyError, match="COMMONPLACE_STATE_DIR"):
             call()
@@ -749,18 +751,18 @@ def both_sides(version: int, **options: Any) -> list[IndexedFile]:
 
 def check_snapshot(store: SqliteStore) -> int:
     """Look at one state from all sides; return its version."""
-    with store.reading() as reader:
-        version = reader.files()["left.md"].indexed_ns
+    with store.snapshot() as snapshot:
+        version = snapshot.files()["left.md"].indexed_ns
         count = 2 * (version % 5 + 1)
-        hits = reader.nearest(vector_of("q"), 99, ALL)
+        hits = snapshot.nearest(vector_of("q"), 99, ALL)
         assert (
-            len(reader.match(words(f"version{version}"), every=True, limit=99, rows=ALL)) == count
+            len(snapshot.match(words(f"version{version}"), every=True, limit=99, rows=ALL)) == count
         )
-        found = reader.chunks([seq for seq, _ in hits])
+        found = snapshot.chunks([seq for seq, _ in hits])
         texts = [found[seq].text for seq, _ in hits]
         assert len(texts) == count
         assert all(text.startswith(f"version{version} ") for text in texts)
-        assert reader.totals() == Totals(2, count, count)
+        assert snapshot.totals() == Totals(2, count, count)
     return version
 
 
@@ -774,7 +776,7 @@ def read_until(done: threading.Event, store: SqliteStore) -> set[int]:
 def test_eight_threads_read_while_one_writes(
     opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "_MIN_TAIL", 16)
+    monkeypatch.setattr(resident_vectors, "_MIN_TAIL", 16)
     stores = [filled(opened(), *both_sides(1)), opened()]
     done = threading.Event()
     with ThreadPoolExecutor(8) as pool:
@@ -784,7 +786,7 @@ def test_eight_threads_read_while_one_writes(
                 assert stores[0].write(both_sides(version)) == ()
         finally:
             done.set()
-        assert len(set().union(*(reader.result() for reader in readers))) > 5
+        assert len(set().union(*(snapshot.result() for snapshot in readers))) > 5
     assert check_snapshot(stores[1]) == 119
 
 
@@ -804,7 +806,7 @@ def test_threads_read_while_indexes_take_over(
                 new.close()
         finally:
             done.set()
-        assert len(set().union(*(reader.result() for reader in readers))) > 2
+        assert len(set().union(*(snapshot.result() for snapshot in readers))) > 2
     for store in stores:
         assert check_snapshot(store) == 24
         store.check()
@@ -827,11 +829,11 @@ def test_two_processes_write_at_once(store: SqliteStore, path: Path, worker: Wor
     for process in processes:
         process.communicate(timeout=120)
         assert process.returncode == 0
-    with store.reading() as reader:
-        assert reader.totals() == Totals(402, 802, 802)
-        assert reader.chunk_count() == 802
+    with store.snapshot() as snapshot:
+        assert snapshot.totals() == Totals(402, 802, 802)
+        assert snapshot.chunk_count() == 802
         for name in ("left", "right"):
-            assert [chunk.text for chunk, _ in reader.chunks_of(f"{name}.md")] == [f"{name} 200"]
+            assert [chunk.text for chunk, _ in snapshot.chunks_of(f"{name}.md")] == [f"{name} 200"]
     assert len(matching(store, "another", limit=999)) == 400
     assert vec0_rows(store) == vector_rows(store)
     store.check()
@@ -846,26 +848,26 @@ def test_threads_write_at_once(store: SqliteStore) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, "abcdefgh"))
-    with store.reading() as reader:
-        assert reader.totals() == Totals(200, 400, 400)
+    with store.snapshot() as snapshot:
+        assert snapshot.totals() == Totals(200, 400, 400)
 
 
 def check_complete(store: SqliteStore) -> None:
     """Every file has all its chunks, of one version, and all tables tell the same."""
     store.check()
-    with store.reading() as reader:
-        files = reader.files()
-        chunks = {path: reader.chunks_of(path) for path in files}
+    with store.snapshot() as snapshot:
+        files = snapshot.files()
+        chunks = {path: snapshot.chunks_of(path) for path in files}
         total = sum(map(len, chunks.values()))
-        assert reader.totals() == Totals(len(files), total, total)
-        assert reader.chunk_count() == total
+        assert snapshot.totals() == Totals(len(files), total, total)
+        assert snapshot.chunk_count() == total
         for path, rows in chunks.items():
             texts = [chunk.text for chunk, _ in rows]
             assert a_file(path, *texts).record.hash == files[path].hash
         lines = [embedded.lines for rows in chunks.values() for _, embedded in rows if embedded]
         if lines:
             mean = unpack(b"".join(filter(None, lines)), DIMENSION).mean(axis=0)
-            np.testing.assert_allclose(reader.mean_line(), mean, atol=1e-6)
+            np.testing.assert_allclose(snapshot.mean_line(), mean, atol=1e-6)
     assert len(matching(store, "chunk", limit=9999)) == total
     assert vec0_rows(store) == vector_rows(store)
     with store.writing() as connection_:
@@ -889,8 +891,8 @@ def test_a_writer_that_is_killed_leaves_whole_files(
         process.communicate(timeout=30)
         store = opened()
         check_complete(store)
-        with store.reading() as reader:
-            sizes.add(reader.totals())
+        with store.snapshot() as snapshot:
+            sizes.add(snapshot.totals())
         store.close()
     assert len(sizes) > 3
 

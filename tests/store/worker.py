@@ -33,8 +33,8 @@ def write_batches(path: Path, name: str, batches: str) -> None:
 def write_on(path: Path) -> None:
     """Write and remove files until somebody ends it; a file's size is its number of chunks."""
     store = SqliteStore(path)
-    with store.reading() as reader:
-        known = {name: record.indexed_ns for name, record in reader.files().items()}
+    with store.snapshot() as snapshot:
+        known = {name: record.indexed_ns for name, record in snapshot.files().items()}
         versions = count(max(known.values(), default=0) + 1)
     print("ready", flush=True)  # noqa: T201
     for version in versions:

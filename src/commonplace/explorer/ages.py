@@ -37,8 +37,8 @@ class DecayRow:
 
 def decay_rows(memory: Memory) -> list[DecayRow]:
     """List the files with their ages and what those leave, newest first, ageless ones last."""
-    with memory.reading() as reader:
-        records = list(reader.files().values())
+    with memory.snapshot() as snapshot:
+        records = list(snapshot.files().values())
     ages = [_file_age(memory, record) for record in records]
     left = left_at(memory, [age or 0.0 for age in ages])
     rows = [

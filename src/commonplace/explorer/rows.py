@@ -14,7 +14,7 @@ from commonplace.types import citation
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
-    from commonplace.store.base import Embedded, FileRecord, Reader
+    from commonplace.store.base import Embedded, FileRecord, Snapshot
     from commonplace.types import Chunk, SearchResult
 
 __all__ = [
@@ -97,10 +97,10 @@ def chunk_points(memory: Memory, *, query: str | None = None) -> list[ChunkPoint
     from commonplace.explorer.layout import principal_components
 
     today = memory.now().date()
-    with memory.reading() as reader:
+    with memory.snapshot() as snapshot:
         found = [
             (record, chunk, embedded.vector)
-            for record, chunk, embedded in _chunks(reader)
+            for record, chunk, embedded in _chunks(snapshot)
             if embedded is not None
         ]
     if not found:
@@ -182,17 +182,17 @@ def _shared(hit: SearchResult, chunk: Chunk) -> int:
     return min(hit.end_line, chunk.end_line) - max(hit.start_line, chunk.start_line) + 1
 
 
-def _chunks(reader: Reader) -> Iterator[tuple[FileRecord, Chunk, Embedded | None]]:
-    for path, record in sorted(reader.files().items()):
-        for chunk, embedded in reader.chunks_of(path):
+def _chunks(snapshot: Snapshot) -> Iterator[tuple[FileRecord, Chunk, Embedded | None]]:
+    for path, record in sorted(snapshot.files().items()):
+        for chunk, embedded in snapshot.chunks_of(path):
             yield record, chunk, embedded
 
 
 def _lines(memory: Memory) -> list[tuple[FileRecord, int, str]]:
     """List the lines that are not empty, each once, with their files and numbers."""
     lines: dict[tuple[str, int], tuple[FileRecord, int, str]] = {}
-    with memory.reading() as reader:
-        for record, chunk, _ in _chunks(reader):
+    with memory.snapshot() as snapshot:
+        for record, chunk, _ in _chunks(snapshot):
             if record.source != "memory":
                 continue
             for number, line in enumerate(chunk.text.split("\n"), start=chunk.start_line):

@@ -48,14 +48,14 @@ def is_loss(old: SqliteStore, new: SqliteStore) -> bool:
     held, made = old.identity, new.identity
     if held is None or made is None or held.fits(made):
         return False
-    with old.reading() as reader:
-        return bool(reader.totals().vectors)
+    with old.snapshot() as snapshot:
+        return bool(snapshot.totals().vectors)
 
 
 def paths(store: SqliteStore) -> set[str]:
     """Return the paths of the files in an index."""
-    with store.reading() as reader:
-        return set(reader.files())
+    with store.snapshot() as snapshot:
+        return set(snapshot.files())
 
 
 def delete_index(path: Path) -> None:

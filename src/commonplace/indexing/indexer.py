@@ -115,8 +115,8 @@ class Indexer:
         if plan.removed:
             # Last, so that a renamed file finds its vectors under the old name.
             self._store.write((), plan.removed)
-        with self._store.reading() as reader:
-            chunks = reader.chunk_count()
+        with self._store.snapshot() as snapshot:
+            chunks = snapshot.chunk_count()
         return IndexReport(
             added=counts.added,
             updated=counts.updated,
@@ -299,8 +299,8 @@ class Indexer:
             self._counts.updated += 1
 
     def _record(self, path: str) -> FileRecord | None:
-        with self._store.reading() as reader:
-            return reader.file(path)
+        with self._store.snapshot() as snapshot:
+            return snapshot.file(path)
 
 
 def _texts(batch: Iterable[ReadFile]) -> dict[str, str]:

@@ -28,9 +28,9 @@ def inspect(
     store, choice = keeper.store, _choice(keeper)
     encoder = choice.encoder
     identity = store.identity
-    with store.reading() as reader:
-        totals = reader.totals()
-        known = reader.files()
+    with store.snapshot() as snapshot:
+        totals = snapshot.totals()
+        known = snapshot.files()
     stale, problems = _stale(keeper, encoder)
     return Status(
         files=totals.files,

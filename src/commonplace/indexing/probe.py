@@ -13,7 +13,7 @@ import apsw
 from commonplace.errors import CommonplaceError, EmbedderError, StateError
 from commonplace.indexing.handle import IndexHandle
 from commonplace.indexing.keeper import IndexKeeper
-from commonplace.store.base import RowFilter, Word
+from commonplace.store.base import RowFilter, Term
 from commonplace.store.sqlite.connection import load_vector_extension, vector_extension
 from commonplace.system.state import StateFile
 
@@ -68,14 +68,14 @@ def _try_vectors(keeper: IndexKeeper) -> str:
     encoder = keeper.encoder
     if encoder is None:
         return "not tried: there is no embedder"
-    if keeper.store.known_identity is None:
+    if keeper.store.cached_identity is None:
         return "not tried: nothing is indexed yet"
     if reason := keeper.why_no_vectors(keeper.store.identity):
         return f"not tried: {reason}"
-    with keeper.store.reading() as reader:
-        found = reader.nearest(encoder.query(_QUESTION), 1, RowFilter())
-        totals = reader.totals()
-        pending = sum(1 for record in reader.files().values() if record.pending)
+    with keeper.store.snapshot() as snapshot:
+        found = snapshot.nearest(encoder.query(_QUESTION), 1, RowFilter())
+        totals = snapshot.totals()
+        pending = sum(1 for record in snapshot.files().values() if record.pending)
     if pending:
         return (
             f"failed: {pending} files wait for their vectors, and are found by their words until "
@@ -103,12 +103,12 @@ def _try_extension(_keeper: IndexKeeper) -> str:
 
 
 def _try_words(keeper: IndexKeeper) -> str:
-    if keeper.store.known_identity is None:
+    if keeper.store.cached_identity is None:
         return "not tried: nothing is indexed yet"
     keeper.store.check_words()
-    with keeper.store.reading() as reader:
-        reader.match([Word("word", "word")], every=False, limit=1, rows=RowFilter())
-        return f"ok: {reader.totals().chunks} chunks"
+    with keeper.store.snapshot() as snapshot:
+        snapshot.match([Term("word", "word")], every=False, limit=1, rows=RowFilter())
+        return f"ok: {snapshot.totals().chunks} chunks"
 
 
 def _try_file(keeper: IndexKeeper) -> str:

@@ -121,8 +121,8 @@ class IndexRuns:
             encoder: Who would make the vectors that are missing; None leaves them missing.
         """
         scan = self._workspace.scan()
-        with store.reading() as reader:
-            known = reader.files()
+        with store.snapshot() as snapshot:
+            known = snapshot.files()
         new = functools.partial(unread, settings=self._settings)
         plan = plan_index(scan, known, embeds=encoder is not None, unread=new)
         return plan, scan.problems
@@ -218,8 +218,8 @@ class IndexRuns:
         except DimensionChangedError:
             return self._rebuild(store, force=force, progress=progress)
         if not store.complete:
-            store.set_complete()
-        store.trim_cache(self._cache_entries)
+            store.mark_complete()
+        store.trim_vector_cache(self._cache_entries)
         report = _with_taken(report, taken)
         return replace(report, failed=(*problems, *report.failed)), indexer.failure
 
@@ -258,8 +258,8 @@ class IndexRuns:
 
     def _use_fallback(self, store: SqliteStore, failure: EmbedderError) -> bool:
         """Go on with the fallback when waiting is no use, or there is nothing to wait with."""
-        with store.reading() as reader:
-            has_vectors = bool(reader.totals().vectors)
+        with store.snapshot() as snapshot:
+            has_vectors = bool(snapshot.totals().vectors)
         if failure.temporary and has_vectors:
             return False
         used = self._embedders.use_fallback(failure)
@@ -358,7 +358,7 @@ class IndexRuns:
         with self._handle.lease(SWAP, check=self._handle.check_running):
             late = indexer.run(self.plan(new, encoder)[0])
             after = beside.paths(new)
-            new.set_complete()
+            new.mark_complete()
             store.replace_with(new, keep_cache=self._cache_entries)
         report = IndexReport(
             added=len(after - before),

@@ -57,8 +57,8 @@ class SingleFiles:
             if store.identity is None or not store.writable:
                 return  # the first search or run indexes everything
             file = self._workspace.stat(path)
-            with store.reading() as reader:
-                record = reader.file(path)
+            with store.snapshot() as snapshot:
+                record = snapshot.file(path)
             if file is None or (record is not None and record.indexed_ns > written_ns):
                 return  # somebody else has read it since
             encoder = self._encoder_at_hand(store.identity)
@@ -92,8 +92,8 @@ class SingleFiles:
         for path, why in plan.waiting:
             check()
             file = self._workspace.stat(path)
-            with store.reading() as reader:
-                record = reader.file(path)
+            with store.snapshot() as snapshot:
+                record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
                 Indexer(store, encoder=encoder, settings=self._settings, check=check).run(one)

@@ -165,15 +165,15 @@ class ChunkVectors:
         for source in self._sources:
             missing = [key for key in hashes if key not in known]
             if missing:
-                with source.reading() as reader:
-                    known |= reader.embedded(missing, identity)
+                with source.snapshot() as snapshot:
+                    known |= snapshot.embedded(missing, identity)
         return {key: embedded for key, embedded in known.items() if _is_whole(embedded)}
 
     def _kept_dimension(self, identity: IndexIdentity) -> int | None:
         """How long the model's vectors are that are kept: it need not answer for them."""
         for source in self._sources:
-            with source.reading() as reader:
-                if (dimension := reader.kept_dimension(identity)) is not None:
+            with source.snapshot() as snapshot:
+                if (dimension := snapshot.cached_dimension(identity)) is not None:
                     return dimension
         return None
 
@@ -294,9 +294,9 @@ class ChunkVectors:
         places = [
             (file.path, _end_of(before)) for file, before, _ in plan.read if before is not None
         ]
-        with self._store.reading() as reader:
+        with self._store.snapshot() as snapshot:
             for path, line in [*places, *((path, None) for path in plan.removed)]:
-                for chunk, embedded in reader.chunks_of(path, from_line=line):
+                for chunk, embedded in snapshot.chunks_of(path, from_line=line):
                     self._learn_lines_of(chunk, embedded)
                 if len(self._lines) > _MAX_LINES_LEARNT:
                     break

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from commonplace.retrieval.query import Query
-from commonplace.store.base import Reader
+from commonplace.store.base import Snapshot
 from commonplace.types import SearchResult, Source
 
 __all__ = ["balanced"]
@@ -23,7 +23,7 @@ _NOTHING_TO_SAY = 0.5
 
 
 def balanced(
-    reader: Reader, query: Query, rank: Callable[[Query], list[SearchResult]]
+    snapshot: Snapshot, query: Query, rank: Callable[[Query], list[SearchResult]]
 ) -> list[SearchResult]:
     """Rank notes and sessions, each by themselves, and share out the places of the answer.
 
@@ -38,7 +38,7 @@ def balanced(
         rank: Answers a query.
     """
     wanted = query.rows.sources
-    if not reader.chunk_count("sessions"):
+    if not snapshot.chunk_count("sessions"):
         if wanted is None or "memory" not in wanted:
             return rank(query)
         return rank(replace(query, rows=replace(query.rows, sources=None)))  # no need to filter

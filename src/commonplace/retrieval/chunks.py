@@ -12,7 +12,7 @@ from commonplace.retrieval.keywords import bm25_rank_to_score, extract_keywords,
 from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.settings import SearchSettings
-from commonplace.store.base import Reader, StoredChunk, Word
+from commonplace.store.base import Snapshot, StoredChunk, Term
 from commonplace.types import Explanation, SearchResult
 from commonplace.workspace.log_dates import openclaw_is_evergreen
 
@@ -34,20 +34,20 @@ class _Candidate:
         return self.fused * self.decay
 
 
-def rank_chunks(reader: Reader, query: Query, settings: SearchSettings) -> list[SearchResult]:
+def rank_chunks(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
     """Answer a query with whole chunks: merge, decay, MMR, `min_score`."""
     pool = min(MAX_CANDIDATES, query.limit * settings.candidate_multiplier)
     if query.vector is None:
-        candidates = _by_keywords(reader, query, pool)
+        candidates = _by_keywords(snapshot, query, pool)
         # What words alone found, the reference leaves as it is.
         settings = replace(settings, decay=False, mmr=False)
     else:
-        candidates = _merged(reader, query, pool, settings)
-    stored = reader.chunks([candidate.seq for candidate in candidates])
+        candidates = _merged(snapshot, query, pool, settings)
+    stored = snapshot.chunks([candidate.seq for candidate in candidates])
     candidates = [candidate for candidate in candidates if candidate.seq in stored]
     if settings.decay:
         candidates = [
-            _aged(candidate, _age(stored[candidate.seq], reader, query.now), settings)
+            _aged(candidate, _age(stored[candidate.seq], snapshot, query.now), settings)
             for candidate in candidates
         ]
     candidates.sort(key=lambda candidate: _order(candidate, stored[candidate.seq]))
@@ -59,24 +59,26 @@ def rank_chunks(reader: Reader, query: Query, settings: SearchSettings) -> list[
     return [_result(c, stored[c.seq], query.text) for c in chosen[: query.limit]]
 
 
-def _by_keywords(reader: Reader, query: Query, pool: int) -> list[_Candidate]:
+def _by_keywords(snapshot: Snapshot, query: Query, pool: int) -> list[_Candidate]:
     """Search for each keyword by itself and keep the best score of a chunk."""
     best: dict[int, float] = {}
     for keyword in extract_keywords(query.text) or [query.text]:
-        for seq, score in _match(reader, keyword, pool, query, every=True):
+        for seq, score in _match(snapshot, keyword, pool, query, every=True):
             best[seq] = max(best.get(seq, 0.0), score)
     return [_Candidate(seq, None, score, score) for seq, score in best.items()]
 
 
-def _merged(reader: Reader, query: Query, pool: int, settings: SearchSettings) -> list[_Candidate]:
+def _merged(
+    snapshot: Snapshot, query: Query, pool: int, settings: SearchSettings
+) -> list[_Candidate]:
     assert query.vector is not None
     weights = normalized_weights(settings)
     keyword: dict[int, float] = {}
     if settings.text_weight:
-        keyword = dict(_match(reader, query.text, pool, query, every=settings.match == "all"))
+        keyword = dict(_match(snapshot, query.text, pool, query, every=settings.match == "all"))
     vector: dict[int, float] = {}
     if query.vector.any():
-        vector = dict(reader.nearest(query.vector, pool, query.rows))
+        vector = dict(snapshot.nearest(query.vector, pool, query.rows))
     if not settings.text_weight:
         return [_Candidate(seq, score, None, score) for seq, score in vector.items()]
     return [
@@ -91,14 +93,14 @@ def _merged(reader: Reader, query: Query, pool: int, settings: SearchSettings) -
 
 
 def _match(
-    reader: Reader, text: str, limit: int, query: Query, *, every: bool
+    snapshot: Snapshot, text: str, limit: int, query: Query, *, every: bool
 ) -> list[tuple[int, float]]:
-    words = [Word(word, word) for word in query_words(text)]
-    hits = reader.match(words, every=every, limit=limit, rows=query.rows)
+    words = [Term(word, word) for word in query_words(text)]
+    hits = snapshot.match(words, every=every, limit=limit, rows=query.rows)
     return [(seq, bm25_rank_to_score(-bm25)) for seq, bm25 in hits]
 
 
-def _age(chunk: StoredChunk, reader: Reader, now: datetime) -> float | None:
+def _age(chunk: StoredChunk, snapshot: Snapshot, now: datetime) -> float | None:
     """Count the days since a dated log's day, or since any other file's last change.
 
     An evergreen file has no age.
@@ -107,7 +109,7 @@ def _age(chunk: StoredChunk, reader: Reader, now: datetime) -> float | None:
         return age_days(date.fromordinal(chunk.day), now)
     if chunk.source == "memory" and openclaw_is_evergreen(chunk.path):
         return None
-    record = reader.file(chunk.path)
+    record = snapshot.file(chunk.path)
     assert record is not None  # a chunk is never without its file
     changed = datetime.fromtimestamp(record.mtime_ns / 1e9, UTC)
     return max(0.0, (now - changed).total_seconds() / 86_400)

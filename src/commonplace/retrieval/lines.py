@@ -43,7 +43,7 @@ from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.repeats import likeness_of_texts, likeness_of_vectors, repeats
 from commonplace.retrieval.windows import Window, pack_windows
 from commonplace.settings import SearchSettings
-from commonplace.store.base import Reader, RowFilter, StoredChunk, Word
+from commonplace.store.base import RowFilter, Snapshot, StoredChunk, Term
 from commonplace.text.analysis import Analyzer
 from commonplace.text.outline import read_outline
 from commonplace.text.stopwords import ENGLISH_REQUESTS
@@ -94,9 +94,9 @@ class _Words(NamedTuple):
         total: The idf of all words together.
     """
 
-    words: list[Word]
+    words: list[Term]
     weights: Floats
-    unknown: list[Word]
+    unknown: list[Term]
     unknown_weights: Floats
     total: float
 
@@ -125,32 +125,32 @@ class _Lines:
 
 
 def rank_lines(
-    reader: Reader, query: Query, settings: SearchSettings, *, explain: bool
+    snapshot: Snapshot, query: Query, settings: SearchSettings, *, explain: bool
 ) -> list[SearchResult]:
     """Answer a query with windows of lines, those with the most evidence first."""
     # Some BLAS builds raise the processor's "invalid" flag over padding; all values are finite.
     with np.errstate(invalid="ignore"):
-        return _ranked(reader, query, settings, explain=explain)
+        return _ranked(snapshot, query, settings, explain=explain)
 
 
 def _ranked(
-    reader: Reader, query: Query, settings: SearchSettings, *, explain: bool
+    snapshot: Snapshot, query: Query, settings: SearchSettings, *, explain: bool
 ) -> list[SearchResult]:
     analyzer = _analyzer(settings.tokenizer)
     named = days_named(query.text, query.now.date())
     source = query.rows.only_source
     mean = direction = None
     if query.vector is not None and settings.vector_weight:
-        mean = reader.mean_line(source)
+        mean = snapshot.mean_line(source)
         direction = query.vector if mean is None else query.vector - mean
     asked, only_time = content_words(query.text, analyzer), None
     if named is not None and direction is not None:  # without a vector, words bring candidates
         beside = _beside_times(asked, query.text, analyzer)
         if all(map(is_date_word, beside)):
             asked, only_time = beside, named
-    words = _weigh(reader, asked, named, source)
+    words = _weigh(snapshot, asked, named, source)
     pool = build_pool(
-        _candidates(reader, query, words, named, direction, settings),
+        _candidates(snapshot, query, words, named, direction, settings),
         dimension=None if mean is None else len(mean),
     )
     if not len(pool):
@@ -163,16 +163,18 @@ def _ranked(
     return _results(windows, lines, words, query, only_time, explain=explain)
 
 
-def _beside_times(words: list[Word], query: str, analyzer: Analyzer) -> list[Word]:
+def _beside_times(words: list[Term], query: str, analyzer: Analyzer) -> list[Term]:
     """Return the words that say more than a time, and more than that all of it is wanted."""
     left = {word.text.lower() for word in analyzer.words(without_times(query))}
     return [word for word in words if word.text.lower() in left - _SAYS_NOTHING_MORE]
 
 
-def _weigh(reader: Reader, words: list[Word], named: Days | None, source: Source | None) -> _Words:
-    frequencies = reader.frequencies(words, source)
+def _weigh(
+    snapshot: Snapshot, words: list[Term], named: Days | None, source: Source | None
+) -> _Words:
+    frequencies = snapshot.frequencies(words, source)
     found = np.array([frequencies[word] for word in words], dtype=np.float32)
-    weights = idf(found, reader.chunk_count(source))
+    weights = idf(found, snapshot.chunk_count(source))
     # A date that the notes spell otherwise is compared with the logs' days, not with their words.
     counts = np.array([not (named and is_date_word(word)) for word in words], dtype=np.bool_)
     known = found > 0
@@ -198,7 +200,7 @@ def _with_names(words: _Words, pool: LinePool, analyzer: Analyzer) -> _Words:
 
 
 def _candidates(
-    reader: Reader,
+    snapshot: Snapshot,
     query: Query,
     words: _Words,
     named: Days | None,
@@ -218,11 +220,11 @@ def _candidates(
         wanted = [wanted[at] for at in rarest.tolist()]
     for rows in _row_filters(query.rows, named):
         if direction is not None:
-            found.append(reader.nearest(direction, depth, rows, exact=False))
+            found.append(snapshot.nearest(direction, depth, rows, exact=False))
         if settings.text_weight and not (every and words.unknown):
-            hits = reader.match(wanted, every=every, limit=2 * depth, rows=rows)
+            hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             found.append(_thinned(hits, most=query.limit)[:depth])
-    return list(reader.chunks(fused_ranking(found, limit=_READ * query.limit)).values())
+    return list(snapshot.chunks(fused_ranking(found, limit=_READ * query.limit)).values())
 
 
 def _thinned(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
@@ -279,7 +281,7 @@ def _score(
     )
 
 
-def _present(pool: LinePool, words: list[Word], analyzer: Analyzer) -> tuple[Floats, Floats]:
+def _present(pool: LinePool, words: list[Term], analyzer: Analyzer) -> tuple[Floats, Floats]:
     """Tell which words each line holds, and which the path and the headings above it."""
     labels = [f"{chunk.path} {chunk.heading}" for chunk in pool.chunks]
     lengths = (len(label) + 1 for label in labels)

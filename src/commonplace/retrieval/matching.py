@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.base import Word
+from commonplace.store.base import Term
 from commonplace.text.analysis import Analyzer
 from commonplace.text.stopwords import ENGLISH
 
@@ -26,7 +26,7 @@ _DATE_WORD = re.compile(
 )
 
 
-def content_words(query: str, analyzer: Analyzer) -> list[Word]:
+def content_words(query: str, analyzer: Analyzer) -> list[Term]:
     """Return the words of a query that say what it is about; all of them when none does."""
     words = analyzer.words(query)
     telling = [
@@ -37,13 +37,13 @@ def content_words(query: str, analyzer: Analyzer) -> list[Word]:
     return (telling or words)[:_MAX_WORDS]
 
 
-def is_date_word(word: Word) -> bool:
+def is_date_word(word: Term) -> bool:
     """Tell whether a word is a month, a year, or the day of a month."""
     return bool(_DATE_WORD.fullmatch(word.text))
 
 
 def occurrences(
-    texts: Sequence[str], words: Sequence[Word], analyzer: Analyzer
+    texts: Sequence[str], words: Sequence[Term], analyzer: Analyzer
 ) -> NDArray[np.float32]:
     """Tell which words occur in which texts: ``(texts, words)`` of 0 and 1."""
     ends = np.array([*accumulate(len(text) + 1 for text in texts)], dtype=np.int64)
@@ -55,7 +55,7 @@ def occurrences_within(
     text: str,
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
-    words: Sequence[Word],
+    words: Sequence[Term],
     analyzer: Analyzer,
 ) -> NDArray[np.float32]:
     """Tell which words occur in which parts of a text: ``(parts, words)`` of 0 and 1.

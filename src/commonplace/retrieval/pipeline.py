@@ -9,19 +9,19 @@ from commonplace.retrieval.chunks import rank_chunks
 from commonplace.retrieval.lines import rank_lines
 from commonplace.retrieval.query import Query
 from commonplace.settings import SearchSettings
-from commonplace.store.base import Reader
+from commonplace.store.base import Snapshot
 from commonplace.types import SearchResult
 
 __all__ = ["rank"]
 
 
 def rank(
-    reader: Reader, query: Query, settings: SearchSettings, *, explain: bool = False
+    snapshot: Snapshot, query: Query, settings: SearchSettings, *, explain: bool = False
 ) -> list[SearchResult]:
     """Answer a query: the best snippets first, each with a score of 0..1."""
     if settings.grain == "chunks":
-        results = rank_chunks(reader, query, settings)
+        results = rank_chunks(snapshot, query, settings)
         return results if explain else [replace(result, explanation=None) for result in results]
     return balanced(
-        reader, query, lambda asked: rank_lines(reader, asked, settings, explain=explain)
+        snapshot, query, lambda asked: rank_lines(snapshot, asked, settings, explain=explain)
     )

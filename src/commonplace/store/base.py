@@ -29,12 +29,12 @@ __all__ = [
     "IndexIdentity",
     "IndexedChunk",
     "IndexedFile",
-    "Reader",
     "RowFilter",
+    "Snapshot",
     "Store",
     "StoredChunk",
+    "Term",
     "Totals",
-    "Word",
 ]
 
 
@@ -204,7 +204,7 @@ class Totals:
     vectors: int
 
 
-class Word(NamedTuple):
+class Term(NamedTuple):
     """A word of a query.
 
     Attributes:
@@ -237,7 +237,7 @@ class RowFilter:
         return self.sources is None and self.after is None and self.before is None
 
 
-class Reader(Protocol):
+class Snapshot(Protocol):
     """One state of an index, read consistently."""
 
     @property
@@ -256,11 +256,11 @@ class Reader(Protocol):
     def chunk_count(self, source: Source | None = None) -> int:
         """Count the chunks, of one source or of all, at once."""
 
-    def frequencies(self, words: Iterable[Word], source: Source | None = None) -> dict[Word, int]:
+    def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
         """Count, for each word, the chunks that hold it, of one source or of all."""
 
     def match(
-        self, words: Sequence[Word], *, every: bool, limit: int, rows: RowFilter
+        self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter
     ) -> list[tuple[int, float]]:
         """Return ``(seq, bm25)`` of the chunks that hold any (or every) word, best first.
 
@@ -300,7 +300,7 @@ class Reader(Protocol):
             from_line: Leave out those that begin before it.
         """
 
-    def kept_dimension(self, identity: IndexIdentity) -> int | None:
+    def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return how long a model's vectors are, in the index or the cache; None for none."""
 
     def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
@@ -329,10 +329,10 @@ class Store(Protocol):
     def complete(self) -> bool:
         """Whether an index run ever came to its end."""
 
-    def set_complete(self) -> None:
+    def mark_complete(self) -> None:
         """Say that an index run came to its end."""
 
-    def reading(self) -> AbstractContextManager[Reader]:
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Open one consistent state of the index."""
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -362,7 +362,7 @@ class Store(Protocol):
         The vectors of both stay findable through the cache, up to `keep_cache` texts.
         """
 
-    def trim_cache(self, max_entries: int) -> None:
+    def trim_vector_cache(self, max_entries: int) -> None:
         """Drop the oldest cached vectors beyond a number."""
 
     def close(self) -> None:

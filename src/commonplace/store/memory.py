@@ -22,8 +22,8 @@ from commonplace.store.base import (
     RowFilter,
     Store,
     StoredChunk,
+    Term,
     Totals,
-    Word,
 )
 from commonplace.text.analysis import Analyzer, grams_text
 from commonplace.types import Chunk, Source
@@ -32,7 +32,7 @@ from commonplace.vectors.codec import sum_packed
 if TYPE_CHECKING:
     from commonplace.store.base import Vector
 
-__all__ = ["MemoryReader", "MemoryStore"]
+__all__ = ["MemorySnapshot", "MemoryStore"]
 
 _K1 = 1.2
 _B = 0.75
@@ -117,15 +117,15 @@ class MemoryStore:
         """Whether an index run ever came to its end."""
         return self._state.complete
 
-    def set_complete(self) -> None:
+    def mark_complete(self) -> None:
         """Say that an index run came to its end."""
         with self._lock:
             self._state = replace(self._state, complete=True)
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[MemoryReader]:
+    def snapshot(self) -> Iterator[MemorySnapshot]:
         """Open one consistent state of the index."""
-        yield MemoryReader(self._state)
+        yield MemorySnapshot(self._state)
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
         """Replace and remove files in one step; see `Store.write`."""
@@ -172,7 +172,7 @@ class MemoryStore:
             new.cache.update(_newest(cached, keep_cache))
             self._state = new
 
-    def trim_cache(self, max_entries: int) -> None:
+    def trim_vector_cache(self, max_entries: int) -> None:
         """Drop the oldest cached vectors beyond a number."""
         with self._lock:
             cache = _newest(self._state.cache, max_entries)
@@ -183,7 +183,7 @@ class MemoryStore:
         self._state = _State()
 
 
-class MemoryReader:
+class MemorySnapshot:
     """One state of an index in memory."""
 
     def __init__(self, state: _State) -> None:
@@ -213,7 +213,7 @@ class MemoryReader:
         """Count the chunks, of one source or of all."""
         return len(self._rows(source))
 
-    def frequencies(self, words: Iterable[Word], source: Source | None = None) -> dict[Word, int]:
+    def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
         """Count, for each word, the chunks that hold it, of one source or of all."""
         return {word: self._holding(self._phrase(word), source) for word in words}
 
@@ -225,13 +225,13 @@ class MemoryReader:
         rows = self._state.rows.values()
         return [row for row in rows if source in (None, files[row.path].source)]
 
-    def _phrase(self, word: Word) -> _Phrase:
+    def _phrase(self, word: Term) -> _Phrase:
         # A single character begins every pair that it stands first in.
         prefix = word.gram and len(word.text) == 1
         return _Phrase(self._analyzer.terms(word.text), word.gram, prefix)
 
     def match(
-        self, words: Sequence[Word], *, every: bool, limit: int, rows: RowFilter
+        self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter
     ) -> list[tuple[int, float]]:
         """Return ``(seq, bm25)`` of the chunks that hold any (or every) word, best first."""
         phrases = [self._phrase(word) for word in words if word.text.strip()]
@@ -323,7 +323,7 @@ class MemoryReader:
         first = from_line or 1
         return [(item.chunk, item.embedded) for item in items if item.chunk.start_line >= first]
 
-    def kept_dimension(self, identity: IndexIdentity) -> int | None:
+    def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return how long a model's vectors are, in the index or the cache; None for none."""
         mine = self.identity
         if mine and mine.dimension and mine.vectors_key == identity.vectors_key:

@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from commonplace.store.base import Word
+from commonplace.store.base import Term
 
 __all__ = ["FTS5_TOKENIZE", "Analyzer", "grams_text"]
 
@@ -75,18 +75,18 @@ class Analyzer:
             )
         return list(found)
 
-    def words(self, query: str) -> list[Word]:
+    def words(self, query: str) -> list[Term]:
         """Return the different words of a query, in order; unspaced runs become grams."""
-        words: dict[Word, None] = {}
+        words: dict[Term, None] = {}
         raw = _utf8(_UNSPACED.sub(" ", query))
         with self._lock:
             found: Iterable[Any] = self._tokenize(raw, apsw.FTS5_TOKENIZE_QUERY, None)
         for start, end, term in found:
-            words.setdefault(Word(raw[start:end].decode("utf-8", "ignore"), term))
+            words.setdefault(Term(raw[start:end].decode("utf-8", "ignore"), term))
         if not query.isascii():
             for run in _UNSPACED.findall(query):
                 pairs = [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-                words.update(dict.fromkeys(Word(pair, pair, gram=True) for pair in pairs))
+                words.update(dict.fromkeys(Term(pair, pair, gram=True) for pair in pairs))
         unique = {(word.term, word.gram): word for word in reversed(words)}
         return [word for word in words if unique[word.term, word.gram] is word]
 

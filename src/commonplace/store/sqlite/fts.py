@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from commonplace.store.base import RowFilter, Word
+from commonplace.store.base import RowFilter, Term
 
 __all__ = ["match_expression", "row_conditions"]
 
 
-def match_expression(words: Sequence[Word], *, every: bool) -> str | None:
+def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
     """Return an FTS5 expression that matches any (or every) word; None without words.
 
     Each word is quoted, so that operators, columns and wildcards are plain text.
@@ -19,7 +19,7 @@ def match_expression(words: Sequence[Word], *, every: bool) -> str | None:
     return (" AND " if every else " OR ").join(parts) or None
 
 
-def _phrase(word: Word) -> str:
+def _phrase(word: Term) -> str:
     text = word.text
     if not text.isalnum():
         text = text.replace('"', " ").replace("\0", " ")

@@ -17,7 +17,7 @@ import apsw
 
 from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
 from commonplace.store.base import Embedded, IndexedFile, IndexIdentity, Store
-from commonplace.store.sqlite import cache
+from commonplace.store.sqlite import vector_cache
 from commonplace.store.sqlite.connection import (
     ConnectionPool,
     open_connection,
@@ -25,14 +25,14 @@ from commonplace.store.sqlite.connection import (
     translated,
     vector_extension,
 )
-from commonplace.store.sqlite.migrations import MIGRATIONS, create_words, merge_words, migrate
-from commonplace.store.sqlite.reader import SqliteReader
+from commonplace.store.sqlite.schema import MIGRATIONS, create_words, merge_words, migrate
+from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.writer import Writer, get_meta, set_meta, vec0_in_step
 
 if TYPE_CHECKING:
-    from commonplace.store.sqlite.vectors import ResidentVectors
+    from commonplace.store.sqlite.resident_vectors import ResidentVectors
 
-__all__ = ["SqliteReader", "SqliteStore", "move_damaged_aside"]
+__all__ = ["SqliteSnapshot", "SqliteStore", "move_damaged_aside"]
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _WRITER_CACHE_KIB = 16 * 1024
@@ -109,18 +109,18 @@ class SqliteStore:
         """What the index was built with; None for a new one."""
         with translated(self.path), self._pool.borrowed() as connection:
             if _has_tables(connection):
-                self._identity = SqliteReader(self, connection).identity
+                self._identity = SqliteSnapshot(self, connection).identity
             return self._identity
 
     @property
-    def known_identity(self) -> IndexIdentity | None:
+    def cached_identity(self) -> IndexIdentity | None:
         """The identity when it was last looked at or set; no query."""
         return self._identity
 
     def set_identity(self, identity: IndexIdentity) -> None:
         """Say what the index is built with; see `Store.set_identity`."""
         with self.writing() as connection, transaction(connection):
-            before = SqliteReader(self, connection).identity
+            before = SqliteSnapshot(self, connection).identity
             if before is None:
                 create_words(connection, identity.tokenizer)
                 set_meta(connection, "generation", uuid.uuid4().hex)
@@ -139,7 +139,7 @@ class SqliteStore:
         with translated(self.path), self._pool.borrowed() as connection:
             return _has_tables(connection) and get_meta(connection, "complete") == "1"
 
-    def set_complete(self) -> None:
+    def mark_complete(self) -> None:
         """Say that an index run came to its end."""
         with self.writing() as connection, transaction(connection):
             if get_meta(connection, "identity") is not None:
@@ -147,14 +147,14 @@ class SqliteStore:
             set_meta(connection, "complete", "1")
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[SqliteReader]:
+    def snapshot(self) -> Iterator[SqliteSnapshot]:
         """Open one consistent state of the index."""
         with translated(self.path), self._pool.borrowed() as connection:
             if not self._writable and (wrong := _unreadable(connection)):
                 raise self._read_only(f"{wrong} and")
             connection.execute("BEGIN")
             try:
-                yield SqliteReader(self, connection)
+                yield SqliteSnapshot(self, connection)
             finally:
                 with contextlib.suppress(apsw.Error):
                     connection.execute("ROLLBACK")
@@ -162,7 +162,7 @@ class SqliteStore:
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
         """Replace and remove files in one transaction; see `Store.write`."""
         with self.writing() as connection, transaction(connection):
-            identity = SqliteReader(self, connection).identity
+            identity = SqliteSnapshot(self, connection).identity
             if identity is None:
                 raise StoreError(f"the index {self.path} has no identity; set_identity(...) first.")
             writer = Writer(connection, identity)
@@ -183,9 +183,9 @@ class SqliteStore:
     def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
         """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
         with self.writing() as connection, transaction(connection):
-            identity = SqliteReader(self, connection).identity
+            identity = SqliteSnapshot(self, connection).identity
             if identity is not None and identity.model and identity.dimension:
-                cache.keep(connection, identity, vectors, drop)
+                vector_cache.keep(connection, identity, vectors, drop)
 
     def replace_with(self, other: Store, *, keep_cache: int) -> None:
         """Take over everything from another SQLite store, in one step for readers.
@@ -196,7 +196,7 @@ class SqliteStore:
         if not isinstance(other, SqliteStore):
             raise TypeError("a SQLite index can only take over another SQLite index")
         with other.writing() as source:
-            cache.take_over(source, self.path, keep_cache)
+            vector_cache.take_over(source, self.path, keep_cache)
             with transaction(source):
                 set_meta(source, "generation", uuid.uuid4().hex)
             with self.writing() as target:
@@ -206,12 +206,12 @@ class SqliteStore:
                     target.wal_checkpoint()
         self._identity = other.identity
 
-    def trim_cache(self, max_entries: int) -> None:
+    def trim_vector_cache(self, max_entries: int) -> None:
         """Drop the oldest cached vectors beyond a number."""
         with self.writing() as connection:
-            if cache.size(connection) > max_entries:
+            if vector_cache.size(connection) > max_entries:
                 with transaction(connection):
-                    cache.trim(connection, max_entries)
+                    vector_cache.trim(connection, max_entries)
 
     def check(self) -> None:
         """Read the whole file.
@@ -239,7 +239,7 @@ class SqliteStore:
     def keep_vectors_of(self, path: Path, *, keep: int) -> None:
         """Take over the vectors of another index into the cache, and trim it to a number."""
         with self.writing() as connection:
-            cache.take_over(connection, path, keep)
+            vector_cache.take_over(connection, path, keep)
 
     def close(self) -> None:
         """Close all connections and let go of the vectors."""
@@ -274,7 +274,7 @@ class SqliteStore:
             if self._resident is None and self._scans == 1 and cold():
                 return None
             if self._resident is None:
-                from commonplace.store.sqlite.vectors import ResidentVectors
+                from commonplace.store.sqlite.resident_vectors import ResidentVectors
 
                 self._resident = ResidentVectors()
             return self._resident

@@ -14,8 +14,8 @@ import apsw
 
 from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
 from commonplace.store.sqlite.connection import has_vec0
-from commonplace.store.sqlite.migrations import create_vec0
-from commonplace.store.sqlite.reader import seqs_from
+from commonplace.store.sqlite.schema import create_vec0
+from commonplace.store.sqlite.snapshot import seqs_from
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
 from commonplace.vectors.codec import sum_packed

@@ -11,7 +11,7 @@ import apsw
 
 from commonplace.store.base import Embedded, IndexIdentity
 from commonplace.store.sqlite.connection import transaction
-from commonplace.store.sqlite.reader import load_identity
+from commonplace.store.sqlite.snapshot import load_identity
 
 __all__ = ["keep", "size", "take_over", "trim"]
 

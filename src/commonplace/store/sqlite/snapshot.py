@@ -18,8 +18,8 @@ from commonplace.store.base import (
     IndexIdentity,
     RowFilter,
     StoredChunk,
+    Term,
     Totals,
-    Word,
 )
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.fts import match_expression, row_conditions
@@ -27,9 +27,9 @@ from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
     from commonplace.store.base import Vector
-    from commonplace.store.sqlite.vectors import ResidentVectors
+    from commonplace.store.sqlite.resident_vectors import ResidentVectors
 
-__all__ = ["Shared", "SqliteReader", "load_identity", "seqs_from"]
+__all__ = ["Shared", "SqliteSnapshot", "load_identity", "seqs_from"]
 
 _COMMON = 100
 """Chunks that hold a word, from which on it is worth while to remember their count."""
@@ -81,7 +81,7 @@ def _identity(text: str) -> IndexIdentity:
     return IndexIdentity(**json.loads(text))
 
 
-class SqliteReader:
+class SqliteSnapshot:
     """One state of the index file: a connection inside a read transaction."""
 
     def __init__(self, shared: Shared, connection: apsw.Connection) -> None:
@@ -122,7 +122,7 @@ class SqliteReader:
         total, said = (int(self._meta.get(key, 0)) for key in ("chunks", "chunks of sessions"))
         return total if source is None else said if source == "sessions" else total - said
 
-    def frequencies(self, words: Iterable[Word], source: Source | None = None) -> dict[Word, int]:
+    def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
         """Count, for each word, the chunks that hold it, of one source or of all.
 
         Counts are kept until the index changes; those of common words, which weigh words and
@@ -157,7 +157,7 @@ class SqliteReader:
         return int(10 * math.log(self.chunk_count(source) + 1))
 
     def match(
-        self, words: Sequence[Word], *, every: bool, limit: int, rows: RowFilter
+        self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter
     ) -> list[tuple[int, float]]:
         """Return ``(seq, bm25)`` of the chunks that hold any (or every) word, best first."""
         expression = match_expression(words, every=every)
@@ -249,7 +249,7 @@ class SqliteReader:
         )
         return [(Chunk(*row[:5]), _embedded(row[5], row[6])) for row in rows]
 
-    def kept_dimension(self, identity: IndexIdentity) -> int | None:
+    def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return how long a model's vectors are, in the index or the cache; None for none."""
         mine = self._identity
         if mine and mine.dimension and mine.vectors_key == identity.vectors_key:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.base import RowFilter
-from commonplace.store.sketch import Sketch
 from commonplace.store.sqlite.fts import row_conditions
+from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.vectors.products import row_products
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class ResidentVectors:
         self._since: _Moment | None = None
         self._base = _EMPTY
         self._tail = _EMPTY
-        self._sketch: Sketch | None = None
+        self._sketch: SignSketch | None = None
         self._seqs: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._sources: NDArray[np.int8] = np.empty(0, dtype=np.int8)
         self._days: NDArray[np.int32] = np.empty(0, dtype=np.int32)
@@ -206,8 +206,8 @@ class ResidentVectors:
         self._forget()  # first, so that nothing is held twice
         rows = _read(connection, after=0)
         self._base = rows.matrix
-        if rows.matrix.nbytes >= _SKETCHED_FROM and Sketch.can_be_made:
-            self._sketch = Sketch(rows.matrix)
+        if rows.matrix.nbytes >= _SKETCHED_FROM and SignSketch.can_be_made:
+            self._sketch = SignSketch(rows.matrix)
         self._extend(rows)
         self._moment = self._since = moment
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-__all__ = ["Sketch"]
+__all__ = ["SignSketch"]
 
 _BLOCK = 16_384
 """Rows that are compared at once: what is in work stays in the cache."""
@@ -33,7 +33,7 @@ _SKETCHED_AT_ONCE = 512
 _bitwise_count: Any = getattr(np, "bitwise_count", None)  # numpy 2.0 brought it
 
 
-class Sketch:
+class SignSketch:
     """Where all vectors of a matrix lie, seen from their mean.
 
     Memory: a bit a dimension and 4 bytes a row.
