@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 
 from commonplace.context import ContextFile, prompt_section, session_context
 from commonplace.errors import CommonplaceError, EmbedderError, StoreError, WorkspaceError
-from commonplace.indexing.background import Background
-from commonplace.indexing.keeper import IndexKeeper, default_index_path
+from commonplace.indexing.background.supervisor import BackgroundSupervisor
+from commonplace.indexing.service import IndexService, default_index_path
 from commonplace.settings import Settings
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
 from commonplace.workspace.discovery import Workspace
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder, ModelName, Vector
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.embeddings.registry import Selection
-    from commonplace.indexing.indexer import Progress
+    from commonplace.indexing.pipeline import Progress
     from commonplace.store.base import IndexIdentity, RowFilter, Snapshot
 
     Clock = Callable[[], datetime]
@@ -83,14 +83,14 @@ class Memory:
         self._now = now or _utc_now
         folder = sessions_path(settings, root=workspace.root, index_path=index_path)
         workspace.sessions = SessionFolder(folder, settings)
-        self._keeper = IndexKeeper(
+        self._keeper = IndexService(
             workspace,
             index_path,
             settings=settings,
             choose=_chooser(embedder, settings),
             named=embedder != "auto" or settings.embedding.provider != "auto",
         )
-        self._background = Background(workspace, self._keeper)
+        self._background = BackgroundSupervisor(workspace, self._keeper)
         self._background.opened()
 
     @classmethod
@@ -179,7 +179,7 @@ class Memory:
             StoreError: The index cannot be written.
             EmbedderError: The embedder that was named cannot be had.
         """
-        return self._background.scheduler.together(
+        return self._background.scheduler.run_now(
             lambda: self._keeper.index(force=force, progress=progress)
         )
 
@@ -199,7 +199,7 @@ class Memory:
         Args:
             deep: Also try the embedder, the vectors and the words, and tell how each did.
         """
-        from commonplace.indexing.inspect import inspect
+        from commonplace.diagnostics.status import inspect
 
         return self._keeper.recovering(
             lambda: inspect(self._keeper, self.workspace, self._background, deep=deep)

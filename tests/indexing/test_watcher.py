@@ -62,7 +62,7 @@ def watched(notes, **options):
     with notes.open(HashedWords(), settings(**options)) as memory:
         memory.index()
         with memory.watch(on_run=runs.append):
-            assert eventually(lambda: memory._background.scheduler.look_s)  # the first is over
+            assert eventually(lambda: memory._background.scheduler.last_scan_s)  # the first is over
             yield Watched(memory, runs)
 
 
@@ -274,7 +274,7 @@ def test_two_that_watch_one_workspace_share_the_work(notes):
 SCARCE = """
     import sys, time
     sys.path.insert(0, {tests!r})
-    import commonplace.indexing.watcher as watcher
+    import commonplace.indexing.background.watcher as watcher
     watcher._POLL_EVERY_S = 0.2
     from notes import LINES, Notes, eventually
     from pathlib import Path

@@ -178,7 +178,7 @@ def _open(workspace: Path, options: Options, ctx: click.Context, *, now: Now) ->
     them needs it.
     """
     from commonplace.evaluation import open_at
-    from commonplace.indexing.keeper import default_index_path
+    from commonplace.indexing.service import default_index_path
 
     tried = _was_given("embedder", ctx) or _was_given("settings_file", ctx)
     index_path = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable
 
-__all__ = ["OpenChunks"]
+__all__ = ["PendingChunks"]
 
 
-class OpenChunks:
+class PendingChunks:
     """Chunks some of whose texts have no vectors yet.
 
     Args:

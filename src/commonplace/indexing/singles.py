@@ -7,11 +7,11 @@ import time
 
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import CommonplaceError, EmbedderError
-from commonplace.indexing.diff import IndexPlan
+from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.handle import SWAP, IndexHandle
-from commonplace.indexing.indexer import Indexer
-from commonplace.indexing.runs import IndexRuns
-from commonplace.indexing.vectors import DimensionChangedError
+from commonplace.indexing.pipeline import IndexPipeline
+from commonplace.indexing.planner import IndexPlan
+from commonplace.indexing.runner import IndexRunner
 from commonplace.settings import Settings
 from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.store import SqliteStore
@@ -42,7 +42,7 @@ class SingleFiles:
         workspace: Workspace,
         *,
         settings: Settings,
-        runs: IndexRuns,
+        runs: IndexRunner,
     ) -> None:
         self._handle = handle
         self._workspace = workspace
@@ -50,7 +50,7 @@ class SingleFiles:
         self._runs = runs
 
     def index(self, path: str) -> None:
-        """Index a file that was just written; see `IndexKeeper.index_file`."""
+        """Index a file that was just written; see `IndexService.index_file`."""
         written_ns = time.time_ns()
         with self._handle.lease(SWAP, timeout_s=_SWAP_TIMEOUT_S):
             store = self._handle.store
@@ -66,7 +66,7 @@ class SingleFiles:
             self._runs.indexer(store, encoder).run(plan)
 
     def finish_sessions(self, *, timeout_s: float) -> None:
-        """Index what is left in session files; see `IndexKeeper.finish_sessions`."""
+        """Index what is left in session files; see `IndexService.finish_sessions`."""
         sessions = self._workspace.sessions
         if sessions is None or not sessions.enabled:
             return
@@ -96,7 +96,7 @@ class SingleFiles:
                 record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
-                Indexer(store, encoder=encoder, settings=self._settings, check=check).run(one)
+                IndexPipeline(store, encoder=encoder, settings=self._settings, check=check).run(one)
 
     def _encoder_at_hand(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """The embedder, if it answers at once with vectors such as the index holds."""

@@ -33,7 +33,7 @@ def balanced(
     third. What is moved behind others is worth no more than they are.
 
     Args:
-        reader: The index.
+        snapshot: The index.
         query: What is asked.
         rank: Answers a query.
     """

@@ -33,13 +33,13 @@ def pack_all(matrices: Sequence[Matrix]) -> list[bytes]:
 def _pack_some(matrices: Sequence[Matrix]) -> list[bytes]:
     import numpy as np
 
-    together = np.concatenate(matrices, dtype=np.float32)
-    greatest = np.maximum(together.max(axis=1, initial=0.0), -together.min(axis=1, initial=0.0))
-    packed = np.empty(len(together), dtype=_rows(together.shape[1]))
+    stacked = np.concatenate(matrices, dtype=np.float32)
+    greatest = np.maximum(stacked.max(axis=1, initial=0.0), -stacked.min(axis=1, initial=0.0))
+    packed = np.empty(len(stacked), dtype=_rows(stacked.shape[1]))
     scale = np.where(greatest > 0, greatest / _LEVELS, 1.0).astype(np.float32)
     packed["scale"] = scale
-    together /= scale[:, None]
-    packed["levels"] = np.rint(together, out=together)
+    stacked /= scale[:, None]
+    packed["levels"] = np.rint(stacked, out=stacked)
     ends = np.cumsum([len(matrix) for matrix in matrices]).tolist()
     return [packed[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
 

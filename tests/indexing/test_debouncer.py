@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.indexing.attempts import Attempts
-from commonplace.indexing.settling import Settling, signature
+from commonplace.indexing.background.debouncer import Debouncer, signature
+from commonplace.indexing.background.file_backoff import FileBackoff
 from commonplace.types import MemoryFile
 
 
@@ -20,7 +20,7 @@ class Disk(dict):
 
 def test_a_file_has_come_to_rest_when_it_was_quiet_for_long_enough():
     disk = Disk(a=1)
-    settling = Settling(1.5, look=disk.look)
+    settling = Debouncer(1.5, look=disk.look)
     settling.touch("a", 10.0)
     assert settling.due == 11.5
     assert settling.settled(11.4) == ()
@@ -34,7 +34,7 @@ def test_a_file_has_come_to_rest_when_it_was_quiet_for_long_enough():
 
 def test_a_file_that_grew_without_an_event_waits_on():
     disk = Disk(a=1, b=1)
-    settling = Settling(1.0, look=disk.look)
+    settling = Debouncer(1.0, look=disk.look)
     settling.touch("a", 0.0)
     settling.touch("b", 0.0)
     disk["a"] = 2
@@ -45,7 +45,7 @@ def test_a_file_that_grew_without_an_event_waits_on():
 
 def test_a_file_that_is_gone_has_come_to_rest():
     disk = Disk(a=1)
-    settling = Settling(1.0, look=disk.look)
+    settling = Debouncer(1.0, look=disk.look)
     settling.touch("a", 0.0)
     del disk["a"]
     assert settling.settled(1.0) == ()
@@ -55,7 +55,7 @@ def test_a_file_that_is_gone_has_come_to_rest():
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=20))
 def test_no_file_rests_before_it_was_quiet_and_none_is_forgotten(touches):
     disk = Disk(a=0, b=0)
-    settling = Settling(10, look=disk.look)
+    settling = Debouncer(10, look=disk.look)
     now, last, rested = 0, {}, {}
     for path, pause in touches:
         now += pause
@@ -87,7 +87,7 @@ def file_of(path, *, size=1):
 
 def test_what_failed_is_left_alone_for_longer_each_time_and_tried_at_once_when_it_changed():
     now = [0.0]
-    attempts = Attempts(lambda: now[0])
+    attempts = FileBackoff(lambda: now[0])
     waits = []
     for _ in range(12):
         attempts.begin()
@@ -108,7 +108,7 @@ def test_what_failed_is_left_alone_for_longer_each_time_and_tried_at_once_when_i
 
 def test_after_a_success_the_waits_begin_anew():
     now = [0.0]
-    attempts = Attempts(lambda: now[0])
+    attempts = FileBackoff(lambda: now[0])
     for failed in (["a.md"], ["a.md"], [], ["a.md"]):
         now[0] += 1000
         attempts.begin()
@@ -120,7 +120,7 @@ def test_after_a_success_the_waits_begin_anew():
 
 
 def test_a_run_that_was_asked_for_tries_everything():
-    attempts = Attempts(lambda: 0.0)
+    attempts = FileBackoff(lambda: 0.0)
     attempts.begin()
     attempts.leaves(file_of("a.md"))
     attempts.end(["a.md"])

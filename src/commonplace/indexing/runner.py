@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
-from commonplace.indexing import ahead, beside
-from commonplace.indexing.diff import IndexPlan, plan_index
-from commonplace.indexing.embedders import Embedders
+from commonplace.indexing import beside, cost_estimate
+from commonplace.indexing.chunk_embedder import DimensionChangedError
+from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.handle import RUN_TIMEOUT_S, SWAP, IndexHandle
-from commonplace.indexing.indexer import Indexer, Progress
-from commonplace.indexing.vectors import DimensionChangedError
+from commonplace.indexing.pipeline import IndexPipeline, Progress
+from commonplace.indexing.planner import IndexPlan, plan_index
 from commonplace.settings import Settings
 from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.store import SqliteStore
@@ -28,7 +28,7 @@ from commonplace.workspace.discovery import Workspace
 if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
 
-__all__ = ["IndexRuns", "Leave", "Problems"]
+__all__ = ["IndexRunner", "Leave", "Problems"]
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class _UnfinishedError(Exception):
         self.failure = failure
 
 
-class IndexRuns:
+class IndexRunner:
     """Brings the index of one workspace up to date, or builds it anew.
 
     Runs are one at a time among processes; among threads, whoever calls sees to that.
@@ -74,7 +74,7 @@ class IndexRuns:
         workspace: Workspace,
         *,
         settings: Settings,
-        embedders: Embedders,
+        embedders: EmbedderSelector,
     ) -> None:
         self._handle = handle
         self._workspace = workspace
@@ -129,7 +129,7 @@ class IndexRuns:
 
     def batch(self, encoder: EmbeddingClient | None) -> BatchJobQueue | None:
         """The vendor's batch interface, where there is one and it is wanted."""
-        return ahead.batch_of(
+        return cost_estimate.batch_of(
             encoder,
             settings=self._settings.embedding,
             state=self._handle.path.with_name("state.sqlite"),
@@ -143,9 +143,9 @@ class IndexRuns:
         encoder: EmbeddingClient | None,
         *sources: SqliteStore,
         absent: str = "it was indexed without an embedder",
-    ) -> Indexer:
-        """Make an indexer that ends with the memory; see `Indexer`."""
-        return Indexer(
+    ) -> IndexPipeline:
+        """Make an indexer that ends with the memory; see `IndexPipeline`."""
+        return IndexPipeline(
             store,
             encoder=encoder,
             settings=self._settings,
@@ -225,7 +225,7 @@ class IndexRuns:
 
     def _embed_ahead(
         self,
-        indexer: Indexer,
+        indexer: IndexPipeline,
         encoder: EmbeddingClient | None,
         plan: IndexPlan,
         progress: Progress | None,
@@ -246,12 +246,12 @@ class IndexRuns:
         if batch is not None and batch.is_busy():
             return 0, True
         waiting = batch is not None and batch.has_jobs
-        if not waiting and not ahead.is_long(plan, encoder):
+        if not waiting and not cost_estimate.is_long(plan, encoder):
             return 0, False
         parts = indexer.lacking(plan)
         texts = indexer.vectors.missing(parts)
         if not waiting:
-            ahead.announce(texts, encoder, progress)
+            cost_estimate.announce(texts, encoder, progress)
         if batch is None:
             return 0, False
         return indexer.vectors.take(parts, batch.fetch(texts)), batch.has_jobs

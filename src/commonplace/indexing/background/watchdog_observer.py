@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Identity = tuple[int, int] | None
     """Device and number of a folder; None when it is not there."""
 
-__all__ = ["Watches"]
+__all__ = ["WatchdogObserver"]
 
 _EXHAUSTED = {
     errno.EMFILE: "this process or user has no more open files, or no more of"
@@ -31,7 +31,7 @@ _EXHAUSTED = {
 """What a platform has run out of, by the error's number."""
 
 
-class Watches:
+class WatchdogObserver:
     """What is watched now. Not for several threads at once.
 
     Args:

@@ -10,23 +10,23 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.indexing.keeper import IndexKeeper
-from commonplace.indexing.schedule import Listener, Scheduler
+from commonplace.indexing.background.scheduler import Listener, Scheduler
+from commonplace.indexing.service import IndexService
 from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
-    from commonplace.indexing.watcher import Watcher
+    from commonplace.indexing.background.watcher import Watcher
 
-__all__ = ["Background"]
+__all__ = ["BackgroundSupervisor"]
 
 _CLOSING_S = 0.9
 """How long `stop` waits for the threads: only a call to an embedder can take longer."""
 
 
-class Background:
+class BackgroundSupervisor:
     """The scheduler of one memory, and a watcher while somebody wants one."""
 
-    def __init__(self, workspace: Workspace, keeper: IndexKeeper) -> None:
+    def __init__(self, workspace: Workspace, keeper: IndexService) -> None:
         self.scheduler = Scheduler(keeper, workspace.settings.sync)
         self.watcher: Watcher | None = None
         self._workspace = workspace
@@ -84,7 +84,7 @@ class Background:
             self._keeper.handle.check_running()
             self._watching += 1
             if self.watcher is None or not self.watcher.is_alive():
-                from commonplace.indexing.watcher import Watcher
+                from commonplace.indexing.background.watcher import Watcher
 
                 warn = self._keeper.warnings.append
                 self.watcher = Watcher(self._workspace, self.scheduler, warn)
@@ -101,7 +101,7 @@ class Background:
             watcher.join(_CLOSING_S)
 
 
-_LIVING: weakref.WeakSet[Background] = weakref.WeakSet()
+_LIVING: weakref.WeakSet[BackgroundSupervisor] = weakref.WeakSet()
 
 
 @atexit.register

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, EmbeddingRun
 from commonplace.errors import EmbedderError
-from commonplace.indexing.diff import IndexPlan
-from commonplace.indexing.keeping import OpenChunks
+from commonplace.indexing.keeping import PendingChunks
+from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import Embedded, FileRecord, IndexIdentity, Store
 from commonplace.text.embedding_units import line_units, pack_units, unit_texts
 from commonplace.transcripts.progress import SessionProgress
@@ -22,7 +22,7 @@ from commonplace.vectors.codec import pack_all, unpack
 if TYPE_CHECKING:
     from commonplace.store.base import Vector
 
-__all__ = ["ChunkVectors", "DimensionChangedError", "Given"]
+__all__ = ["ChunkEmbedder", "DimensionChangedError", "EmbeddedBatch"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class DimensionChangedError(Exception):
 
 
 @dataclass(slots=True)
-class Given:
+class EmbeddedBatch:
     """What the chunks of a batch were given.
 
     Attributes:
@@ -59,7 +59,7 @@ class Given:
     cached: int = 0
 
 
-class ChunkVectors:
+class ChunkEmbedder:
     """Gives the chunks of one run their vectors.
 
     Args:
@@ -121,7 +121,7 @@ class ChunkVectors:
 
     # -- a batch ---------------------------------------------------------------------------------
 
-    def give(self, wanted: dict[str, str]) -> Given:
+    def give(self, wanted: dict[str, str]) -> EmbeddedBatch:
         """Give chunks their vectors, as far as the embedder answers.
 
         Args:
@@ -134,7 +134,7 @@ class ChunkVectors:
         vectors = {key: latest[key] for key in wanted if key in latest}
         vectors |= self._known([key for key in wanted if key not in vectors])
         at_hand = {text for key in vectors for text in self._texts(wanted[key])}
-        given = Given(vectors, cached=len(at_hand))
+        given = EmbeddedBatch(vectors, cached=len(at_hand))
         self._make({key: text for key, text in wanted.items() if key not in vectors}, given)
         whole = {key: found for key, found in vectors.items() if key not in given.lacking}
         self._latest[1].update(whole)
@@ -177,7 +177,7 @@ class ChunkVectors:
                     return dimension
         return None
 
-    def _make(self, missing: dict[str, str], given: Given) -> None:
+    def _make(self, missing: dict[str, str], given: EmbeddedBatch) -> None:
         """Embed chunk texts that have no vectors yet."""
         parts = {key: self._texts(text) for key, text in missing.items()}
         texts = dict.fromkeys(text for lines in parts.values() for text in lines)
@@ -196,7 +196,7 @@ class ChunkVectors:
         texts: list[str],
         vectors: dict[str, Vector],
         parts: dict[str, list[str]],
-        given: Given,
+        given: EmbeddedBatch,
     ) -> None:
         """Embed texts into `vectors`, as far as the embedder answers.
 
@@ -206,7 +206,7 @@ class ChunkVectors:
             given.problem = self._absent
             return
         keeps = not self._run.encoder.is_local
-        open_chunks = OpenChunks(parts, vectors) if keeps else None
+        open_chunks = PendingChunks(parts, vectors) if keeps else None
         problem: EmbedderError | None = None
         for answer in self._run.send(texts):
             self._check()
@@ -329,7 +329,7 @@ class ChunkVectors:
         vectors = {
             text: learnt[text] for lines in parts.values() for text in lines if text in learnt
         }
-        open_chunks = OpenChunks(parts, vectors)
+        open_chunks = PendingChunks(parts, vectors)
         count = 0
         for answer in answers:
             self._learn_dimension(answer.vectors.shape[1])
@@ -346,7 +346,7 @@ def _end_of(record: FileRecord) -> int | None:
 
 
 def _is_whole(embedded: Embedded) -> bool:
-    """Tell whether each line has a vector; see `ChunkVectors._combined`."""
+    """Tell whether each line has a vector; see `ChunkEmbedder._combined`."""
     if embedded.lines is None:
         return True
     return bool(unpack(embedded.lines, len(embedded.vector)).any(axis=1).all())

@@ -16,12 +16,12 @@ from typing import TypeVar
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.registry import Selection
-from commonplace.indexing import ahead
-from commonplace.indexing.diff import IndexPlan
-from commonplace.indexing.embedders import Embedders
+from commonplace.indexing import cost_estimate
+from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.handle import IndexHandle
-from commonplace.indexing.indexer import Progress
-from commonplace.indexing.runs import IndexRuns, Leave, Problems
+from commonplace.indexing.pipeline import Progress
+from commonplace.indexing.planner import IndexPlan
+from commonplace.indexing.runner import IndexRunner, Leave, Problems
 from commonplace.indexing.singles import SingleFiles
 from commonplace.settings import Settings, default_state_dir
 from commonplace.store.base import IndexIdentity
@@ -29,7 +29,7 @@ from commonplace.store.sqlite.store import SqliteStore
 from commonplace.types import IndexReport
 from commonplace.workspace.discovery import Workspace
 
-__all__ = ["IndexKeeper", "default_index_path"]
+__all__ = ["IndexService", "default_index_path"]
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def default_index_path(root: Path) -> Path:
     return default_state_dir() / f"{name}-{key}" / "index.sqlite"
 
 
-class IndexKeeper:
+class IndexService:
     """The index of one workspace in this process.
 
     Args:
@@ -67,11 +67,13 @@ class IndexKeeper:
     ) -> None:
         self.handle = IndexHandle(path)
         self._settings = settings
-        self.embedders = Embedders(settings.embedding, choose, lambda: self.store)
+        self.embedders = EmbedderSelector(settings.embedding, choose, lambda: self.store)
         self._named = named
         self._answering: SqliteStore | None = None
         self._running = threading.Lock()
-        self._runs = IndexRuns(self.handle, workspace, settings=settings, embedders=self.embedders)
+        self._runs = IndexRunner(
+            self.handle, workspace, settings=settings, embedders=self.embedders
+        )
         self._singles = SingleFiles(self.handle, workspace, settings=settings, runs=self._runs)
 
     # -- what there is ---------------------------------------------------------------------------
@@ -111,7 +113,7 @@ class IndexKeeper:
         return self._runs.fits(self.store)
 
     def plan(self, encoder: EmbeddingClient | None) -> tuple[IndexPlan, Problems]:
-        """Compare the disk with the index; see `IndexRuns.plan`."""
+        """Compare the disk with the index; see `IndexRunner.plan`."""
         return self._runs.plan(self.store, encoder)
 
     # -- what is done ----------------------------------------------------------------------------
@@ -129,7 +131,7 @@ class IndexKeeper:
         while not force and self._wait_for_jobs():
             with self._alone():
                 then = self.recovering(lambda: self._runs.run(progress=progress))
-            report = ahead.together(report, then)
+            report = cost_estimate.combined(report, then)
         return report
 
     def _wait_for_jobs(self) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 
 from commonplace.types import MemoryFile
 
-__all__ = ["Attempts"]
+__all__ = ["FileBackoff"]
 
 _FIRST_WAIT_S = 2.0
 _LONGEST_WAIT_S = 300.0
 
 
-class Attempts:
+class FileBackoff:
     """Files that could not be indexed as they should: unreadable ones, ones without vectors.
 
     They are left alone for a while, longer with each failure, unless they change meanwhile: what

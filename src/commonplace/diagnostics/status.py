@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from commonplace.diagnostics.probe import probe
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.registry import Selection
 from commonplace.errors import EmbedderError
-from commonplace.indexing.background import Background
-from commonplace.indexing.embedders import Embedders
-from commonplace.indexing.keeper import IndexKeeper
-from commonplace.indexing.probe import probe
-from commonplace.indexing.reading import text_hash
+from commonplace.indexing.background.supervisor import BackgroundSupervisor
+from commonplace.indexing.document_reader import text_hash
+from commonplace.indexing.embedder_selector import EmbedderSelector
+from commonplace.indexing.service import IndexService
 from commonplace.store.base import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
@@ -22,7 +22,7 @@ __all__ = ["inspect"]
 
 
 def inspect(
-    keeper: IndexKeeper, workspace: Workspace, background: Background, *, deep: bool
+    keeper: IndexService, workspace: Workspace, background: BackgroundSupervisor, *, deep: bool
 ) -> Status:
     """Compare the disk with the index and describe both; `deep` also tries each part."""
     store, choice = keeper.store, _choice(keeper)
@@ -52,7 +52,7 @@ def inspect(
     )
 
 
-def _choice(keeper: IndexKeeper) -> Selection:
+def _choice(keeper: IndexService) -> Selection:
     """The embedder in use; none, and why, where the one that was named cannot be had."""
     try:
         return keeper.choice
@@ -61,14 +61,14 @@ def _choice(keeper: IndexKeeper) -> Selection:
 
 
 def _dimension(identity: IndexIdentity | None, encoder: EmbeddingClient | None) -> int | None:
-    if encoder is not None and Embedders.why_not(encoder, identity) is not None:
+    if encoder is not None and EmbedderSelector.why_not(encoder, identity) is not None:
         return encoder.dimension  # the index holds another one's vectors
     held = identity.dimension if identity else None
     return held or (encoder.dimension if encoder else None)
 
 
 def _stale(
-    keeper: IndexKeeper, encoder: EmbeddingClient | None
+    keeper: IndexService, encoder: EmbeddingClient | None
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     plan, problems = keeper.plan(encoder)
     stale = [
@@ -92,7 +92,7 @@ def _is_same(path: Path, record: FileRecord) -> bool:
 
 
 def _warnings(
-    keeper: IndexKeeper,
+    keeper: IndexService,
     choice: Selection,
     workspace: Workspace,
     known: dict[str, FileRecord],
@@ -110,7 +110,7 @@ def _warnings(
             yield f"{path}: {record.note}."
 
 
-def _warnings_of_the_index(keeper: IndexKeeper, encoder: EmbeddingClient | None) -> Iterator[str]:
+def _warnings_of_the_index(keeper: IndexService, encoder: EmbeddingClient | None) -> Iterator[str]:
     if not keeper.store.complete:
         yield "This workspace was never completely indexed: run 'commonplace index'."
     elif not _fits(keeper):
@@ -124,7 +124,7 @@ def _warnings_of_the_index(keeper: IndexKeeper, encoder: EmbeddingClient | None)
         yield f"The index {keeper.path} cannot be written; it answers as it is."
 
 
-def _fits(keeper: IndexKeeper) -> bool:
+def _fits(keeper: IndexService) -> bool:
     """Tell whether the index goes on as it is; that of an embedder that cannot be had does."""
     try:
         return keeper.fits
@@ -132,7 +132,9 @@ def _fits(keeper: IndexKeeper) -> bool:
         return True
 
 
-def _background(keeper: IndexKeeper, background: Background) -> Iterator[tuple[str, str]]:
+def _background(
+    keeper: IndexService, background: BackgroundSupervisor
+) -> Iterator[tuple[str, str]]:
     """Tell what is going on at this moment."""
     scheduler, watcher = background.scheduler, background.watcher
     if scheduler.running:

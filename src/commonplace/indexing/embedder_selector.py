@@ -14,7 +14,7 @@ from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 from commonplace.store.base import IndexIdentity
 
-__all__ = ["Embedders"]
+__all__ = ["EmbedderSelector"]
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class _Identified(Protocol):
     def identity(self) -> IndexIdentity | None: ...
 
 
-class Embedders:
+class EmbedderSelector:
     """The embedders of one memory in this process.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-__all__ = ["Settling", "signature"]
+__all__ = ["Debouncer", "signature"]
 
 Signature = tuple[int, int] | None
 """Size and time of a file; None when it is not there."""
@@ -20,7 +20,7 @@ def signature(path: str) -> Signature:
     return info.st_size, info.st_mtime_ns
 
 
-class Settling:
+class Debouncer:
     """Files that changed, until size and time have stayed the same for a while.
 
     Args:

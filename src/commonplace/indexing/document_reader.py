@@ -16,14 +16,14 @@ from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, MemoryFile
 from commonplace.workspace.notes import UnreadableFileError, read_text
 
-__all__ = ["FileReader", "ReadFile", "text_hash"]
+__all__ = ["DocumentReader", "ReadDocument", "text_hash"]
 
 _MAX_CHUNK_BYTES = 8000
 """A text above it is cut, as the reference does: no provider takes more than 8,192 tokens."""
 
 
 @dataclass(slots=True)
-class ReadFile:
+class ReadDocument:
     """A file that was read and cut; without chunks where the index has its text already.
 
     A session file may come in parts: `part` is this one, and `known` is whether the file was in the
@@ -51,7 +51,7 @@ class ReadFile:
         return [self.record.day] * len(self.chunks or ())
 
 
-class FileReader:
+class DocumentReader:
     """Reads files, and cuts them into chunks.
 
     Args:
@@ -67,7 +67,7 @@ class FileReader:
         self._completes = completes
         self._tell = tell
 
-    def read(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadFile]:
+    def read(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadDocument]:
         """Yield what is new in a file: nothing where it cannot be read, which is told.
 
         Args:
@@ -79,7 +79,7 @@ class FileReader:
         elif (item := self._whole(file, before)) is not None:
             yield item
 
-    def _parts(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadFile]:
+    def _parts(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadDocument]:
         """Read what is new in a session file, a part after the other."""
         known = before is not None
         parts = read_parts(
@@ -102,7 +102,7 @@ class FileReader:
 
     def _part(
         self, file: MemoryFile, before: FileRecord | None, part: SessionPart, *, known: bool
-    ) -> ReadFile:
+    ) -> ReadDocument:
         if part.note and not part.more:
             self._tell(file.path, part.note)
         progress, pending = part.progress, None
@@ -126,9 +126,9 @@ class FileReader:
         )
         same = before is not None and before.hash == record.hash and not (known and before.pending)
         chunks = None if same else [chunk for chunk, _ in part.chunks]
-        return ReadFile(file, before, record, chunks, part=part, known=known)
+        return ReadDocument(file, before, record, chunks, part=part, known=known)
 
-    def _whole(self, file: MemoryFile, before: FileRecord | None) -> ReadFile | None:
+    def _whole(self, file: MemoryFile, before: FileRecord | None) -> ReadDocument | None:
         """Read and cut a file; None when that is not possible."""
         indexed_ns = time.time_ns()
         try:
@@ -152,8 +152,8 @@ class FileReader:
         )
         known = before is not None
         if before and before.hash == record.hash and not before.pending:
-            return ReadFile(file, before, record, None, known=known)
-        return ReadFile(file, before, record, self._cut(read.text), known=known)
+            return ReadDocument(file, before, record, None, known=known)
+        return ReadDocument(file, before, record, self._cut(read.text), known=known)
 
     def _cut(self, text: str) -> list[Chunk]:
         chunks = chunk_markdown(text, self._settings.chunking)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.indexing.schedule import Scheduler
-from commonplace.indexing.settling import Settling
-from commonplace.indexing.watches import Watches
+from commonplace.indexing.background.debouncer import Debouncer
+from commonplace.indexing.background.scheduler import Scheduler
+from commonplace.indexing.background.watchdog_observer import WatchdogObserver
 from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class Watcher(threading.Thread):
         self._scheduler = scheduler
         self._warn = warn
         self._polls = not sync.on_search and not sync.interval_minutes
-        self._settling = Settling(max(_LEAST_QUIET_S, sync.debounce_ms / 1000))
+        self._settling = Debouncer(max(_LEAST_QUIET_S, sync.debounce_ms / 1000))
         self._gather_s = min(_GATHER_S, sync.debounce_ms / 4000)
-        self._watches = Watches(self._note)
+        self._watches = WatchdogObserver(self._note)
         self._wake = threading.Condition()
         self._stopped = False
         self._events: set[str] = set()
@@ -150,8 +150,8 @@ class Watcher(threading.Thread):
 
     def _look_every_s(self) -> float:
         if self.problem and self._polls:
-            return max(_POLL_EVERY_S, _POLL_SHARE * self._scheduler.look_s)
-        return max(_NET_EVERY_S, _NET_SHARE * self._scheduler.look_s)
+            return max(_POLL_EVERY_S, _POLL_SHARE * self._scheduler.last_scan_s)
+        return max(_NET_EVERY_S, _NET_SHARE * self._scheduler.last_scan_s)
 
     def _renew(self, *, whole: bool) -> None:
         self._watches.renew(self._wanted(), whole=whole)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
-from commonplace.indexing.diff import IndexPlan
-from commonplace.indexing.reading import FileReader, ReadFile
-from commonplace.indexing.vectors import ChunkVectors, Given
+from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
+from commonplace.indexing.document_reader import DocumentReader, ReadDocument
+from commonplace.indexing.planner import IndexPlan
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, Store
 from commonplace.text.chunks import chunk_id
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Again = tuple[MemoryFile, FileRecord | None, str]
     """A file to be read once more, its record, and why."""
 
-__all__ = ["Indexer", "Progress"]
+__all__ = ["IndexPipeline", "Progress"]
 
 Progress = Callable[[int, int, str], None]
 """Called with how many files are done, how many there are, and the path of the last one."""
@@ -53,7 +53,7 @@ class _Counts:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Indexer:
+class IndexPipeline:
     """Writes files of a workspace into a store, in one run.
 
     Args:
@@ -82,8 +82,8 @@ class Indexer:
         self._store = store
         self._check = check
         self._encoder = encoder
-        self._reader = FileReader(settings, completes=encoder is not None, tell=self._failed)
-        self.vectors = ChunkVectors(
+        self._reader = DocumentReader(settings, completes=encoder is not None, tell=self._failed)
+        self.vectors = ChunkEmbedder(
             store,
             encoder=encoder,
             whole_chunks=settings.search.grain == "chunks",
@@ -172,7 +172,7 @@ class Indexer:
         from concurrent.futures import ThreadPoolExecutor
 
         again: list[_Again] = []
-        waiting: list[ReadFile] = []
+        waiting: list[ReadDocument] = []
         since = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as writer:
             writing: Future[set[str]] = writer.submit(set)
@@ -196,9 +196,9 @@ class Indexer:
             again += written()
             return list({item[0].path: item for item in again}.values())
 
-    def _batches(self, plan: IndexPlan) -> Iterator[tuple[int, str, list[ReadFile]]]:
+    def _batches(self, plan: IndexPlan) -> Iterator[tuple[int, str, list[ReadDocument]]]:
         """Yield how many files of the plan are read, the last one, and what is to be written."""
-        batch: list[ReadFile] = []
+        batch: list[ReadDocument] = []
         chunks = 0
         for done, (file, before, _) in enumerate(plan.read):
             self._check()
@@ -215,7 +215,7 @@ class Indexer:
 
     # -- vectors -------------------------------------------------------------------------------
 
-    def _embed(self, batch: list[ReadFile]) -> None:
+    def _embed(self, batch: list[ReadDocument]) -> None:
         given = self.vectors.give(_texts(batch))
         self._counts.embedded += given.embedded
         if not self._is_again:
@@ -227,7 +227,7 @@ class Indexer:
             if any(chunk.hash in given.lacking for chunk in item.chunks):
                 self._leave_pending(item, given)
 
-    def _leave_pending(self, item: ReadFile, given: Given) -> None:
+    def _leave_pending(self, item: ReadDocument, given: EmbeddedBatch) -> None:
         item.record = replace(item.record, pending=f"has no vectors yet: {given.problem}")
         if item.part is not None and (progress := SessionProgress.of(item.record)):
             lacking = progress.lacking or item.part.start
@@ -248,7 +248,7 @@ class Indexer:
         """Write files; return the paths that somebody else wrote meanwhile."""
         return set(self._store.write(files)) if files else set()
 
-    def _planned(self, batch: list[ReadFile]) -> list[IndexedFile]:
+    def _planned(self, batch: list[ReadDocument]) -> list[IndexedFile]:
         """The files of a batch with their rows."""
         model = self.vectors.model or "fts-only"
         return [
@@ -261,7 +261,7 @@ class Indexer:
             for item in batch
         ]
 
-    def _settle(self, batch: list[ReadFile], writing: Future[set[str]]) -> list[_Again]:
+    def _settle(self, batch: list[ReadDocument], writing: Future[set[str]]) -> list[_Again]:
         """Wait for a batch to be written; return what somebody else wrote an older state of."""
         skipped = writing.result()
         written = [item for item in batch if item.file.path not in skipped]
@@ -276,7 +276,7 @@ class Indexer:
                 again.append((item.file, now, "was written by somebody else"))
         return again
 
-    def _rows(self, item: ReadFile, model: str) -> list[IndexedChunk]:
+    def _rows(self, item: ReadDocument, model: str) -> list[IndexedChunk]:
         """The rows of a file; parts of one line with the same text are one row."""
         record = item.record
         rows: dict[str, IndexedChunk] = {}
@@ -288,7 +288,7 @@ class Indexer:
             rows.setdefault(row_id, IndexedChunk(row_id, chunk, vectors, day, units))
         return list(rows.values())
 
-    def _count(self, item: ReadFile) -> None:
+    def _count(self, item: ReadDocument) -> None:
         if item.more or self._is_again:
             return  # what is tried again was counted before
         if not item.known:
@@ -303,12 +303,12 @@ class Indexer:
             return snapshot.file(path)
 
 
-def _texts(batch: Iterable[ReadFile]) -> dict[str, str]:
+def _texts(batch: Iterable[ReadDocument]) -> dict[str, str]:
     """The text of each chunk of a batch, by its hash."""
     return {chunk.hash: chunk.text for item in batch for chunk in item.chunks or ()}
 
 
-def _is_due(waiting: Sequence[ReadFile], since: float, *, chunks: int) -> bool:
+def _is_due(waiting: Sequence[ReadDocument], since: float, *, chunks: int) -> bool:
     """Tell whether what waits to be written is much, or old, or a file of which more follows."""
     return (
         time.monotonic() - since > _WRITE_AFTER_S

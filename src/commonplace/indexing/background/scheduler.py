@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from commonplace.errors import CommonplaceError, IndexBusyError, WorkspaceNotFoundError
-from commonplace.indexing.attempts import Attempts
-from commonplace.indexing.keeper import IndexKeeper
+from commonplace.indexing.background.file_backoff import FileBackoff
+from commonplace.indexing.service import IndexService
 from commonplace.settings import SyncSettings
 from commonplace.types import IndexReport
 
@@ -68,7 +68,7 @@ class Scheduler:
         settings: What asks for a run.
     """
 
-    def __init__(self, keeper: IndexKeeper, settings: SyncSettings) -> None:
+    def __init__(self, keeper: IndexService, settings: SyncSettings) -> None:
         self._keeper = keeper
         self._settings = settings
         self._wake = threading.Condition()
@@ -81,7 +81,7 @@ class Scheduler:
         self._look_s = 0.0
         self._failures = 0
         self._busy_s = 0.0
-        self._attempts = Attempts()
+        self._attempts = FileBackoff()
         self._waiting: list[list[IndexReport]] = []
         self._listeners: list[Listener] = []
         self.problem: str | None = None
@@ -121,7 +121,7 @@ class Scheduler:
                 self._thread.start()
             self._wake.notify_all()
 
-    def together(self, call: Callable[[], IndexReport]) -> IndexReport:
+    def run_now(self, call: Callable[[], IndexReport]) -> IndexReport:
         """Index at once, in this thread; a background run in flight is waited for and counted.
 
         What is waiting in the background is done by this run, too.
@@ -165,7 +165,7 @@ class Scheduler:
         return self._running
 
     @property
-    def look_s(self) -> float:
+    def last_scan_s(self) -> float:
         """Seconds that the last look at everything took."""
         return self._look_s
 

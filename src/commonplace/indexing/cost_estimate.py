@@ -14,9 +14,9 @@ from commonplace.types import IndexReport
 
 if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
-    from commonplace.indexing.diff import IndexPlan
+    from commonplace.indexing.planner import IndexPlan
 
-__all__ = ["IndexEstimate", "announce", "batch_of", "is_long", "together"]
+__all__ = ["IndexEstimate", "announce", "batch_of", "is_long", "combined"]
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def batch_of(
     )
 
 
-def together(first: IndexReport, then: IndexReport) -> IndexReport:
+def combined(first: IndexReport, then: IndexReport) -> IndexReport:
     """Report two runs, the second of which completed what the first one had begun, as one."""
     return replace(
         then,

@@ -12,7 +12,7 @@ import apsw
 
 from commonplace.errors import CommonplaceError, EmbedderError, StateError
 from commonplace.indexing.handle import IndexHandle
-from commonplace.indexing.keeper import IndexKeeper
+from commonplace.indexing.service import IndexService
 from commonplace.store.base import RowFilter, Term
 from commonplace.store.sqlite.connection import load_vector_extension, vector_extension
 from commonplace.system.state import StateFile
@@ -29,7 +29,7 @@ _LEAST_FREE = 3
 """Room for this many indexes: one is built beside the other, and logs grow meanwhile."""
 
 
-def probe(keeper: IndexKeeper) -> dict[str, str]:
+def probe(keeper: IndexService) -> dict[str, str]:
     """Try each part. An outcome begins with ``ok``, ``not tried`` or ``failed``."""
     return {
         name: _outcome(part, keeper)
@@ -45,14 +45,14 @@ def probe(keeper: IndexKeeper) -> dict[str, str]:
     }
 
 
-def _outcome(part: Callable[[IndexKeeper], str], keeper: IndexKeeper) -> str:
+def _outcome(part: Callable[[IndexService], str], keeper: IndexService) -> str:
     try:
         return part(keeper)
     except CommonplaceError as error:
         return f"failed: {error}"
 
 
-def _try_embedder(keeper: IndexKeeper) -> str:
+def _try_embedder(keeper: IndexService) -> str:
     encoder = keeper.encoder
     if encoder is None:
         return f"none ({keeper.choice.reason})"
@@ -64,7 +64,7 @@ def _try_embedder(keeper: IndexKeeper) -> str:
     return f"ok: {encoder.label} gives {length} dimensions"
 
 
-def _try_vectors(keeper: IndexKeeper) -> str:
+def _try_vectors(keeper: IndexService) -> str:
     encoder = keeper.encoder
     if encoder is None:
         return "not tried: there is no embedder"
@@ -89,7 +89,7 @@ def _try_vectors(keeper: IndexKeeper) -> str:
     return f"ok: {totals.vectors} vectors" if found else "ok: there are none yet"
 
 
-def _try_extension(_keeper: IndexKeeper) -> str:
+def _try_extension(_keeper: IndexService) -> str:
     library, told = vector_extension()
     if library is None:
         return f"failed: {told}; numpy compares the vectors instead, as fast once they are read"
@@ -102,7 +102,7 @@ def _try_extension(_keeper: IndexKeeper) -> str:
     return f"ok: {told}"
 
 
-def _try_words(keeper: IndexKeeper) -> str:
+def _try_words(keeper: IndexService) -> str:
     if keeper.store.cached_identity is None:
         return "not tried: nothing is indexed yet"
     keeper.store.check_words()
@@ -111,12 +111,12 @@ def _try_words(keeper: IndexKeeper) -> str:
         return f"ok: {snapshot.totals().chunks} chunks"
 
 
-def _try_file(keeper: IndexKeeper) -> str:
+def _try_file(keeper: IndexService) -> str:
     keeper.store.check()
     return f"ok: {keeper.path.stat().st_size / 2**20:.1f} MiB"
 
 
-def _try_folder(keeper: IndexKeeper) -> str:
+def _try_folder(keeper: IndexService) -> str:
     """See that the index can be written, and built anew."""
     folder = keeper.path.parent
     if not os.access(folder, os.W_OK) or not keeper.store.writable:
@@ -138,7 +138,7 @@ def _locked(handle: IndexHandle) -> str:
     return f"process {runner} is indexing" if runner else "nobody is indexing"
 
 
-def _try_state(keeper: IndexKeeper) -> str:
+def _try_state(keeper: IndexService) -> str:
     path = Path(keeper.path.with_name("state.sqlite"))
     if not path.exists():
         return "ok: there is none yet"

@@ -1,0 +1,1 @@
+"""Diagnostics: the status of a memory and the probes of its parts."""

@@ -1,0 +1,1 @@
+"""Background indexing: scheduler, watcher and their supervisor."""
