@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from commonplace.store.base import (
-    Embedded,
+    ChunkVectors,
     FileRecord,
     IndexedChunk,
     IndexedFile,
@@ -57,10 +57,10 @@ def vector_of(text: str, dimension: int = DIMENSION) -> Any:
     return unit_rows(text, 1, dimension)[0]
 
 
-def embedded(text: str, dimension: int = DIMENSION) -> Embedded:
+def embedded(text: str, dimension: int = DIMENSION) -> ChunkVectors:
     count = text.count("\n") + 1
     (lines,) = pack_all([unit_rows("lines" + text, count, dimension)])
-    return Embedded(vector_of(text, dimension), lines)
+    return ChunkVectors(vector_of(text, dimension), lines)
 
 
 def a_file(

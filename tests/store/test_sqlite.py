@@ -25,7 +25,7 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.store.base import Embedded, IndexedFile, RowFilter, Totals
+from commonplace.store.base import ChunkVectors, IndexedFile, RowFilter, Totals
 from commonplace.store.sqlite import connection, resident_vectors, schema, writer
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
@@ -394,7 +394,7 @@ def many(store: SqliteStore) -> SqliteStore:
         source: Source = "sessions" if day % 2 else "memory"
         file = a_file(f"{day}.md", *(f"{day} {n}" for n in range(500)), source=source)
         chunks = [
-            replace(chunk, embedded=Embedded(vector, None), day=day)
+            replace(chunk, embedded=ChunkVectors(vector, None), day=day)
             for chunk, vector in zip(file.chunks or (), clustered(500, seed=day), strict=True)
         ]
         files.append(replace(file, chunks=chunks))
@@ -451,7 +451,7 @@ def test_a_sketch_knows_what_was_dropped_and_what_came_later(
     many(store)
     query = clustered(1, seed=0)[0]
     first = seqs_near(store, query, 20, exact=False)
-    near = Embedded(query, None)
+    near = ChunkVectors(query, None)
     more = a_file("more.md", "the nearest of all")
     more = replace(more, chunks=[replace(chunk, embedded=near) for chunk in more.chunks or ()])
     with store.snapshot() as before:
@@ -482,7 +482,7 @@ def test_vectors_that_are_all_the_same_are_all_compared(
 
     monkeypatch.setattr(SignSketch, "estimates", counted)
     file = numbered(5000)
-    chunks = [replace(c, embedded=Embedded(vector_of("same"), None)) for c in file.chunks or ()]
+    chunks = [replace(c, embedded=ChunkVectors(vector_of("same"), None)) for c in file.chunks or ()]
     filled(store, replace(file, chunks=chunks))
     found = seqs_near(store, vector_of("query"), 5, exact=False)
     assert estimated == ([5000] if SignSketch.can_be_made else [])

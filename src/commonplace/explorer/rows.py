@@ -14,7 +14,7 @@ from commonplace.types import citation
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
-    from commonplace.store.base import Embedded, FileRecord, Snapshot
+    from commonplace.store.base import ChunkVectors, FileRecord, Snapshot
     from commonplace.types import Chunk, SearchResult
 
 __all__ = [
@@ -182,7 +182,7 @@ def _shared(hit: SearchResult, chunk: Chunk) -> int:
     return min(hit.end_line, chunk.end_line) - max(hit.start_line, chunk.start_line) + 1
 
 
-def _chunks(snapshot: Snapshot) -> Iterator[tuple[FileRecord, Chunk, Embedded | None]]:
+def _chunks(snapshot: Snapshot) -> Iterator[tuple[FileRecord, Chunk, ChunkVectors | None]]:
     for path, record in sorted(snapshot.files().items()):
         for chunk, embedded in snapshot.chunks_of(path):
             yield record, chunk, embedded

@@ -13,7 +13,7 @@ from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, Embe
 from commonplace.errors import EmbedderError
 from commonplace.indexing.keeping import PendingChunks
 from commonplace.indexing.planner import IndexPlan
-from commonplace.store.base import Embedded, FileRecord, IndexIdentity, Store
+from commonplace.store.base import ChunkVectors, FileRecord, IndexIdentity, Store
 from commonplace.text.embedding_units import line_units, pack_units, unit_texts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk
@@ -51,7 +51,7 @@ class EmbeddedBatch:
         cached: How many had their vectors already.
     """
 
-    vectors: dict[str, Embedded]
+    vectors: dict[str, ChunkVectors]
     lacking: set[str] = field(default_factory=set)
     problem: str | None = None
     may_pass: bool = False
@@ -93,7 +93,7 @@ class ChunkEmbedder:
         """Chunks whose vectors are in the cache until their files are written."""
         self._has_warned = False
         self._lines: dict[str, Vector] | None = None
-        self._latest: list[dict[str, Embedded]] = [{}, {}]
+        self._latest: list[dict[str, ChunkVectors]] = [{}, {}]
         """The vectors of what is being written, and of what waits: neither can be looked up yet."""
         # Asked for when a chunk's lines are embedded, and again when the chunk is written.
         self._units = functools.lru_cache(maxsize=_UNITS_KEPT)(line_units)
@@ -151,10 +151,10 @@ class ChunkEmbedder:
             self._store.keep({}, drop=[key for key in self._kept if key in indexed])
             self._kept = [key for key in self._kept if key not in indexed]
 
-    def _known(self, hashes: list[str]) -> dict[str, Embedded]:
+    def _known(self, hashes: list[str]) -> dict[str, ChunkVectors]:
         """Look up the vectors of chunk texts."""
         identity = self._identity
-        known: dict[str, Embedded] = {}
+        known: dict[str, ChunkVectors] = {}
         if identity is None:
             return known
         if identity.dimension is None and self._encoder is not None:
@@ -252,12 +252,12 @@ class ChunkEmbedder:
 
     def _combined(
         self, parts: dict[str, list[str]], vectors: dict[str, Vector]
-    ) -> dict[str, Embedded]:
+    ) -> dict[str, ChunkVectors]:
         """The vectors of chunks; with lines as the grain, a chunk's is the mean of its lines'."""
         import numpy as np
 
         if self._whole_chunks:
-            return {key: Embedded(vectors[lines[0]]) for key, lines in parts.items()}
+            return {key: ChunkVectors(vectors[lines[0]]) for key, lines in parts.items()}
         # All chunks at once; a line that has no vector yet is near to nothing.
         nothing = np.zeros_like(next(iter(vectors.values())))
         every = [line for lines in parts.values() for line in lines]
@@ -270,7 +270,7 @@ class ChunkEmbedder:
         norms = np.linalg.norm(means, axis=1, keepdims=True)
         means /= np.where(norms > 0, norms, 1.0)
         made = zip(parts, means, pack_all([matrix[a:b] for a, b in spans]), strict=True)
-        return {key: Embedded(mean, lines) for key, mean, lines in made}
+        return {key: ChunkVectors(mean, lines) for key, mean, lines in made}
 
     def _remember(self, vectors: dict[str, Vector]) -> None:
         """Remember the vectors of lines for the rest of the run: many lines occur again."""
@@ -301,7 +301,7 @@ class ChunkEmbedder:
                 if len(self._lines) > _MAX_LINES_LEARNT:
                     break
 
-    def _learn_lines_of(self, chunk: Chunk, embedded: Embedded | None) -> None:
+    def _learn_lines_of(self, chunk: Chunk, embedded: ChunkVectors | None) -> None:
         if embedded is None or embedded.lines is None:
             return
         texts, vectors = self._texts(chunk.text), unpack(embedded.lines, len(embedded.vector))
@@ -345,7 +345,7 @@ def _end_of(record: FileRecord) -> int | None:
     return progress.tail.line if progress else None
 
 
-def _is_whole(embedded: Embedded) -> bool:
+def _is_whole(embedded: ChunkVectors) -> bool:
     """Tell whether each line has a vector; see `ChunkEmbedder._combined`."""
     if embedded.lines is None:
         return True

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
     from commonplace.indexing.planner import IndexPlan
 
-__all__ = ["IndexEstimate", "announce", "batch_of", "is_long", "combined"]
+__all__ = ["IndexEstimate", "announce", "batch_of", "combined", "is_long"]
 
 logger = logging.getLogger(__name__)
 

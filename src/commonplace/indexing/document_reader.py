@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from commonplace.settings import Settings
-from commonplace.store.base import Embedded, FileRecord
+from commonplace.store.base import ChunkVectors, FileRecord
 from commonplace.text.chunking import chunk_markdown
 from commonplace.text.chunks import split_oversized
 from commonplace.transcripts.parts import SessionPart, read_parts
@@ -34,7 +34,7 @@ class ReadDocument:
     before: FileRecord | None
     record: FileRecord
     chunks: list[Chunk] | None
-    embedded: list[Embedded | None] = field(default_factory=list)
+    embedded: list[ChunkVectors | None] = field(default_factory=list)
     part: SessionPart | None = None
     known: bool = False
 

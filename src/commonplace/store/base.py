@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     """``(n, d)``, rows of length 1."""
 
 __all__ = [
-    "Embedded",
+    "ChunkVectors",
     "FileRecord",
     "IndexIdentity",
     "IndexedChunk",
@@ -124,7 +124,7 @@ class FileRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class ChunkVectors:
     """The vectors of a chunk.
 
     Attributes:
@@ -150,7 +150,7 @@ class IndexedChunk:
 
     id: str
     chunk: Chunk
-    embedded: Embedded | None = None
+    embedded: ChunkVectors | None = None
     day: int | None = None
     units: bytes = b""
 
@@ -292,7 +292,7 @@ class Snapshot(Protocol):
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None
-    ) -> list[tuple[Chunk, Embedded | None]]:
+    ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Fetch the chunks of a file with their vectors, in order.
 
         Args:
@@ -303,7 +303,7 @@ class Snapshot(Protocol):
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return how long a model's vectors are, in the index or the cache; None for none."""
 
-    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
+    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
 
 
@@ -348,7 +348,7 @@ class Store(Protocol):
             StoreError: Nothing was changed.
         """
 
-    def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
+    def keep(self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()) -> None:
         """Put vectors of texts that are not indexed yet in the cache; drop those of others.
 
         Args:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import StoreError
 from commonplace.store.base import (
-    Embedded,
+    ChunkVectors,
     FileRecord,
     IndexedChunk,
     IndexedFile,
@@ -59,7 +59,7 @@ class _State:
     last_seq: int = 0
     files: dict[str, FileRecord] = field(default_factory=dict)
     rows: dict[int, _Row] = field(default_factory=dict)
-    cache: dict[_CacheKey, Embedded] = field(default_factory=dict)
+    cache: dict[_CacheKey, ChunkVectors] = field(default_factory=dict)
     """Oldest first."""
 
     def copy(self) -> _State:
@@ -145,7 +145,7 @@ class MemoryStore:
         written = {id(file) for file in mine}
         return tuple(file.record.path for file in files if id(file) not in written)
 
-    def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
+    def keep(self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()) -> None:
         """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
         with self._lock:
             state = self._state.copy()
@@ -317,7 +317,7 @@ class MemorySnapshot:
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None
-    ) -> list[tuple[Chunk, Embedded | None]]:
+    ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
         items = [row.item for row in self._state.rows.values() if row.path == path]
         first = from_line or 1
@@ -331,7 +331,7 @@ class MemorySnapshot:
         made = (length for key, length, _ in self._state.cache if key == identity.vectors_key)
         return next(made, None)
 
-    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
+    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
         known = dict(self._state.cache)
         for seq in self._state.rows:
@@ -377,7 +377,7 @@ def _insert(state: _State, file: IndexedFile) -> _State:
     return replace(state, last_seq=seq)
 
 
-def _to_cache(cache: dict[_CacheKey, Embedded], state: _State, seq: int) -> None:
+def _to_cache(cache: dict[_CacheKey, ChunkVectors], state: _State, seq: int) -> None:
     item, identity = state.rows[seq].item, state.identity
     if item.embedded is not None and identity and identity.model and identity.dimension:
         key = identity.vectors_key, identity.dimension, item.chunk.hash
@@ -385,5 +385,5 @@ def _to_cache(cache: dict[_CacheKey, Embedded], state: _State, seq: int) -> None
         cache[key] = item.embedded
 
 
-def _newest(cache: dict[_CacheKey, Embedded], count: int) -> dict[_CacheKey, Embedded]:
+def _newest(cache: dict[_CacheKey, ChunkVectors], count: int) -> dict[_CacheKey, ChunkVectors]:
     return dict(list(cache.items())[max(0, len(cache) - count) :])

@@ -13,7 +13,7 @@ import apsw
 
 from commonplace.errors import IndexDamagedError
 from commonplace.store.base import (
-    Embedded,
+    ChunkVectors,
     FileRecord,
     IndexIdentity,
     RowFilter,
@@ -235,7 +235,7 @@ class SqliteSnapshot:
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None
-    ) -> list[tuple[Chunk, Embedded | None]]:
+    ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
         where, value = "path = ?", path
         if from_line is not None:
@@ -261,7 +261,7 @@ class SqliteSnapshot:
         ).get
         return found
 
-    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, Embedded]:
+    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
         """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
         if not hashes or not identity.model or not identity.dimension:
             return {}
@@ -284,10 +284,10 @@ class SqliteSnapshot:
         return {text_hash: embedded for text_hash, embedded in made.items() if embedded}
 
 
-def _embedded(embedding: bytes | None, lines: bytes | None) -> Embedded | None:
+def _embedded(embedding: bytes | None, lines: bytes | None) -> ChunkVectors | None:
     if embedding is None:
         return None
     import numpy as np
 
     vector = np.frombuffer(embedding, dtype="<f4")
-    return Embedded(vector, lines)
+    return ChunkVectors(vector, lines)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import apsw
 
 from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
-from commonplace.store.base import Embedded, IndexedFile, IndexIdentity, Store
+from commonplace.store.base import ChunkVectors, IndexedFile, IndexIdentity, Store
 from commonplace.store.sqlite import vector_cache
 from commonplace.store.sqlite.connection import (
     ConnectionPool,
@@ -180,7 +180,7 @@ class SqliteStore:
         written = {id(file) for file in mine}
         return tuple(file.record.path for file in files if id(file) not in written)
 
-    def keep(self, vectors: Mapping[str, Embedded], *, drop: Iterable[str] = ()) -> None:
+    def keep(self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()) -> None:
         """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
         with self.writing() as connection, transaction(connection):
             identity = SqliteSnapshot(self, connection).identity

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from commonplace.store.base import Embedded, IndexIdentity
+from commonplace.store.base import ChunkVectors, IndexIdentity
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
 
@@ -24,7 +24,7 @@ def size(connection: apsw.Connection) -> int:
 def keep(
     connection: apsw.Connection,
     identity: IndexIdentity,
-    vectors: Mapping[str, Embedded],
+    vectors: Mapping[str, ChunkVectors],
     drop: Iterable[str],
 ) -> None:
     """Put vectors of texts in the cache and drop others; inside a transaction."""
