@@ -207,7 +207,7 @@ class SessionsSettings(_Checked):
     They are JSON Lines: OpenClaw's session files, LangChain's `messages_to_dict`, LlamaIndex's
     `ChatMessage` as JSON, or plain ``{"role", "content"}``. What user and assistant said is
     indexed, a line a message, secrets masked; search shows it with the source ``sessions``, and
-    notes come first: see `commonplace.retrieval.balance`.
+    notes come first: see `commonplace.retrieval.source_quota`.
 
     Attributes:
         enabled: Whether transcripts are indexed. Off, as the reference: not everybody who keeps

@@ -152,12 +152,12 @@ def _record(line: str, number: int, at: datetime) -> dict[str, object]:
 @contextmanager
 def _one_ranking() -> Iterator[None]:
     """Rank notes and sessions together while the block runs."""
-    balanced = pipeline.balanced
-    pipeline.balanced = lambda reader, query, rank: rank(query)  # type: ignore[attr-defined]
+    merge_sources = pipeline.merge_sources
+    pipeline.merge_sources = lambda reader, query, rank: rank(query)  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        pipeline.balanced = balanced  # type: ignore[attr-defined]
+        pipeline.merge_sources = merge_sources  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":

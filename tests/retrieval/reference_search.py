@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 
 from commonplace.compat.openclaw.chunking import openclaw_chunks
-from commonplace.retrieval.keywords import extract_keywords
+from commonplace.compat.openclaw.keywords import extract_keywords
 
 MAX_BYTES = 8000
 DATED = re.compile(r"(^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md$")

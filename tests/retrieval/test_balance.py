@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.retrieval.balance import balanced
 from commonplace.retrieval.query import Query
+from commonplace.retrieval.source_quota import merge_sources
 from commonplace.store.base import RowFilter
 from commonplace.types import SearchResult
 from fakes import NOON, HashedWords
@@ -119,7 +119,7 @@ def shared(notes, sessions, limit, **rows):
         return found[source][: query.limit]
 
     query = Query("q", None, NOON, limit, 0.0, RowFilter(**rows))
-    return balanced(TwoSources(), query, rank), found
+    return merge_sources(TwoSources(), query, rank), found
 
 
 scores = st.lists(st.floats(0.01, 1.0).map(lambda score: round(score, 3)), max_size=12)
@@ -172,5 +172,5 @@ def test_without_sessions_nothing_is_asked_twice():
 
     asked = []
     query = Query("q", None, NOON, 6, 0.0, RowFilter(sources=frozenset(("memory",))))
-    balanced(Notes(), query, lambda one: asked.append(one) or [])
+    merge_sources(Notes(), query, lambda one: asked.append(one) or [])
     assert asked == [replace(query, rows=RowFilter())]  # all there is are notes

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.retrieval.keywords import (
+from commonplace.compat.openclaw.keywords import (
     bm25_rank_to_score,
     extract_keywords,
     query_words,

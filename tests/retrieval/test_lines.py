@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.memory import Memory
-from commonplace.retrieval.repeats import likeness_of_vectors
+from commonplace.retrieval.redundancy import likeness_of_vectors
 from commonplace.settings import SearchSettings, Settings
 from fakes import NOON, HashedWords, Raising, clock
 

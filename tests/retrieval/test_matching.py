@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from commonplace.retrieval.lines import _thinned
-from commonplace.retrieval.matching import occurrences
+from commonplace.retrieval.line_ranker import _thinned
+from commonplace.retrieval.term_matching import occurrences
 from commonplace.text.analysis import Analyzer
 
 ANALYZER = Analyzer("porter")

@@ -71,7 +71,7 @@ def _restated(memory: Memory, ages: Sequence[float], half_life: float) -> list[f
     """Ask the ranking itself what a line loses to one of today that says the same."""
     import numpy as np
 
-    from commonplace.retrieval.repeats import repeats
+    from commonplace.retrieval.redundancy import repeats
 
     settings = replace(memory.settings.search, half_life_days=half_life)
     today = memory.now().date().toordinal()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commonplace.retrieval.balance import balanced
-from commonplace.retrieval.chunks import rank_chunks
-from commonplace.retrieval.lines import rank_lines
+from commonplace.compat.openclaw.ranking import rank_chunks
+from commonplace.retrieval.line_ranker import rank_lines
 from commonplace.retrieval.query import Query
+from commonplace.retrieval.source_quota import merge_sources
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.types import SearchResult
@@ -22,6 +22,6 @@ def rank(
     if settings.grain == "chunks":
         results = rank_chunks(snapshot, query, settings)
         return results if explain else [replace(result, explanation=None) for result in results]
-    return balanced(
+    return merge_sources(
         snapshot, query, lambda asked: rank_lines(snapshot, asked, settings, explain=explain)
     )

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.confidence import confidence
+from commonplace.retrieval.calibration import confidence
 from commonplace.retrieval.decay import age_days
-from commonplace.retrieval.evidence import (
+from commonplace.retrieval.fusion import fused_ranking, normalized_weights
+from commonplace.retrieval.line_features import (
     Nearness,
     Rows,
     form_scores,
@@ -31,17 +32,16 @@ from commonplace.retrieval.evidence import (
     vector_scores,
     word_scores,
 )
-from commonplace.retrieval.fusion import fused_ranking, normalized_weights
-from commonplace.retrieval.matching import (
+from commonplace.retrieval.passages import PassageTable, build_pool
+from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
+from commonplace.retrieval.redundancy import likeness_of_texts, likeness_of_vectors, repeats
+from commonplace.retrieval.snippets import Window, pack_windows
+from commonplace.retrieval.term_matching import (
     content_words,
     is_date_word,
     occurrences,
     occurrences_within,
 )
-from commonplace.retrieval.pool import LinePool, build_pool
-from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
-from commonplace.retrieval.repeats import likeness_of_texts, likeness_of_vectors, repeats
-from commonplace.retrieval.windows import Window, pack_windows
 from commonplace.settings import SearchSettings
 from commonplace.store.base import RowFilter, Snapshot, StoredChunk, Term
 from commonplace.text.analysis import Analyzer
@@ -115,7 +115,7 @@ class _Lines:
         share: Shares of the evidence.
     """
 
-    pool: LinePool
+    pool: PassageTable
     present: Floats
     near: Nearness | None
     faded: Floats
@@ -187,7 +187,7 @@ def _weigh(
     )
 
 
-def _with_names(words: _Words, pool: LinePool, analyzer: Analyzer) -> _Words:
+def _with_names(words: _Words, pool: PassageTable, analyzer: Analyzer) -> _Words:
     """Add the words that only the candidates' paths hold."""
     if not words.unknown:
         return words
@@ -246,7 +246,7 @@ def _row_filters(rows: RowFilter, named: Days | None) -> list[RowFilter]:
 
 
 def _score(
-    pool: LinePool,
+    pool: PassageTable,
     query: Query,
     words: _Words,
     named: Days | None,
@@ -281,7 +281,7 @@ def _score(
     )
 
 
-def _present(pool: LinePool, words: list[Term], analyzer: Analyzer) -> tuple[Floats, Floats]:
+def _present(pool: PassageTable, words: list[Term], analyzer: Analyzer) -> tuple[Floats, Floats]:
     """Tell which words each line holds, and which the path and the headings above it."""
     labels = [f"{chunk.path} {chunk.heading}" for chunk in pool.chunks]
     lengths = (len(label) + 1 for label in labels)
@@ -305,7 +305,7 @@ def _guess_unknown(near: Nearness, present: Floats, words: _Words) -> None:
 
 
 def _repeats(
-    pool: LinePool,
+    pool: PassageTable,
     scores: Floats,
     mean: Vector | None,
     near: Nearness | None,
@@ -418,7 +418,7 @@ def _nearest(lines: _Lines, rows: slice) -> float | None:
     return float(near.cosines[rows].max())
 
 
-def _result(window: Window, pool: LinePool, score: float) -> SearchResult:
+def _result(window: Window, pool: PassageTable, score: float) -> SearchResult:
     passage = pool.passages[int(pool.passage[window.first])]
     start = int(pool.start[window.first])
     snippet = pool.text[start : min(int(pool.end[window.last]), start + SNIPPET_CHARS)]

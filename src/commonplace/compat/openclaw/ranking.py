@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
+from commonplace.compat.openclaw.keywords import bm25_rank_to_score, extract_keywords, query_words
 from commonplace.retrieval.decay import age_days, decay_factor
 from commonplace.retrieval.fusion import normalized_weights, weighted_score
-from commonplace.retrieval.keywords import bm25_rank_to_score, extract_keywords, query_words
 from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.settings import SearchSettings

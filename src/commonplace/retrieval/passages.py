@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["LinePool", "Passage", "build_pool"]
+__all__ = ["Passage", "PassageTable", "build_pool"]
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class LinePool:
+class PassageTable:
     """The units (lines, or parts of long lines) of all candidates, in the order of their files.
 
     Arrays have one row a unit.
@@ -81,7 +81,7 @@ class LinePool:
         return self.text[self.start[unit] : self.end[unit]]
 
 
-def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> LinePool:
+def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> PassageTable:
     """Lay out the lines of chunks; overlapping chunks of a file are joined.
 
     Args:
@@ -105,7 +105,7 @@ def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> LineP
         vectors = None if vectors is None else vectors[new]
         np.maximum(units[:, 0], held, out=units[:, 0])
     units += rows[:, 1:2]
-    return LinePool(
+    return PassageTable(
         "\n".join(layout.parts), layout.passages, rows[:, 0], units[:, 0], units[:, 1], ordered,
         chunk, rows[:, 3], vectors,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from commonplace.retrieval.query import Query
 from commonplace.store.base import Snapshot
 from commonplace.types import SearchResult, Source
 
-__all__ = ["balanced"]
+__all__ = ["merge_sources"]
 
 _SHARE = 3
 """Sessions take one of so many places from the notes, at most."""
@@ -22,7 +22,7 @@ _NOTHING_TO_SAY = 0.5
 """Notes that are worth less than this share of what sessions are have next to nothing to say."""
 
 
-def balanced(
+def merge_sources(
     snapshot: Snapshot, query: Query, rank: Callable[[Query], list[SearchResult]]
 ) -> list[SearchResult]:
     """Rank notes and sessions, each by themselves, and share out the places of the answer.
