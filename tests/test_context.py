@@ -5,7 +5,7 @@ import re
 import pytest
 
 from commonplace import prompts
-from commonplace.context import ContextFile, prompt_section, session_context
+from commonplace.agent.system_prompt import ContextFile, prompt_section, session_context
 from commonplace.settings import ContextSettings
 
 SECTIONS = "# Memory\n\n" + "".join(

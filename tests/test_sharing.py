@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from commonplace.agent.recall import quoted_notes, recalled_notes
+from commonplace.agent.visibility import SharedMemory, readable
 from commonplace.errors import PathNotAllowedError
-from commonplace.recall import quoted_notes, recalled_notes
 from commonplace.settings import SessionsSettings, Settings
-from commonplace.sharing import SharedMemory, readable
 from commonplace.tools import append_answer, get_answer, search_answer
 from commonplace.types import SearchResult
 from notes import Notes

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo
 
-from commonplace.context import ContextFile, prompt_section, session_context
+from commonplace.agent.system_prompt import ContextFile, prompt_section, session_context
 from commonplace.errors import CommonplaceError, EmbedderError, StoreError, WorkspaceError
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService, default_index_path

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.cli.app import app
-from commonplace.cli.start import start_workspace
+from commonplace.cli.init import start_workspace
 
 MEMORY = """\
 # Memory

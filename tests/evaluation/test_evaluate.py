@@ -12,7 +12,7 @@ from commonplace.demo import (
 )
 from commonplace.errors import QuestionFileError, WorkspaceNotFoundError
 from commonplace.evaluation import Evidence, Figures, Question, compare, evaluate, open_at
-from commonplace.evaluation.opening import asking_time
+from commonplace.evaluation.fixed_clock import asking_time
 from commonplace.settings import Settings
 from commonplace.workspace.discovery import Workspace
 

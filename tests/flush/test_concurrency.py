@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.flush import ModelCalls
 from commonplace.flush.journal import Journal
-from commonplace.flush.owners import Owners
+from commonplace.flush.leases import JournalLeases
 from fakes import NOON
 from silent import Chat, FailingAt, Noting, Slow, append, said
 
@@ -54,7 +54,7 @@ def test_two_processes_flush_the_same_messages_once(chat, tmp_path):
     processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0] * 4
     assert chat.noted() == [f"fact-{number}" for number in range(1, 21)]
-    assert chat.flusher().work_off_journal() == ()
+    assert chat.flusher().process_pending() == ()
 
 
 def test_two_threads_flush_the_same_messages_once(chat):
@@ -105,7 +105,7 @@ def test_what_another_is_at_is_left_to_it(chat):
     report = chat.flusher(model).flush(said(1))
     assert report.skipped == "another thread or process is writing these messages down"
     assert report.safe
-    assert chat.flusher(model).work_off_journal() == ()
+    assert chat.flusher(model).process_pending() == ()
     other = chat.flusher(model).flush(said(1, 2))
     assert other.notes == ("- Noted fact-2.",)
     go_on.set()
@@ -133,7 +133,7 @@ def test_after_a_failure_the_provider_is_left_in_peace(chat):
     model = FailingAt(*range(1, 99))
     chat.flusher(model).flush(said(4), thread="t4")
     assert len(model.requests) == 1
-    chat.flusher(model).work_off_journal()
+    chat.flusher(model).process_pending()
     assert len(model.requests) == 2
 
 
@@ -141,10 +141,10 @@ def test_working_off_stops_when_the_time_is_over(chat):
     for number in (1, 2, 3, 4):
         chat.flusher(FailingAt(1)).flush(said(number), thread=f"t{number}")
     chat.flush_settings["deadline_s"] = 0.5
-    reports = chat.flusher(Slow(0.2)).work_off_journal()
+    reports = chat.flusher(Slow(0.2)).process_pending()
     assert 1 <= len(reports) < 4
     chat.flush_settings["deadline_s"] = 20.0
-    while chat.flusher().work_off_journal():
+    while chat.flusher().process_pending():
         pass
     assert sorted(chat.noted()) == [f"fact-{number}" for number in range(1, 5)]
     assert chat.sessions() == []
@@ -154,7 +154,7 @@ def test_working_off_stops_when_the_time_is_over(chat):
 
 
 def test_an_owner_is_alive_as_long_as_its_block(tmp_path):
-    here, there = Owners(tmp_path / "state.sqlite"), Owners(tmp_path / "state.sqlite")
+    here, there = JournalLeases(tmp_path / "state.sqlite"), JournalLeases(tmp_path / "state.sqlite")
     with here.one() as name:
         assert here.is_alive(name)
         assert there.is_alive(name)
@@ -166,7 +166,7 @@ def test_an_owner_is_alive_as_long_as_its_block(tmp_path):
 def test_an_owner_that_left_its_lock_file_behind_is_dead(tmp_path):
     left = tmp_path / "state.sqlite.abc.owner"
     left.touch()
-    assert not Owners(tmp_path / "state.sqlite").is_alive("abc")
+    assert not JournalLeases(tmp_path / "state.sqlite").is_alive("abc")
     assert not left.exists()
 
 
@@ -175,7 +175,7 @@ def test_old_lock_files_are_swept_and_young_ones_are_not(tmp_path):
     for path in (old, young):
         path.touch()
     os.utime(old, (1, 1))
-    with Owners(tmp_path / "state.sqlite").one():
+    with JournalLeases(tmp_path / "state.sqlite").one():
         assert not old.exists()
         assert young.exists()
 

@@ -52,7 +52,7 @@ def test_a_model_that_raises_at_any_call_loses_and_doubles_nothing(chat, form, a
     for turn in range(1, 5):
         report = run(flusher, form, said(*range(1, turn + 1)))
         assert report.safe
-    flusher.work_off_journal()
+    flusher.process_pending()
     assert sorted(chat.noted()) == ["fact-1", "fact-2", "fact-3", "fact-4"]
     assert len([report for report in chat.reports if report.failed]) == 1
 
@@ -63,7 +63,7 @@ def test_a_model_that_raises_at_several_calls_loses_and_doubles_nothing(chat, fo
     flusher = chat.flusher(Rewording(*at))
     for turn in range(1, 5):
         run(flusher, form, said(*range(1, turn + 1)))
-    while flusher.work_off_journal():
+    while flusher.process_pending():
         pass
     assert sorted(chat.noted()) == ["fact-1", "fact-2", "fact-3", "fact-4"]
 
@@ -102,7 +102,7 @@ def test_any_error_of_a_model_is_a_failure(chat, form, error):
 def test_an_interrupt_is_no_failure_and_goes_on(chat):
     with pytest.raises(KeyboardInterrupt):
         chat.flusher(Scripted(KeyboardInterrupt())).flush(said(1))
-    (report,) = chat.flusher().work_off_journal()
+    (report,) = chat.flusher().process_pending()
     assert chat.noted() == ["fact-1"]
     assert report.failed is None
 
@@ -160,7 +160,7 @@ def test_a_model_that_hangs_is_given_up_and_its_late_answer_lands_nowhere(tmp_pa
         loop.close()
     assert chat.noted() == []
     chat.flush_settings["deadline_s"] = 20.0
-    chat.flusher().work_off_journal()
+    chat.flusher().process_pending()
     assert chat.noted() == ["fact-1"]
 
 
@@ -229,7 +229,7 @@ def test_the_deadline_is_for_the_whole_turn(tmp_path):
     assert time.monotonic() - begun < 5
     assert "did not answer" in report.failed
     assert report.notes == ("- Noted fact-1.",)
-    assert chat.flusher().work_off_journal()[0].failed is None
+    assert chat.flusher().process_pending()[0].failed is None
     assert chat.noted() == ["fact-1"]
 
 
@@ -255,7 +255,7 @@ def test_after_three_failures_the_messages_are_kept_as_a_session(chat, form):
     texts = [record["message"]["content"][0]["text"] for record in records[1:]]
     assert texts == ["fact-1, API_KEY=abcdef…wxyz", "ok", messages[2].text, "ok"]
     assert run(flusher, form, messages, thread="chat/7").skipped
-    assert flusher.work_off_journal() == ()
+    assert flusher.process_pending() == ()
 
 
 def test_a_poisoned_entry_does_not_keep_others_from_being_noted(chat):
@@ -323,7 +323,7 @@ def test_a_log_that_may_not_be_written_is_skipped_and_the_notes_are_kept(chat, m
     assert "cannot append" in report.skipped
     assert report.safe
     disk.full = False
-    chat.flusher().work_off_journal()
+    chat.flusher().process_pending()
     assert chat.noted() == ["fact-1"]
 
 
@@ -380,7 +380,7 @@ def test_a_state_file_that_fails_in_the_middle_loses_and_doubles_nothing(chat, m
         broken.setattr(Journal, method, fail)
         assert flusher.flush(said(1)).safe
     flusher.flush(said(1))
-    flusher.work_off_journal()
+    flusher.process_pending()
     assert chat.noted() == ["fact-1"]
 
 
@@ -412,7 +412,7 @@ def test_a_rebuild_of_the_index_leaves_the_journal_alone(chat):
         memory.index(force=True)
         (chat.state / "index.sqlite").unlink()
         memory.index()
-    chat.flusher().work_off_journal()
+    chat.flusher().process_pending()
     assert chat.noted() == ["fact-1"]
 
 
@@ -426,5 +426,5 @@ def test_what_goes_wrong_in_the_core_is_told_and_not_raised(chat, monkeypatch, c
     report = flusher.flush(said(1))
     assert report.failed == "ZeroDivisionError: a bug"
     assert not report.safe
-    assert flusher.work_off_journal() == ()
+    assert flusher.process_pending() == ()
     assert "could not be worked off" in caplog.text

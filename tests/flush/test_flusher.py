@@ -126,7 +126,7 @@ def test_workspaces_that_share_a_state_file_do_not_share_a_journal(tmp_path):
     assert one.flusher(failing).flush(said(1)).failed
     assert other.flusher().flush(said(2)).notes == ("- Noted fact-2.",)
     assert other.noted() == ["fact-2"]
-    assert [r.notes for r in one.flusher().work_off_journal()] == [("- Noted fact-1.",)]
+    assert [r.notes for r in one.flusher().process_pending()] == [("- Noted fact-1.",)]
 
 
 def test_what_the_log_holds_is_not_appended_again(chat, flush):
@@ -273,7 +273,7 @@ def test_what_is_worked_off_later_goes_to_the_day_it_was_said(chat):
     assert chat.flusher(model).flush(said(1)).failed
     tomorrow = chat.memory(now=clock(datetime(2026, 11, 21, 8, tzinfo=UTC)))
     later = Scripted(append("- fact-2"))
-    (report,) = chat.flusher(later, memory=tomorrow).work_off_journal()
+    (report,) = chat.flusher(later, memory=tomorrow).process_pending()
     assert report.reason == "journal"
     assert chat.log() == "# 2026-11-20\n\n- fact-1\n- fact-2\n"
     assert chat.log("2026-11-21") == ""
@@ -309,7 +309,7 @@ def test_a_read_only_workspace_is_skipped_with_a_reason(chat, flush, monkeypatch
     assert report.failed is None
     assert model.requests == []
     assert chat.reports == [report]
-    assert chat.flusher(model).work_off_journal() == ()
+    assert chat.flusher(model).process_pending() == ()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do it all")

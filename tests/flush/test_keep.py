@@ -31,7 +31,7 @@ def test_parts_that_were_kept_are_one_question(chat):
 def test_another_process_writes_down_what_was_kept(chat):
     chat.flusher().keep(said(1), thread="t")
     chat.flusher().keep(said(2), thread="t")
-    [report] = chat.flusher().work_off_journal()
+    [report] = chat.flusher().process_pending()
     assert report.messages == 4
     assert chat.noted() == ["fact-1", "fact-2"]
 
@@ -50,7 +50,7 @@ def test_threads_and_days_are_not_joined(chat):
     chat.flusher().keep(said(2), thread="b")
     tomorrow = chat.memory(clock(NOON + timedelta(days=1)))
     chat.flusher(memory=tomorrow).keep(said(3), thread="a")
-    reports = chat.flusher(memory=tomorrow).work_off_journal()
+    reports = chat.flusher(memory=tomorrow).process_pending()
     assert [report.messages for report in reports] == [2, 2, 2]
     assert "fact-1" in chat.log("2026-11-20")
     assert "fact-3" in chat.log("2026-11-21")

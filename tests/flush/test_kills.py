@@ -43,7 +43,7 @@ def test_a_flush_that_is_killed_at_any_step_is_resumed(tmp_path, resume):
         chat = Chat(folder)
         entered = step > 1  # before that, the messages are only the caller's
         if resume == "by the journal" and entered:
-            chat.flusher().work_off_journal()
+            chat.flusher().process_pending()
         else:
             chat.flusher().flush(said(1, 2), thread="t")
         found[step] = chat.noted()

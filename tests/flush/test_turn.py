@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.flush.model import FlushReply, FlushRequest
+from commonplace.flush.protocol import FlushReply, FlushRequest
 from commonplace.flush.turn import next_request, read_reply, verdict
 from commonplace.types import FlushMessage, ToolCall
 

@@ -12,7 +12,7 @@ from langchain.agents.middleware.types import AgentState, ModelCallResult, Model
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from commonplace import CommonplaceError, Memory
-from commonplace.recall import recalled_notes
+from commonplace.agent.recall import recalled_notes
 from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown
 
 __all__ = ["MemoryContext"]

@@ -76,7 +76,7 @@ class Notes:
         """Write down what earlier flushes of any process left over; once."""
         if not self._is_open:
             self._is_open = True
-            self._flusher.work_off_journal()
+            self._flusher.process_pending()
 
     async def aopen(self) -> None:
         """Do what `open` does."""

@@ -193,7 +193,7 @@ class ChatMemory(StockMemory):
         self, stake: list[FlushMessage], *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
         if self._is_first_use():
-            self._notes.work_off_journal()
+            self._notes.process_pending()
         if not stake:
             return None
         return self._notes.flush(stake, thread=self.session_id, reason=reason)

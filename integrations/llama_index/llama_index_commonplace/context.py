@@ -12,7 +12,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemoryBlock
 
 from commonplace import CommonplaceError, Memory
-from commonplace.recall import recalled_notes
+from commonplace.agent.recall import recalled_notes
 from commonplace.tools import citations_shown
 
 __all__ = ["MemoryContext"]

@@ -66,7 +66,7 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
         for session in tuple(self._unwritten):
             self._done(session, self._flusher.flush([], thread=session))
         if self._is_first_use():
-            self._flusher.work_off_journal()
+            self._flusher.process_pending()
 
     async def aflush(self) -> None:
         """Do what `flush` does; the event loop goes on."""

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from commonplace import __version__
-from commonplace.cli import commands, completion, demo, evaluate, start
+from commonplace.cli import commands, completion, demo, evaluate, init
 from commonplace.cli.examples import epilog
 from commonplace.cli.options import Options
 from commonplace.cli.output import warn
@@ -84,7 +84,7 @@ def app(
 
 
 for command in (
-    start.init,
+    init.init,
     commands.status,
     commands.index,
     commands.search,

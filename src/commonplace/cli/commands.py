@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 
 from commonplace.cli.completion import complete_note
-from commonplace.cli.elsewhere import notes_elsewhere
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import (
     on_terminal,
@@ -24,6 +23,7 @@ from commonplace.cli.output import (
     progress,
     warn,
 )
+from commonplace.cli.unindexed import notes_elsewhere
 from commonplace.display import (
     one_line,
     plain_report,

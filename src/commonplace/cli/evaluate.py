@@ -19,7 +19,7 @@ from commonplace.tools import answer_json
 
 if TYPE_CHECKING:
     from commonplace.evaluation import EvaluationReport, Figures
-    from commonplace.evaluation.opening import Now
+    from commonplace.evaluation.fixed_clock import Now
     from commonplace.memory import Memory
 
 __all__ = ["evaluate"]
@@ -142,7 +142,7 @@ def _run(
 ) -> _Run:
     from commonplace.evaluation import evaluate as measure
     from commonplace.evaluation import read_questions
-    from commonplace.evaluation.opening import asking_time
+    from commonplace.evaluation.fixed_clock import asking_time
 
     workspace = _workspace_of(path, options, ctx)
     texts = [text for file, some in strangers if not _same(file, path) for text in some]

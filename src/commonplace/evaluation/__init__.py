@@ -14,8 +14,8 @@ A question file is JSON Lines: ``{"question": str, "evidence": [{"path": str, "l
 
 from commonplace.evaluation.compare import compare
 from commonplace.evaluation.evaluate import evaluate
+from commonplace.evaluation.fixed_clock import open_at
 from commonplace.evaluation.locomo import Conversion, convert_locomo
-from commonplace.evaluation.opening import open_at
 from commonplace.evaluation.questions import (
     Evidence,
     Question,

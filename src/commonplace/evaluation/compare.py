@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.evaluation.evaluate import evaluate
-from commonplace.evaluation.opening import Now, open_at
+from commonplace.evaluation.fixed_clock import Now, open_at
 from commonplace.evaluation.questions import AnyQuestion
 from commonplace.evaluation.report import EvaluationReport
 from commonplace.settings import Settings

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.errors import StateError
+from commonplace.flush.entry_processor import EntryProcessor, FlushMemory, Steps, logged, told
 from commonplace.flush.journal import Journal
 from commonplace.flush.messages import message_tokens, portions, said
-from commonplace.flush.model import FlushModel, FlushReply
-from commonplace.flush.running import Ask, run, run_async
-from commonplace.flush.working import EntryWorker, FlushMemory, Steps, logged, told
+from commonplace.flush.protocol import FlushModel, FlushReply
+from commonplace.flush.runner import ModelCall, run, run_async
 from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
@@ -116,14 +116,14 @@ class Flusher:
         except Exception:  # the user's turn goes on, whatever it is
             logger.exception("messages could not be kept for a flush")
 
-    def work_off_journal(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
+    def process_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Write down what earlier flushes of any process left over; for when a chat is opened."""
         return run(self._work_off(), model or self._model)
 
     async def awork_off_journal(
         self, *, model: FlushModel | None = None
     ) -> tuple[FlushReport, ...]:
-        """Do what `work_off_journal` does; the event loop goes on."""
+        """Do what `process_pending` does; the event loop goes on."""
         return await run_async(self._work_off(), model or self._model)
 
     def new_messages(
@@ -216,7 +216,7 @@ class Flusher:
 
     def _work_off(
         self, *, deadline: float | None = None
-    ) -> Generator[Ask, FlushReply, tuple[FlushReport, ...]]:
+    ) -> Generator[ModelCall, FlushReply, tuple[FlushReport, ...]]:
         """Work off whatever is left in any thread; stop at the first failure."""
         deadline = self._deadline(time.monotonic()) if deadline is None else deadline
         found: list[FlushReport] = []
@@ -232,7 +232,7 @@ class Flusher:
 
     def _work_off_journal(
         self, journal: Journal, deadline: float
-    ) -> Generator[Ask, FlushReply, list[FlushReport]]:
+    ) -> Generator[ModelCall, FlushReply, list[FlushReport]]:
         waiting = journal.waiting()
         if not waiting:
             return []
@@ -246,9 +246,9 @@ class Flusher:
 
     def _work_through(
         self, journal: Journal, numbers: Iterable[int], *, owner: str, deadline: float
-    ) -> Generator[Ask, FlushReply, list[FlushReport]]:
+    ) -> Generator[ModelCall, FlushReply, list[FlushReport]]:
         """Work off entries until one fails or the time is over; those of others are left out."""
-        worker = EntryWorker(self._memory, journal, sessions=self._sessions)
+        worker = EntryProcessor(self._memory, journal, sessions=self._sessions)
         reports: list[FlushReport] = []
         for number in numbers:
             if time.monotonic() >= deadline or (reports and reports[-1].failed):

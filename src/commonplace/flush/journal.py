@@ -17,9 +17,9 @@ from typing import Any
 
 import apsw
 
+from commonplace.flush.leases import JournalLeases
 from commonplace.flush.messages import from_json, marks_of, message_tokens, to_json, unmarked
-from commonplace.flush.model import FlushReply
-from commonplace.flush.owners import Owners
+from commonplace.flush.protocol import FlushReply
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 
@@ -64,7 +64,7 @@ class Journal:
     def __init__(self, path: Path | None, *, workspace: str) -> None:
         self._file = StateFile(path)
         self._workspace = workspace
-        self._owners = Owners(path)
+        self._owners = JournalLeases(path)
 
     @property
     def is_durable(self) -> bool:

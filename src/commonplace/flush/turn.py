@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from commonplace import prompts
 from commonplace.errors import ToolInputError
-from commonplace.flush.model import FlushReply, FlushRequest
-from commonplace.flush.prompting import NO_REPLY
+from commonplace.flush.prompt import NO_REPLY
+from commonplace.flush.protocol import FlushReply, FlushRequest
 from commonplace.tools.answers import answer_json
 from commonplace.tools.arguments import Arguments
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL

@@ -13,8 +13,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
+from commonplace.agent.visibility import Readable, readable
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
-from commonplace.sharing import Readable, readable
 from commonplace.tools.arguments import Arguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
 from commonplace.types import Excerpt, SearchResult, SearchResults

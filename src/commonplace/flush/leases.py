@@ -11,13 +11,13 @@ from pathlib import Path
 from commonplace.errors import StateError
 from commonplace.system.locks import FileLease
 
-__all__ = ["Owners"]
+__all__ = ["JournalLeases"]
 
 _SWEEP_AFTER_S = 3600.0
 """Age at which a lock file that nobody asked about is looked at."""
 
 
-class Owners:
+class JournalLeases:
     """Who may own entries: each is a lock file whose name is never used again.
 
     Args:

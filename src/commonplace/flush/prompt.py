@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from commonplace import prompts
 from commonplace.flush.messages import rendered
-from commonplace.flush.model import FlushRequest
+from commonplace.flush.protocol import FlushRequest
 from commonplace.settings import Settings
 from commonplace.types import FlushMessage
 

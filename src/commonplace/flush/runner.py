@@ -14,9 +14,9 @@ from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from commonplace.flush.model import FlushModel, FlushReply, FlushRequest
+from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest
 
-__all__ = ["Ask", "DeadlineError", "run", "run_async"]
+__all__ = ["DeadlineError", "ModelCall", "run", "run_async"]
 
 _T = TypeVar("_T")
 
@@ -26,7 +26,7 @@ class DeadlineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelCall:
     """A question to the model, and how long it may take."""
 
     request: FlushRequest
@@ -38,11 +38,11 @@ class _Done(Generic[_T]):
     result: _T
 
 
-def run(steps: Generator[Ask, FlushReply, _T], model: FlushModel) -> _T:
+def run(steps: Generator[ModelCall, FlushReply, _T], model: FlushModel) -> _T:
     """Run to the end in this thread."""
     try:
         state = _advance(steps)
-        while isinstance(state, Ask):
+        while isinstance(state, ModelCall):
             try:
                 reply = _ask(model, state)
             except Exception as error:  # noqa: BLE001 - whatever a model raises, the turn decides
@@ -54,12 +54,12 @@ def run(steps: Generator[Ask, FlushReply, _T], model: FlushModel) -> _T:
         steps.close()
 
 
-async def run_async(steps: Generator[Ask, FlushReply, _T], model: FlushModel) -> _T:
+async def run_async(steps: Generator[ModelCall, FlushReply, _T], model: FlushModel) -> _T:
     """Run to the end; the work between two questions is done in threads."""
     threaded = _Threaded(steps)
     try:
         state = await asyncio.to_thread(threaded.advance)
-        while isinstance(state, Ask):
+        while isinstance(state, ModelCall):
             try:
                 reply = await _aask(model, state)
             except Exception as error:  # noqa: BLE001 - whatever a model raises, the turn decides
@@ -74,14 +74,14 @@ async def run_async(steps: Generator[Ask, FlushReply, _T], model: FlushModel) ->
 class _Threaded(Generic[_T]):
     """Steps that are gone in threads, and may be left while a thread is in the middle of one."""
 
-    def __init__(self, steps: Generator[Ask, FlushReply, _T]) -> None:
+    def __init__(self, steps: Generator[ModelCall, FlushReply, _T]) -> None:
         self._steps = steps
         self._lock = threading.Lock()
         self._running = self._left = False
 
     def advance(
         self, reply: FlushReply | None = None, *, error: Exception | None = None
-    ) -> Ask | _Done[_T]:
+    ) -> ModelCall | _Done[_T]:
         """Go on to the next question, or to the end; close the steps if they were left."""
         with self._lock:
             if self._left:
@@ -104,11 +104,11 @@ class _Threaded(Generic[_T]):
 
 
 def _advance(
-    steps: Generator[Ask, FlushReply, _T],
+    steps: Generator[ModelCall, FlushReply, _T],
     reply: FlushReply | None = None,
     *,
     error: Exception | None = None,
-) -> Ask | _Done[_T]:
+) -> ModelCall | _Done[_T]:
     """Go on to the next question, or to the end."""
     try:
         if error is not None:
@@ -118,7 +118,7 @@ def _advance(
         return _Done(end.value)
 
 
-def _ask(model: FlushModel, ask: Ask) -> FlushReply:
+def _ask(model: FlushModel, ask: ModelCall) -> FlushReply:
     answers: queue.SimpleQueue[FlushReply | BaseException] = queue.SimpleQueue()
     call: Callable[[], FlushReply] = lambda: model.reply(ask.request)  # noqa: E731
     context = contextvars.copy_context()
@@ -139,7 +139,7 @@ def _ask(model: FlushModel, ask: Ask) -> FlushReply:
     return _checked(answer)
 
 
-async def _aask(model: FlushModel, ask: Ask) -> FlushReply:
+async def _aask(model: FlushModel, ask: ModelCall) -> FlushReply:
     answering: Coroutine[Any, Any, FlushReply] = model.areply(ask.request)
     task = asyncio.ensure_future(answering)
     try:
@@ -161,7 +161,7 @@ def _forget(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-def _late(ask: Ask) -> DeadlineError:
+def _late(ask: ModelCall) -> DeadlineError:
     return DeadlineError(f"the model did not answer within {ask.timeout_s:.3g} s")
 
 

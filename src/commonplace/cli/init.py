@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from commonplace.cli.elsewhere import notes_elsewhere
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, warn
+from commonplace.cli.unindexed import notes_elsewhere
 from commonplace.errors import WorkspaceError, WorkspaceReadOnlyError
 from commonplace.workspace.log_dates import log_path
 

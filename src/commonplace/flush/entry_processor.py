@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 
 from commonplace.errors import CommonplaceError, StateError, WorkspaceReadOnlyError
 from commonplace.flush.journal import Entry, Journal
-from commonplace.flush.model import FlushReply, FlushRequest
-from commonplace.flush.prompting import first_request
-from commonplace.flush.running import Ask, DeadlineError
+from commonplace.flush.prompt import first_request
+from commonplace.flush.protocol import FlushReply, FlushRequest
+from commonplace.flush.runner import DeadlineError, ModelCall
 from commonplace.flush.turn import MAX_ROUNDS, Reading, next_request, read_reply, verdict
 from commonplace.settings import Settings
 from commonplace.text.redaction import redact
@@ -26,7 +26,7 @@ from commonplace.types import FlushReport
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.log_dates import log_path
 
-__all__ = ["MAX_ATTEMPTS", "EntryWorker", "FlushMemory", "logged", "told"]
+__all__ = ["MAX_ATTEMPTS", "EntryProcessor", "FlushMemory", "logged", "told"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ MAX_ATTEMPTS = 3
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ERROR_CHARS = 400
 
-Steps = Generator[Ask, FlushReply, FlushReport]
+Steps = Generator[ModelCall, FlushReply, FlushReport]
 """A flush in steps, which stop at each question to the model."""
 
 
@@ -62,7 +62,7 @@ class FlushMemory(Protocol):
         """Add a note to a day's log and return the log's path."""
 
 
-class EntryWorker:
+class EntryProcessor:
     """Works entries off.
 
     Args:
@@ -87,7 +87,7 @@ class EntryWorker:
         try:
             turn.resume()
             while (request := turn.request()) is not None:
-                reply = yield Ask(request, deadline - time.monotonic())
+                reply = yield ModelCall(request, deadline - time.monotonic())
                 turn.replies.append(reply)
                 with logged("a model's reply could not be journaled"):
                     self._journal.keep_replies(entry, turn.replies)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.sharing import Readable, readable
+from commonplace.agent.visibility import Readable, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
