@@ -15,8 +15,8 @@
 """
 
 from langchain_commonplace.chat_memory import ChatMemory
-from langchain_commonplace.context import MemoryContext
-from langchain_commonplace.memory_flush import MemoryFlush
+from langchain_commonplace.context import MemoryContextMiddleware
+from langchain_commonplace.memory_flush import MemoryFlushMiddleware
 from langchain_commonplace.retriever import CommonplaceRetriever
 from langchain_commonplace.tools import (
     MemoryAppendTool,
@@ -29,8 +29,8 @@ __all__ = [
     "ChatMemory",
     "CommonplaceRetriever",
     "MemoryAppendTool",
-    "MemoryContext",
-    "MemoryFlush",
+    "MemoryContextMiddleware",
+    "MemoryFlushMiddleware",
     "MemoryGetTool",
     "MemorySearchTool",
     "memory_tools",

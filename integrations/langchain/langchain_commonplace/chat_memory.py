@@ -25,8 +25,8 @@ from langchain_commonplace.counting import (
     default_counter,
     part_counter,
 )
-from langchain_commonplace.flushing import FlushState, Notes, OnFlush, current_thread
-from langchain_commonplace.recent import Recent
+from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush, current_thread
+from langchain_commonplace.lru import LRUCache
 
 __all__ = ["ChatMemory"]
 
@@ -105,10 +105,10 @@ class ChatMemory(SummarizationMiddleware):
             self._partial_token_counter = part_counter(chat)
         self.tools = []
         self._window = window or memory.settings.flush.context_window
-        self._notes = Notes(
+        self._notes = FlushSession(
             memory, chat, writer=flush_model or chat, count=count, on_flush=on_flush
         )
-        self._conversations: Recent[list[AnyMessage]] = Recent(_KEPT_CONVERSATIONS)
+        self._conversations: LRUCache[list[AnyMessage]] = LRUCache(_KEPT_CONVERSATIONS)
 
     # -- in an agent -------------------------------------------------------------------------------
 

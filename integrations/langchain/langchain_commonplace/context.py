@@ -1,4 +1,4 @@
-"""`MemoryContext`: what an agent knows of its memory without asking."""
+"""`MemoryContextMiddleware`: what an agent knows of its memory without asking."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from commonplace import CommonplaceError, Memory
 from commonplace.agent.recall import recalled_notes
 from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown
 
-__all__ = ["MemoryContext"]
+__all__ = ["MemoryContextMiddleware"]
 
 logger = logging.getLogger(__name__)
 
 _MessageT = TypeVar("_MessageT", bound=BaseMessage)
 
 
-class MemoryContext(AgentMiddleware[AgentState[Any], Any, Any]):
+class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Put the memory's context and the guidance on recalling the rest into the system prompt.
 
     The text is the same, byte for byte, as long as the memory is: a provider's prompt cache

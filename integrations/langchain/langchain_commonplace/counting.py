@@ -20,8 +20,8 @@ from langchain_core.messages import (
 from langchain_core.messages.utils import count_tokens_approximately
 
 from commonplace.flush import message_tokens
+from langchain_commonplace.lru import LRUCache
 from langchain_commonplace.messages import flush_message
-from langchain_commonplace.recent import Recent
 
 __all__ = [
     "TokenCounter",
@@ -78,7 +78,7 @@ def _ours(messages: Iterable[BaseMessage]) -> int:
     return sum(map(_tokens_of, messages))
 
 
-_COUNTED: Recent[int] = Recent(10_000)
+_COUNTED: LRUCache[int] = LRUCache(10_000)
 """The tokens of messages: a conversation is counted before each model call, each message once."""
 
 

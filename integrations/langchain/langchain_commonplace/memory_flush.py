@@ -1,4 +1,4 @@
-"""`MemoryFlush`: a conversation is written down before somebody else compacts it."""
+"""`MemoryFlushMiddleware`: a conversation is written down before somebody else compacts it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from langgraph.runtime import Runtime
 
 from commonplace import Memory
 from langchain_commonplace.counting import TokenCounter, Trigger, context_window, default_counter
-from langchain_commonplace.flushing import FlushState, Notes, OnFlush, current_thread
+from langchain_commonplace.flush_model import TRANSFORMERS
+from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush, current_thread
+from langchain_commonplace.lru import LRUCache
 from langchain_commonplace.messages import cycle_id
-from langchain_commonplace.recent import Recent
-from langchain_commonplace.silent import TRANSFORMERS
 
-__all__ = ["MemoryFlush"]
+__all__ = ["MemoryFlushMiddleware"]
 
 _BEHIND = (
     "MemoryFlush is listed behind the middleware that compacts: what was compacted just now was "
@@ -33,7 +33,7 @@ _BEHIND = (
 logger = logging.getLogger(__name__)
 
 
-class MemoryFlush(AgentMiddleware[FlushState, Any, Any]):
+class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
     """Write down what a conversation is about to forget; the compaction is somebody else's.
 
     List it before the middleware that compacts. It flushes when its trigger says so, once between
@@ -75,7 +75,7 @@ class MemoryFlush(AgentMiddleware[FlushState, Any, Any]):
         self._count = token_counter or (
             before.token_counter if before is not None else default_counter(chat)
         )
-        self._notes = Notes(
+        self._notes = FlushSession(
             memory,
             counted_for,
             writer=chat,
@@ -83,8 +83,8 @@ class MemoryFlush(AgentMiddleware[FlushState, Any, Any]):
             trigger=trigger,
             on_flush=on_flush,
         )
-        self._seen: Recent[list[AnyMessage]] = Recent(256)
-        self._looked_at: Recent[str] = Recent()
+        self._seen: LRUCache[list[AnyMessage]] = LRUCache(256)
+        self._looked_at: LRUCache[str] = LRUCache()
         self._has_trigger = trigger is not None
         self._has_warned = False
 

@@ -19,8 +19,8 @@ from sqlalchemy import make_url
 from commonplace import Memory
 from commonplace.flush import Flusher, FlushMessage, FlushReason, FlushReport
 from llama_index_commonplace.counting import leaving, tokenize, uncounted
+from llama_index_commonplace.flush_model import LlamaIndexFlushModel
 from llama_index_commonplace.messages import flush_messages
-from llama_index_commonplace.silent import SilentModel
 
 __all__ = ["ChatMemory"]
 
@@ -91,7 +91,7 @@ class ChatMemory(StockMemory):
     ) -> None:
         self._flushes = memory.settings.flush.enabled
         window = max(llm.metadata.context_window, self.token_limit)
-        model = SilentModel(llm)
+        model = LlamaIndexFlushModel(llm)
         self._flusher = Flusher(memory, model, context_window=window, on_flush=on_flush)
         if uri := getattr(self.sql_store, "async_database_uri", None):
             make_url(uri).get_dialect()  # imported here, else at the first message, in the loop

@@ -1,4 +1,4 @@
-"""`MemoryContext`: what an agent knows of its memory without asking."""
+"""`MemoryContextBlock`: what an agent knows of its memory without asking."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from commonplace import CommonplaceError, Memory
 from commonplace.agent.recall import recalled_notes
 from commonplace.tools import citations_shown
 
-__all__ = ["MemoryContext"]
+__all__ = ["MemoryContextBlock"]
 
 logger = logging.getLogger(__name__)
 
 
-class MemoryContext(BaseMemoryBlock[list[ChatMessage]]):
+class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
     """Tell the model of MEMORY.md, the logs of now, and how to recall the rest.
 
     ::

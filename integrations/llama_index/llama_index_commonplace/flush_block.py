@@ -14,8 +14,8 @@ from llama_index.core.memory import BaseMemoryBlock
 
 from commonplace import Memory
 from commonplace.flush import Flusher, FlushReport
+from llama_index_commonplace.flush_model import LlamaIndexFlushModel
 from llama_index_commonplace.messages import flush_messages
-from llama_index_commonplace.silent import SilentModel
 
 __all__ = ["FlushMemoryBlock"]
 
@@ -56,7 +56,7 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
         llm = self.llm or Settings.llm
         self._flusher = Flusher(
             self.memory,
-            SilentModel(llm),
+            LlamaIndexFlushModel(llm),
             context_window=llm.metadata.context_window,
             on_flush=self.on_flush,
         )
@@ -86,7 +86,7 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_: Any) -> str:  # noqa: ARG002
         await self.aflush()
-        return ""  # what is remembered is told by `MemoryContext` and found by the tools
+        return ""  # what is remembered is told by `MemoryContextBlock` and found by the tools
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         session = _session(messages)

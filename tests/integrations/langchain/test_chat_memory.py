@@ -14,7 +14,12 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
-from langchain_commonplace import ChatMemory, MemoryContext, MemoryFlush, memory_tools
+from langchain_commonplace import (
+    ChatMemory,
+    MemoryContextMiddleware,
+    MemoryFlushMiddleware,
+    memory_tools,
+)
 from langchain_fakes import Notetaker, ScriptedChatModel, calling, kind_of
 from langchain_talk import TURNS, Conversation, assert_nothing_lost, facts, logged, model_of
 
@@ -89,7 +94,7 @@ async def test_it_works_wherever_it_stands_in_the_list(memory, folder, place):
     script = Notetaker()
     model = model_of(script)
     chat = ChatMemory(model, memory=memory, trigger=("messages", 10), keep=KEEP)
-    middleware = [MemoryContext(memory=memory), other]
+    middleware = [MemoryContextMiddleware(memory=memory), other]
     middleware.insert(place, chat)
     agent = create_agent(
         model, tools=memory_tools(memory), middleware=middleware, checkpointer=InMemorySaver()
@@ -395,7 +400,7 @@ async def test_a_deep_copy_of_the_history_is_not_needed(memory):
     assert [message.content for message in history] == before
 
 
-@pytest.mark.parametrize(("kind", "is_async"), [(ChatMemory, True), (MemoryFlush, False)])
+@pytest.mark.parametrize(("kind", "is_async"), [(ChatMemory, True), (MemoryFlushMiddleware, False)])
 async def test_a_transcript_of_two_mebibytes_is_flushed(memory, folder, kind, is_async):
     """However few tokens a counter makes of it."""
     script, reports = Notetaker(), []

@@ -9,7 +9,7 @@ pytest.importorskip("deepagents", reason="deepagents is not installed")
 from deepagents import create_deep_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langchain_commonplace import MemoryContext, MemoryFlush, memory_tools
+from langchain_commonplace import MemoryContextMiddleware, MemoryFlushMiddleware, memory_tools
 from langchain_fakes import Notetaker
 from langchain_talk import TURNS, Conversation, logged, model_of
 
@@ -22,8 +22,8 @@ async def test_a_deep_agent_flushes_once_a_compaction(memory, folder, is_async):
         model,
         tools=memory_tools(memory),
         middleware=[
-            MemoryContext(memory=memory),
-            MemoryFlush(memory=memory, model=model, on_flush=reports.append),
+            MemoryContextMiddleware(memory=memory),
+            MemoryFlushMiddleware(memory=memory, model=model, on_flush=reports.append),
         ],
         checkpointer=InMemorySaver(),
     )

@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
 from commonplace.errors import WorkspaceReadOnlyError
-from langchain_commonplace import ChatMemory, MemoryFlush
+from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
 from langchain_fakes import Notetaker, calling, kind_of
 from langchain_talk import Conversation, assert_nothing_lost, facts, logged, model_of
 
@@ -36,7 +36,10 @@ def chat_memory(model, memory, **options):
 
 def memory_flush(model, memory, **options):
     compactor = SummarizationMiddleware(model, trigger=TRIGGER, keep=KEEP)
-    return [MemoryFlush(memory=memory, model=model, before=compactor, **options), compactor]
+    return [
+        MemoryFlushMiddleware(memory=memory, model=model, before=compactor, **options),
+        compactor,
+    ]
 
 
 def conversation_of(model, middleware, *, is_async=False):

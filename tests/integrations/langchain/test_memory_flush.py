@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
-from langchain_commonplace import MemoryFlush
+from langchain_commonplace import MemoryFlushMiddleware
 from langchain_fakes import Notetaker
 from langchain_talk import TURNS, Conversation, assert_nothing_lost, model_of
 
@@ -37,7 +37,9 @@ async def test_it_flushes_right_before_the_summarization_that_it_was_given(
     script, reports = Notetaker(), []
     model = model_of(script)
     compactor = SummarizationMiddleware(model, trigger=trigger, keep=KEEP)
-    flush = MemoryFlush(memory=memory, model=model, before=compactor, on_flush=reports.append)
+    flush = MemoryFlushMiddleware(
+        memory=memory, model=model, before=compactor, on_flush=reports.append
+    )
     saver = InMemorySaver() if checkpointed else None
     agent = agent_of(model, flush, compactor, checkpointer=saver)
     conversation = Conversation(agent, checkpointed=checkpointed, is_async=is_async)
@@ -55,7 +57,7 @@ async def test_the_same_trigger_as_the_compactors_does_as_well(memory, folder, i
     script = Notetaker()
     model = model_of(script)
     compactor = SummarizationMiddleware(model, trigger=("messages", 12), keep=KEEP)
-    flush = MemoryFlush(memory=memory, model=model, trigger=("messages", 12))
+    flush = MemoryFlushMiddleware(memory=memory, model=model, trigger=("messages", 12))
     agent = agent_of(model, flush, compactor, checkpointer=InMemorySaver())
     conversation = Conversation(agent, checkpointed=True, is_async=is_async)
     await conversation.talk()
@@ -71,7 +73,7 @@ async def test_after_an_early_flush_what_came_until_the_compaction_is_flushed(
     script, reports = Notetaker(), []
     model = model_of(script)
     compactor = SummarizationMiddleware(model, trigger=("messages", 16), keep=("messages", 2))
-    flush = MemoryFlush(
+    flush = MemoryFlushMiddleware(
         memory=memory,
         model=model,
         trigger=("messages", 9),
@@ -92,7 +94,7 @@ async def test_nothing_is_flushed_when_the_compactor_takes_nothing_away(memory):
     script = Notetaker()
     model = model_of(script)
     compactor = SummarizationMiddleware(model, trigger=("messages", 4), keep=("messages", 90))
-    flush = MemoryFlush(memory=memory, model=model, before=compactor)
+    flush = MemoryFlushMiddleware(memory=memory, model=model, before=compactor)
     agent = agent_of(model, flush, compactor, checkpointer=InMemorySaver())
     await Conversation(agent, checkpointed=True, is_async=False).talk(20)
     assert script.kinds == "a" * 20
@@ -103,7 +105,7 @@ async def test_nothing_is_flushed_when_the_compactor_takes_nothing_away(memory):
 async def test_behind_the_compactor_it_warns_once(memory, checkpointed, is_async):
     model = model_of(Notetaker())
     compactor = SummarizationMiddleware(model, trigger=("messages", 8), keep=("messages", 2))
-    flush = MemoryFlush(memory=memory, model=model, before=compactor)
+    flush = MemoryFlushMiddleware(memory=memory, model=model, before=compactor)
     saver = InMemorySaver() if checkpointed else None
     agent = agent_of(model, compactor, flush, checkpointer=saver)
     conversation = Conversation(agent, checkpointed=checkpointed, is_async=is_async)
@@ -120,7 +122,7 @@ async def test_in_front_of_the_compactor_it_never_warns_not_even_after_a_failed_
     )
     model = model_of(script)
     compactor = SummarizationMiddleware(model, trigger=("messages", 8), keep=("messages", 2))
-    flush = MemoryFlush(memory=memory, model=model, before=compactor)
+    flush = MemoryFlushMiddleware(memory=memory, model=model, before=compactor)
     agent = agent_of(model, flush, compactor, checkpointer=InMemorySaver())
     conversation = Conversation(agent, checkpointed=True, is_async=False)
     with warnings.catch_warnings():
@@ -139,7 +141,7 @@ async def test_without_any_trigger_it_goes_by_the_window(open_memory, folder):
     script = Notetaker()
     model = model_of(script)
     compactor = SummarizationMiddleware(model, trigger=("tokens", 300), keep=KEEP)
-    flush = MemoryFlush(memory=memory, model=model)
+    flush = MemoryFlushMiddleware(memory=memory, model=model)
     agent = agent_of(model, flush, compactor, checkpointer=InMemorySaver())
     conversation = Conversation(agent, checkpointed=True, is_async=False)
     await conversation.talk()
@@ -150,7 +152,7 @@ async def test_without_any_trigger_it_goes_by_the_window(open_memory, folder):
 async def test_a_counter_of_ones_own_counts(memory):
     script = Notetaker()
     model = model_of(script)
-    flush = MemoryFlush(
+    flush = MemoryFlushMiddleware(
         memory=memory, model=model, trigger=("tokens", 5), token_counter=lambda ms: len(list(ms))
     )
     agent = agent_of(model, flush)
@@ -175,12 +177,12 @@ async def test_a_counter_of_ones_own_counts(memory):
 )
 def test_a_wrong_trigger_is_told_at_construction(memory, trigger, told):
     with pytest.raises(ValueError, match=told):
-        MemoryFlush(memory=memory, model=model_of(Notetaker()), trigger=trigger)
+        MemoryFlushMiddleware(memory=memory, model=model_of(Notetaker()), trigger=trigger)
 
 
 def test_a_conversation_without_messages_is_none_to_flush(memory):
     script = Notetaker()
-    agent_of(model_of(script), MemoryFlush(memory=memory, model=model_of(script))).invoke(
+    agent_of(model_of(script), MemoryFlushMiddleware(memory=memory, model=model_of(script))).invoke(
         {"messages": []}
     )
     assert script.kinds == "a"

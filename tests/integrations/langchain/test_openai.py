@@ -14,7 +14,12 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
-from langchain_commonplace import ChatMemory, CommonplaceRetriever, MemoryContext, memory_tools
+from langchain_commonplace import (
+    ChatMemory,
+    CommonplaceRetriever,
+    MemoryContextMiddleware,
+    memory_tools,
+)
 from langchain_talk import Conversation, facts, logged
 from loopback_openai import LoopbackOpenAI, calling
 
@@ -55,7 +60,7 @@ async def test_an_agent_calls_the_tools_over_the_wire(server, memory, streaming,
     agent = create_agent(
         chat(server, streaming=streaming),
         tools=memory_tools(memory, write=True),
-        middleware=[MemoryContext(memory=memory, recall=1)],
+        middleware=[MemoryContextMiddleware(memory=memory, recall=1)],
     )
     given = {"messages": [("user", QUESTION)]}
     out = await agent.ainvoke(given) if is_async else agent.invoke(given)

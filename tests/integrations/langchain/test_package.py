@@ -18,7 +18,12 @@ def test_the_public_names_are_sorted_and_there():
     names = langchain_commonplace.__all__
     assert names == sorted(names)
     assert all(hasattr(langchain_commonplace, name) for name in names)
-    assert {"ChatMemory", "CommonplaceRetriever", "MemoryContext", "MemoryFlush"} <= set(names)
+    assert {
+        "ChatMemory",
+        "CommonplaceRetriever",
+        "MemoryContextMiddleware",
+        "MemoryFlushMiddleware",
+    } <= set(names)
 
 
 def test_it_is_typed():

@@ -13,7 +13,7 @@ from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_commonplace import ChatMemory, MemoryFlush
+from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
 from langchain_fakes import calling, kind_of
 from langchain_talk import logged, model_of
 
@@ -36,10 +36,10 @@ def chat_memory(memory, model):
 
 def memory_flush(memory, model):
     compactor = SummarizationMiddleware(model, trigger=("messages", 8), keep=("messages", 2))
-    return [MemoryFlush(memory=memory, model=model, before=compactor), compactor]
+    return [MemoryFlushMiddleware(memory=memory, model=model, before=compactor), compactor]
 
 
-@pytest.fixture(params=[chat_memory, memory_flush], ids=["ChatMemory", "MemoryFlush"])
+@pytest.fixture(params=[chat_memory, memory_flush], ids=["ChatMemory", "MemoryFlushMiddleware"])
 def agent(request, memory, folder):
     model = model_of(script)
     yield create_agent(model, middleware=request.param(memory, model))

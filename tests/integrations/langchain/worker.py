@@ -19,7 +19,7 @@ from commonplace import Memory, Settings
 from commonplace.flush.journal import Journal
 from commonplace.text.tokens import prepare_counting
 from fakes import clock
-from langchain_commonplace import ChatMemory, MemoryFlush
+from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
 from langchain_fakes import Notetaker, ScriptedChatModel
 
 TURNS = 6
@@ -54,7 +54,7 @@ def middleware_of(kind, model, memory):
     if kind == "chat":
         return [ChatMemory(model, memory=memory, **SIZE)]
     compactor = SummarizationMiddleware(model, **SIZE)
-    return [MemoryFlush(memory=memory, model=model, before=compactor), compactor]
+    return [MemoryFlushMiddleware(memory=memory, model=model, before=compactor), compactor]
 
 
 def talk(kind, folder, kill_at):

@@ -16,7 +16,7 @@ from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.memory import Memory as StockMemory
 
-from llama_index_commonplace import ChatMemory, MemoryContext
+from llama_index_commonplace import ChatMemory, MemoryContextBlock
 from llama_index_talk import (
     FILLER,
     TURNS,
@@ -345,7 +345,7 @@ async def test_it_takes_memory_blocks_and_a_history(chat_with, open_folder):
         Writer(),
         memory=memory,
         token_limit=30_000,
-        memory_blocks=[MemoryContext(memory=memory)],
+        memory_blocks=[MemoryContextBlock(memory=memory)],
         chat_history=[ChatMessage(role="user", content="Hello")],
     )
     first, second = await chat.aget()

@@ -12,7 +12,7 @@ pytest.importorskip("llama_index.core", reason="the extra llama-index is not ins
 from llama_index.core.base.llms.types import ChatMessage
 
 from fakes import HashedWords
-from llama_index_commonplace import CommonplaceRetriever, CommonplaceToolSpec, MemoryContext
+from llama_index_commonplace import CommonplaceRetriever, CommonplaceToolSpec, MemoryContextBlock
 
 TURNS = 20
 WAIT_S = 10.0
@@ -48,7 +48,7 @@ def search(memory):
 
 
 def tell(memory):
-    block = MemoryContext(memory=memory, recall=3)
+    block = MemoryContextBlock(memory=memory, recall=3)
     return block.aget([ChatMessage(role="user", content="What was wrong in SLIP-431?")])
 
 

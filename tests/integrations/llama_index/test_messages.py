@@ -20,8 +20,8 @@ from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 
 from commonplace.flush import FlushMessage, FlushReply, FlushRequest, ToolCall
+from llama_index_commonplace.flush_model import TAG, LlamaIndexFlushModel
 from llama_index_commonplace.messages import chat_messages, flush_messages
-from llama_index_commonplace.silent import TAG, SilentModel
 
 ROUND_TWO = FlushRequest(
     system="write it down",
@@ -113,7 +113,10 @@ async def test_the_model_is_offered_one_tool_and_traces_show_a_tag(scripted, too
     events, root = Events(), get_dispatcher()
     root.add_event_handler(events)
     try:
-        replies = [SilentModel(llm).reply(ROUND_TWO), await SilentModel(llm).areply(ROUND_TWO)]
+        replies = [
+            LlamaIndexFlushModel(llm).reply(ROUND_TWO),
+            await LlamaIndexFlushModel(llm).areply(ROUND_TWO),
+        ]
     finally:
         root.event_handlers.remove(events)
     call = ToolCall("memory_append", {"text": "- a"}, "call-memory_append")

@@ -36,13 +36,13 @@ except ImportError:  # langchain 1.2
 else:
     TRANSFORMERS = (InternalCallTransformer,)
 
-__all__ = ["TRANSFORMERS", "SilentModel"]
+__all__ = ["TRANSFORMERS", "LangChainFlushModel"]
 
 _T = TypeVar("_T")
 _Asked = Runnable[LanguageModelInput, AIMessage]
 
 
-class SilentModel:
+class LangChainFlushModel:
     """A `FlushModel` of the core.
 
     Args:

@@ -18,13 +18,13 @@ from commonplace.flush import FlushReply, FlushRequest, ToolCall
 from llama_index_commonplace.messages import chat_messages
 from llama_index_commonplace.tool import MemoryTool
 
-__all__ = ["TAG", "SilentModel"]
+__all__ = ["TAG", "LlamaIndexFlushModel"]
 
 TAG = {"commonplace": "memory_flush"}
 """The instrumentation tag of a silent turn."""
 
 
-class SilentModel:
+class LlamaIndexFlushModel:
     """A `FlushModel` of the core.
 
     Args:

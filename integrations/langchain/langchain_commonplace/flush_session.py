@@ -22,11 +22,11 @@ from commonplace.flush import (
     transcript_bytes,
 )
 from langchain_commonplace.counting import TokenCounter, Trigger, context_window, reported_tokens
+from langchain_commonplace.flush_model import LangChainFlushModel
+from langchain_commonplace.lru import LRUCache
 from langchain_commonplace.messages import cycle_id, flush_messages
-from langchain_commonplace.recent import Recent
-from langchain_commonplace.silent import SilentModel
 
-__all__ = ["FlushState", "Notes", "OnFlush", "current_thread"]
+__all__ = ["FlushSession", "FlushState", "OnFlush", "current_thread"]
 
 OnFlush = Callable[[FlushReport], object]
 
@@ -37,7 +37,7 @@ class FlushState(AgentState[Any]):
     commonplace_flush: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr]]
 
 
-class Notes:
+class FlushSession:
     """Flushes conversations of one memory, each part of them when its time has come.
 
     Args:
@@ -59,7 +59,7 @@ class Notes:
         trigger: Any = None,
         on_flush: OnFlush | None = None,
     ) -> None:
-        silent = SilentModel(writer)
+        silent = LangChainFlushModel(writer)
         self._flusher = Flusher(
             memory, silent, context_window=context_window(silent.model), on_flush=on_flush
         )
@@ -69,7 +69,7 @@ class Notes:
             self._trigger = Trigger(trigger, window=context_window(model))
             self._limits = FlushLimits(None, self._limits.transcript_bytes)
         self._count = count
-        self._cycles: Recent[FlushCycle] = Recent()
+        self._cycles: LRUCache[FlushCycle] = LRUCache()
         self._is_open = False
 
     def open(self) -> None:

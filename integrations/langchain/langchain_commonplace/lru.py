@@ -6,12 +6,12 @@ import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-__all__ = ["Recent"]
+__all__ = ["LRUCache"]
 
 _T = TypeVar("_T")
 
 
-class Recent(Generic[_T]):
+class LRUCache(Generic[_T]):
     """A dict that forgets what was not set for longest; it may be shared by threads."""
 
     def __init__(self, size: int = 1_000) -> None:
