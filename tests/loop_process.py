@@ -32,7 +32,7 @@ def core():
     ]
     return {
         "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
-        "Memory.aarchive_session": lambda memory: memory.aarchive_session(talk),
+        "Memory.awrite_session_note": lambda memory: memory.awrite_session_note(talk),
         "Memory.aget": lambda memory: memory.aget("MEMORY.md"),
         "Memory.aindex": lambda memory: memory.aindex(),
         "Memory.asearch": lambda memory: memory.asearch(QUESTION),
@@ -51,8 +51,8 @@ def langchain():
     from langchain_commonplace import (
         ChatMemory,
         CommonplaceRetriever,
-        MemoryContext,
-        MemoryFlush,
+        MemoryContextMiddleware,
+        MemoryFlushMiddleware,
         memory_tools,
     )
     from langchain_fakes import Notetaker, ScriptedChatModel
@@ -80,7 +80,7 @@ def langchain():
         return run
 
     def flush(memory):
-        return MemoryFlush(memory=memory, model=model, before=compaction)
+        return MemoryFlushMiddleware(memory=memory, model=model, before=compaction)
 
     compaction = SummarizationMiddleware(model, **size)
     return {
@@ -92,10 +92,10 @@ def langchain():
             QUESTION
         ),
         "MemoryAppendTool.ainvoke": lambda memory: tool("memory_append")(memory).ainvoke("- x"),
-        "MemoryContext in an agent": in_agent(
-            lambda memory: MemoryContext(memory=memory, recall=3)
+        "MemoryContextMiddleware in an agent": in_agent(
+            lambda memory: MemoryContextMiddleware(memory=memory, recall=3)
         ),
-        "MemoryFlush in an agent": in_agent(flush, lambda memory: compaction),
+        "MemoryFlushMiddleware in an agent": in_agent(flush, lambda memory: compaction),
         "MemoryGetTool.ainvoke": lambda memory: tool("memory_get")(memory).ainvoke("MEMORY.md"),
         "MemorySearchTool.ainvoke": lambda memory: tool("memory_search")(memory).ainvoke(QUESTION),
     }
@@ -109,7 +109,7 @@ def llama_index():
 
 
 def _llama_index_chats():
-    from llama_index_commonplace import ChatMemory, MemoryContext
+    from llama_index_commonplace import ChatMemory, MemoryContextBlock
     from llama_index_talk import Writer
 
     talk = _llama_index_talk()
@@ -133,7 +133,7 @@ def _llama_index_chats():
         "ChatMemory.aflush": resumed(lambda chat: chat.aflush()),
         "ChatMemory.aget": resumed(lambda chat: chat.aget()),
         "ChatMemory.aget with a block": lambda memory: chat(
-            memory, memory_blocks=[MemoryContext(memory=memory, recall=3)]
+            memory, memory_blocks=[MemoryContextBlock(memory=memory, recall=3)]
         ).aget(),
         "ChatMemory.aget_all": resumed(lambda chat: chat.aget_all()),
         "ChatMemory.aput": lambda memory: chat(memory).aput(talk[0]),
@@ -153,7 +153,7 @@ def _llama_index_parts():
         CommonplaceRetriever,
         CommonplaceToolSpec,
         FlushMemoryBlock,
-        MemoryContext,
+        MemoryContextBlock,
     )
     from llama_index_talk import Writer
 
@@ -168,7 +168,7 @@ def _llama_index_parts():
         return run
 
     def context(memory):
-        return MemoryContext(memory=memory, recall=3)
+        return MemoryContextBlock(memory=memory, recall=3)
 
     def block(memory):
         return FlushMemoryBlock(memory=memory, llm=Writer())
@@ -192,7 +192,7 @@ def _llama_index_parts():
         "FlushMemoryBlock.aput": lambda memory: block(memory).aput(
             talk, from_short_term_memory=True, session_id="1"
         ),
-        "MemoryContext.aget": lambda memory: context(memory).aget([asked]),
+        "MemoryContextBlock.aget": lambda memory: context(memory).aget([asked]),
         "MemoryTool.acall, append": tool("memory_append", text="- The heron moved to rack 7."),
         "MemoryTool.acall, get": tool("memory_get", path="MEMORY.md"),
         "MemoryTool.acall, search": tool("memory_search", query=QUESTION),

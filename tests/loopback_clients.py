@@ -68,7 +68,7 @@ class Vendor:
             "provider": self.name,
             "base_url": self.server.base_url,
             "headers": {"X-Gateway": "open-sesame-1234"},
-            "key_variable": KEYS[self.name],
+            "api_key_env": KEYS[self.name],
         }
         return EmbeddingSettings(**given | settings)
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from commonplace import prompts
-from commonplace.agent.system_prompt import ContextFile, prompt_section, session_context
+from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
 from commonplace.settings import ContextSettings
 
 SECTIONS = "# Memory\n\n" + "".join(
@@ -22,7 +22,7 @@ def budget(file_chars=20_000, total_chars=60_000):
 def context(long_term=None, *logs, settings=None):
     named = [ContextFile(f"memory/2026-11-{19 + n}.md", text) for n, text in enumerate(logs)]
     head = None if long_term is None else ContextFile("MEMORY.md", long_term)
-    return session_context(head, logs=named, settings=settings)
+    return startup_context(head, logs=named, settings=settings)
 
 
 def test_what_fits_is_shown_whole_long_term_first_and_the_newest_day_last():
@@ -159,13 +159,13 @@ HOW = {
 @pytest.mark.parametrize("tools", HOW)
 def test_the_recall_guidance_is_the_references_for_each_set_of_tools(tools, citations, rule):
     expected = f"## Memory Recall\n{RECALL}{HOW[tools]}\n{rule}\n"
-    assert prompt_section(tools, citations=citations) == expected
-    assert prompt_section((*tools, "sessions_search"), citations=citations) == expected
+    assert recall_instructions(tools, citations=citations) == expected
+    assert recall_instructions((*tools, "sessions_search"), citations=citations) == expected
 
 
 @pytest.mark.parametrize("tools", [(), ("memory_append",)])
 def test_there_is_no_guidance_without_a_tool_to_recall_with(tools):
-    assert prompt_section(tools) == ""
+    assert recall_instructions(tools) == ""
 
 
 def test_a_prompt_with_other_places_than_expected_fails_when_it_is_loaded():

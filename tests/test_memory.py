@@ -58,7 +58,7 @@ def test_opening_creates_nothing_and_needs_no_files(tmp_path):
     (tmp_path / "empty").mkdir()
     with Memory.open(tmp_path / "empty", index_path=tmp_path / "index") as memory:
         assert memory.get("MEMORY.md").status == "not_found"
-        assert memory.session_context() == memory.session_context(private=False)
+        assert memory.startup_context() == memory.startup_context(private=False)
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
     assert list((tmp_path / "empty").iterdir()) == []
 
@@ -423,7 +423,7 @@ def test_async_twins_do_the_same_and_leave_the_loop_free(notes):
 
 def test_a_context_tells_the_long_term_file_to_private_readers_only(notes):
     with open_at(notes, datetime(2026, 11, 21, 9, tzinfo=UTC), timezone="UTC") as memory:
-        private, public = memory.session_context(), memory.session_context(private=False)
+        private, public = memory.startup_context(), memory.startup_context(private=False)
     assert "Gutenberg" in private
     assert "Gutenberg" not in public
     assert "Met Ann" in private

@@ -42,12 +42,12 @@ Settings
 its parts, such as ``help(type(Settings().search))``, tell them. `Settings.load` reads TOML,
 `Settings.openclaw` ranks as the reference does. Ranking can be tried out on an open memory::
 
-    memory.with_search(mmr=False, max_results=10).search("VPN port")
+    memory.with_search_settings(mmr=False).search("VPN port")
 
 Agents
 ------
-``memory.session_context()`` and ``memory.prompt_section()`` are texts for a system prompt. Tools,
-retrievers and middleware that writes notes down before a conversation is compacted are in
+``memory.startup_context()`` and ``memory.recall_instructions()`` are texts for a system prompt.
+Tools, retrievers and middleware that writes notes down before a conversation is compacted are in
 ``langchain_commonplace`` and ``llama_index_commonplace``. Each verb has an async twin: `asearch`,
 `aget`, `aappend`, `aindex`, `astatus`.
 

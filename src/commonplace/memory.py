@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo
 
-from commonplace.agent.system_prompt import ContextFile, prompt_section, session_context
+from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
 from commonplace.errors import CommonplaceError, EmbedderError, StoreError, WorkspaceError
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService, default_index_path
@@ -246,8 +246,8 @@ class Memory:
         self._background.scheduler.searched()
         return results
 
-    def with_search(self, **changes: Any) -> Self:
-        """Return this memory with other search settings: `memory.with_search(decay=False)`.
+    def with_search_settings(self, **changes: Any) -> Self:
+        """Return this memory with other search settings, such as ``decay=False``.
 
         It shares the index with this one, and is closed with it.
 
@@ -419,7 +419,7 @@ class Memory:
         """Append a note to the end of MEMORY.md and return its path; see `append`."""
         return self._append(self.workspace.long_term_path, text, title=None)
 
-    def archive_session(
+    def write_session_note(
         self,
         messages: Iterable[Any],
         *,
@@ -490,7 +490,7 @@ class Memory:
 
     # -- prompts ---------------------------------------------------------------------------------
 
-    def session_context(self, *, private: bool = True) -> str:
+    def startup_context(self, *, private: bool = True) -> str:
         """Return MEMORY.md and the logs of yesterday and today, within a budget.
 
         Args:
@@ -500,16 +500,16 @@ class Memory:
         days = [today - timedelta(days=1), today]
         logs = [file for day in days if (file := self._context_file(log_path(day)))]
         long_term = self._context_file(self.workspace.long_term_path) if private else None
-        return session_context(long_term, logs=logs, settings=self.settings.context)
+        return startup_context(long_term, logs=logs, settings=self.settings.context)
 
-    def prompt_section(
+    def recall_instructions(
         self,
         *,
         tools: Collection[str] = ("memory_search", "memory_get"),
         citations: Literal["auto", "on", "off"] = "auto",
     ) -> str:
         """Return the guidance on recalling the memory, for a system prompt."""
-        return prompt_section(tools=tools, citations=citations)
+        return recall_instructions(tools=tools, citations=citations)
 
     def _context_file(self, path: str) -> ContextFile | None:
         try:
@@ -562,9 +562,9 @@ class Memory:
         """`append` in a thread."""
         return await _in_thread(self.append, text, **options)
 
-    async def aarchive_session(self, messages: Iterable[Any], **options: Any) -> str:
-        """`archive_session` in a thread."""
-        return await _in_thread(self.archive_session, messages, **options)
+    async def awrite_session_note(self, messages: Iterable[Any], **options: Any) -> str:
+        """`write_session_note` in a thread."""
+        return await _in_thread(self.write_session_note, messages, **options)
 
     async def aindex(self, **options: Any) -> IndexReport:
         """`index` in a thread."""

@@ -225,7 +225,7 @@ class SessionsSettings(_Checked):
             read everything.
         delta_messages: New messages (lines of the file) after which a transcript is read again. 50,
             as the reference; 0: any change is read.
-        archive_messages: Messages that `Memory.archive_session` puts into its note. 15, as the
+        archive_messages: Messages that `Memory.write_session_note` puts into its note. 15, as the
             reference.
     """
 
@@ -295,7 +295,7 @@ class FlushSettings(_Checked):
 class EmbeddingSettings(_Checked):
     """Who makes the vectors, when the call does not say, and how they are asked.
 
-    `model`, `dimensions`, `base_url`, `headers` and `key_variable` are for `provider`; with
+    `model`, `dimensions`, `base_url`, `headers` and `api_key_env` are for `provider`; with
     ``auto``, for the provider that `Memory.open` names. No other one ever gets them.
 
     Attributes:
@@ -308,7 +308,7 @@ class EmbeddingSettings(_Checked):
         base_url: Another endpoint of the same protocol: a proxy, a gateway, a server of one's own.
             The key is sent there.
         headers: Headers sent with each request, for a gateway that wants some; never told.
-        key_variable: The environment variable that holds the key, where it is not the vendor's
+        api_key_env: The environment variable that holds the key, where it is not the vendor's
             usual one. Keys themselves are no settings: a file of settings is read by many.
         fallback: A provider that is tried once when the first one fails for good while an index
             is built: a refused key, an exhausted quota, or a first run without a single answer.
@@ -334,7 +334,7 @@ class EmbeddingSettings(_Checked):
     dimensions: int | None = None
     base_url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    key_variable: str | None = None
+    api_key_env: str | None = None
     fallback: str | None = None
     batch: bool = False
     batch_min_texts: int = 1000

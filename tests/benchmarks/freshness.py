@@ -91,7 +91,9 @@ def _found_after(memory: Memory, chance: random.Random, *, renames: bool) -> flo
         fresh.replace(path)
     else:
         path.write_text(f"- {word}\n", "utf-8")
-    while not any(word in hit.snippet for hit in memory.with_search(vector_weight=0).search(word)):
+    while not any(
+        word in hit.snippet for hit in memory.with_search_settings(vector_weight=0).search(word)
+    ):
         time.sleep(0.01)
     return time.monotonic() - started
 

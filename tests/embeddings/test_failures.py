@@ -210,7 +210,7 @@ def test_a_traceback_shows_what_failed_where_that_is_no_secret():
 
 def test_the_values_of_headers_and_of_the_key_variable_are_hidden(monkeypatch):
     monkeypatch.setenv("UNSUSPICIOUS", KEY)
-    options = ProviderOptions(headers={"X-Gateway": "open-sesame"}, key_variable="UNSUSPICIOUS")
+    options = ProviderOptions(headers={"X-Gateway": "open-sesame"}, api_key_env="UNSUSPICIOUS")
 
     class Provider(HashedWords):
         is_local = False

@@ -177,7 +177,7 @@ def test_a_missing_key_says_which_variable_holds_it(installed, provider):
     with pytest.raises(EmbedderError, match=KEYS[provider]):
         chosen(provider)
     with pytest.raises(EmbedderError, match="MY_OWN_KEY"):
-        chosen(provider, key_variable="MY_OWN_KEY")
+        chosen(provider, api_key_env="MY_OWN_KEY")
 
 
 def test_choosing_imports_no_client(monkeypatch):
@@ -198,13 +198,13 @@ def test_settings_reach_the_provider_that_they_name(installed, monkeypatch):
         "dimensions": 64,
         "base_url": "http://127.0.0.1:1",
         "headers": {"X-Team": "secret"},
-        "key_variable": "MY_OWN_KEY",
+        "api_key_env": "MY_OWN_KEY",
         "timeout_s": 7.0,
     }
     for wanted in ("auto", "openai"):
         made = options(wanted, **given)
         assert (made.model, made.dimensions, made.base_url) == ("large", 64, "http://127.0.0.1:1")
-        assert (made.headers, made.key_variable) == ({"X-Team": "secret"}, "MY_OWN_KEY")
+        assert (made.headers, made.api_key_env) == ({"X-Team": "secret"}, "MY_OWN_KEY")
         assert made.timeout_s == 7.0
     assert options("openai:small", **given).model == "small"
     assert options("auto", **given | {"provider": "openai:small", "model": None}).model == "small"
@@ -218,10 +218,10 @@ def test_settings_of_one_provider_never_reach_another(installed, monkeypatch):
         model="large",
         base_url="http://127.0.0.1:1",
         headers={"X-Team": "secret"},
-        key_variable="MY_OWN_KEY",
+        api_key_env="MY_OWN_KEY",
     )
     assert (made.model, made.base_url, made.headers) == ("", None, {})
-    assert made.key_variable == "GEMINI_API_KEY"
+    assert made.api_key_env == "GEMINI_API_KEY"
 
 
 def test_the_fallback_gets_nothing_of_the_first_providers_settings(installed, monkeypatch):
@@ -230,12 +230,12 @@ def test_the_fallback_gets_nothing_of_the_first_providers_settings(installed, mo
         provider="openai", base_url="http://127.0.0.1:1", fallback="mistral:small"
     )
     made = fallback_of(settings).encoder.embedder.options
-    assert (made.model, made.base_url, made.key_variable) == ("small", None, "MISTRAL_API_KEY")
+    assert (made.model, made.base_url, made.api_key_env) == ("small", None, "MISTRAL_API_KEY")
     assert fallback_of(EmbeddingSettings()) is None
 
 
 def test_a_server_of_ones_own_needs_no_key(installed):
-    assert options("openai", base_url="http://127.0.0.1:1").key_variable is None
+    assert options("openai", base_url="http://127.0.0.1:1").api_key_env is None
 
 
 # What an index was built with.

@@ -78,7 +78,7 @@ def test_decay_moves_an_old_statement_behind_the_new_one(memory):
 
 
 def test_a_stage_that_is_off_changes_nothing(memory):
-    plain = memory.with_search(decay=False, mmr=False)
+    plain = memory.with_search_settings(decay=False, mmr=False)
     for track in rows.stage_tracks(plain, "port of the VPN"):
         assert len(set(track.ranks)) == 1
 
@@ -103,9 +103,9 @@ def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
         tmp_path, embedder=None, settings=settings, index_path=tmp_path / "i.sqlite", now=clock()
     ) as memory:
         half_life = settings.search.half_life_days
-        decaying = memory.with_search(decay=True)
+        decaying = memory.with_search_settings(decay=True)
         assert rows.left_at(decaying, [0, half_life]) == pytest.approx([1, 0.5])
-        assert rows.left_at(memory.with_search(decay=False), [0, 900]) == [1, 1]
+        assert rows.left_at(memory.with_search_settings(decay=False), [0, 900]) == [1, 1]
 
 
 def test_by_the_references_rules_a_file_without_a_date_ages_from_its_last_change(tmp_path):
@@ -250,7 +250,7 @@ def test_rows_need_no_plotting_library():
 
 
 def test_other_search_settings_share_the_index_and_leave_the_memory_as_it_is(memory):
-    other = memory.with_search(max_results=1, mmr=False)
+    other = memory.with_search_settings(max_results=1, mmr=False)
     assert len(other.search("club")) == 1
     assert other.settings.search.mmr is False
     assert memory.settings.search.mmr is True
@@ -260,4 +260,4 @@ def test_other_search_settings_share_the_index_and_leave_the_memory_as_it_is(mem
 @pytest.mark.parametrize("changes", [{"grain": "chunks"}, {"tokenizer": "porter"}, {"mrr": True}])
 def test_what_shapes_the_index_cannot_be_changed_on_an_open_memory(memory, changes):
     with pytest.raises(ValueError, match="cannot be changed on an open memory; these can: "):
-        memory.with_search(**changes)
+        memory.with_search_settings(**changes)

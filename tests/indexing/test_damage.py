@@ -271,7 +271,7 @@ def test_a_note_is_not_written_where_the_workspace_was(notes):
         with pytest.raises(CommonplaceError, match="is gone"):
             memory.append("- a note")
         with pytest.raises(CommonplaceError, match="is gone"):
-            memory.archive_session([{"role": "user", "content": "hello"}])
+            memory.write_session_note([{"role": "user", "content": "hello"}])
         assert not notes.root.exists()
         away.rename(notes.root)
         assert memory.index().removed == 0

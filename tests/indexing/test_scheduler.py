@@ -324,7 +324,7 @@ def test_the_command_line_does_nothing_behind_its_back(notes):
 def test_a_memory_for_other_settings_of_a_search_shares_the_background(notes):
     indexed(notes)
     with notes.open(None, synced(on_search=True), fresh=True) as memory:
-        other = memory.with_search(decay=False)
+        other = memory.with_search_settings(decay=False)
         notes.write("memory/new.md", "- the heron")
         assert eventually(lambda: finds(other, "heron", "memory/new.md"))
         del memory

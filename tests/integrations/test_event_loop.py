@@ -67,7 +67,7 @@ def test_the_loop_never_stands_still_for_50_ms_at_the_first_use_of_a_method(fram
     assert not {name: seconds for name, seconds in shortest.items() if seconds >= MAX_S}
 
 
-HOOKS = {"ChatMemory", "MemoryContext", "MemoryFlush"}
+HOOKS = {"ChatMemory", "MemoryContextMiddleware", "MemoryFlushMiddleware"}
 """LangChain's middleware: its async methods are called by an agent."""
 
 
@@ -106,10 +106,10 @@ def langchain_chat(memory):
 
 
 def langchain_flush(memory):
-    from langchain_commonplace import MemoryFlush
+    from langchain_commonplace import MemoryFlushMiddleware
     from langchain_fakes import Notetaker, ScriptedChatModel
 
-    return MemoryFlush(model=ScriptedChatModel(script=Notetaker()), memory=memory)
+    return MemoryFlushMiddleware(model=ScriptedChatModel(script=Notetaker()), memory=memory)
 
 
 def llama_index_chat(memory):

@@ -95,7 +95,7 @@ async def llama_index_memory(kind, memory):
     ("talk", "kind"),
     [
         (langchain_middleware, "ChatMemory"),
-        (langchain_middleware, "MemoryFlush"),
+        (langchain_middleware, "MemoryFlushMiddleware"),
         (llama_index_memory, "ChatMemory"),
         (llama_index_memory, "FlushMemoryBlock"),
     ],

@@ -50,7 +50,7 @@ def text_of(talk, path):
 
 def test_a_note_has_the_references_header_and_the_last_messages(talk):
     with talk.open() as memory:
-        path = memory.archive_session(SAID, slug="router", key="agent:main:main", session="s-1")
+        path = memory.write_session_note(SAID, slug="router", key="agent:main:main", session="s-1")
     assert path == "memory/2026-11-20-router.md"
     assert text_of(talk, path) == NOTE
 
@@ -58,7 +58,7 @@ def test_a_note_has_the_references_header_and_the_last_messages(talk):
 def test_a_note_is_found_by_the_next_search_and_is_of_its_day(talk):
     with talk.open() as memory:
         memory.index()
-        path = memory.archive_session(SAID, slug="router")
+        path = memory.write_session_note(SAID, slug="router")
         hits = memory.search("router port", after="2026-11-20")
         assert path in {hit.path for hit in hits}
         assert {hit.source for hit in hits} == {"memory"}
@@ -88,16 +88,16 @@ FORMS = {
 @pytest.mark.parametrize("messages", FORMS.values(), ids=FORMS)
 def test_messages_of_any_kind_are_taken(talk, messages):
     with talk.open() as memory:
-        text = text_of(talk, memory.archive_session(messages))
+        text = text_of(talk, memory.write_session_note(messages))
     assert text.endswith("\n\nuser: Which port?\nassistant: Port 8443.\n")
 
 
 def test_anything_else_is_refused_and_nothing_is_written(talk):
     with talk.open() as memory:
         with pytest.raises(TypeError, match="a message is int"):
-            memory.archive_session([1])
+            memory.write_session_note([1])
         with pytest.raises(ValueError, match="neither user nor assistant said anything"):
-            memory.archive_session([{"role": "system", "content": "x"}])
+            memory.write_session_note([{"role": "system", "content": "x"}])
     assert os.listdir(talk.root / "memory") == ["2026-11-20.md"]
 
 
@@ -108,7 +108,7 @@ def test_the_last_messages_are_kept(talk, settings, count):
     messages = [{"role": "user", "content": f"message {n}"} for n in range(40)]
     chosen = replace(talk.settings, sessions=settings or talk.settings.sessions)
     with talk.open(settings=chosen) as memory:
-        lines = text_of(talk, memory.archive_session(messages)).splitlines()
+        lines = text_of(talk, memory.write_session_note(messages)).splitlines()
     kept = [line for line in lines if line.startswith("user: ")]
     assert kept == [f"user: message {n}" for n in range(40 - count, 40)]
 
@@ -131,7 +131,7 @@ def test_the_last_messages_are_kept(talk, settings, count):
 )
 def test_the_name_says_what_is_given_else_the_time(talk, slug, name):
     with talk.open() as memory:
-        path = memory.archive_session(SAID, slug=slug)
+        path = memory.write_session_note(SAID, slug=slug)
     assert path == f"memory/2026-11-20-{name}.md"
     assert (talk.root / path).is_file()
 
@@ -139,17 +139,17 @@ def test_the_name_says_what_is_given_else_the_time(talk, slug, name):
 def test_a_model_is_shown_the_conversation(talk):
     asked = []
     with talk.open() as memory:
-        memory.archive_session(SAID, slug=lambda prompt: asked.append(prompt) or "router")
+        memory.write_session_note(SAID, slug=lambda prompt: asked.append(prompt) or "router")
     assert "User: Which port does the router use?\nAssistant: Port 8443." in asked[0]
     assert len(asked) == 1
 
 
 def test_a_note_that_is_there_stays(talk):
     with talk.open() as memory:
-        paths = [memory.archive_session(SAID, slug="a") for _ in range(3)]
+        paths = [memory.write_session_note(SAID, slug="a") for _ in range(3)]
         assert paths == [f"memory/2026-11-20-a{end}.md" for end in ("", "-2", "-3")]
         (talk.root / "memory/2026-11-20-b.md").write_text("mine\n")
-        memory.archive_session(SAID, slug="b")
+        memory.write_session_note(SAID, slug="b")
     assert text_of(talk, "memory/2026-11-20-b.md") == "mine\n"
 
 
@@ -158,7 +158,7 @@ def test_notes_that_are_written_at_once_have_names_of_their_own(talk):
         memory.index()
         found = []
         threads = [
-            threading.Thread(target=lambda: found.append(memory.archive_session(SAID, slug="a")))
+            threading.Thread(target=lambda: found.append(memory.write_session_note(SAID, slug="a")))
             for _ in range(8)
         ]
         for thread in threads:
@@ -176,14 +176,14 @@ def test_the_day_is_that_of_the_zone(talk):
         (replace(Settings.openclaw(), timezone="Asia/Tokyo"), "2026-11-20-2330", "23:30:00 UTC"),
     ):
         with talk.open(settings=settings, now=late) as memory:
-            path = memory.archive_session(SAID)
+            path = memory.write_session_note(SAID)
         assert path == f"memory/{name}.md"
         assert head in text_of(talk, path).splitlines()[0]
 
 
 def test_the_async_twin_does_the_same(talk):
     async def archive(memory):
-        return await memory.aarchive_session(SAID, slug="router", session="s-1")
+        return await memory.awrite_session_note(SAID, slug="router", session="s-1")
 
     with talk.open(now=NOON) as memory:
         path = asyncio.run(archive(memory))
@@ -195,7 +195,7 @@ def test_a_memory_folder_that_is_a_link_is_refused(tmp_path):
     (talk.root / "memory").rename(tmp_path / "elsewhere")
     os.symlink(tmp_path / "elsewhere", talk.root / "memory")
     with talk.open() as memory, pytest.raises(PathNotAllowedError):
-        memory.archive_session(SAID)
+        memory.write_session_note(SAID)
 
 
 def test_a_folder_that_cannot_be_written_is_told():
@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written_is_told():
         (talk.root / "memory").chmod(0o555)
         told = pytest.raises(WorkspaceReadOnlyError, match="cannot create")
         with talk.open() as memory, unprivileged(), told:
-            memory.archive_session(SAID)
+            memory.write_session_note(SAID)
         assert os.listdir(talk.root / "memory") == ["2026-11-20.md"]
         (talk.root / "memory").chmod(0o755)
 
@@ -213,5 +213,5 @@ def test_a_folder_that_cannot_be_written_is_told():
 def test_a_full_disk_leaves_nothing_behind(talk, monkeypatch):
     monkeypatch.setattr("commonplace.workspace.notes.os.write", lambda descriptor, data: 3)
     with talk.open() as memory, pytest.raises(WorkspaceReadOnlyError, match="No space left"):
-        memory.archive_session(SAID)
+        memory.write_session_note(SAID)
     assert os.listdir(talk.root / "memory") == ["2026-11-20.md"]

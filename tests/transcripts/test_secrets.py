@@ -156,6 +156,6 @@ def test_the_note_of_a_session_has_no_secret(tmp_path):
     talk = Talk(tmp_path)
     with talk.open() as memory:
         said = [{"role": "user", "content": f"use {SECRET}"}]
-        path = memory.archive_session(said, slug=f"key {SECRET}", key=SECRET, session=SECRET)
+        path = memory.write_session_note(said, slug=f"key {SECRET}", key=SECRET, session=SECRET)
         text = (talk.root / path).read_text()
     assert SECRET[8:20].lower() not in (path + text).lower()

@@ -4,13 +4,13 @@
 
     from commonplace import Memory
     from langchain.agents import create_agent
-    from langchain_commonplace import ChatMemory, MemoryContext, memory_tools
+    from langchain_commonplace import ChatMemory, MemoryContextMiddleware, memory_tools
 
     memory = Memory.open("notes")
     agent = create_agent(
         model,
         tools=memory_tools(memory, write=True),
-        middleware=[MemoryContext(memory=memory), ChatMemory(model, memory=memory)],
+        middleware=[MemoryContextMiddleware(memory=memory), ChatMemory(model, memory=memory)],
     )
 """
 

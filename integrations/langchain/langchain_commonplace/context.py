@@ -107,11 +107,11 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _system_text(self, tools: Iterable[Any]) -> str:
         """Render the context, and the guidance for those memory tools that the agent has."""
         names = {_tool_name(tool) for tool in tools}
-        guidance = self.memory.prompt_section(
+        guidance = self.memory.recall_instructions(
             tools=[tool.name for tool in (SEARCH_TOOL, GET_TOOL) if tool.name in names],
             citations="on" if self._cited else "off",
         )
-        context = self.memory.session_context(private=self.private)
+        context = self.memory.startup_context(private=self.private)
         return "\n\n".join(part.strip("\n") for part in (context, guidance) if part.strip())
 
 

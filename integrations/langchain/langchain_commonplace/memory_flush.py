@@ -25,9 +25,9 @@ from langchain_commonplace.messages import cycle_id
 __all__ = ["MemoryFlushMiddleware"]
 
 _BEHIND = (
-    "MemoryFlush is listed behind the middleware that compacts: what was compacted just now was "
-    "not written down. List it first: middleware=[MemoryFlush(...), SummarizationMiddleware(...)]; "
-    "or use ChatMemory, which works anywhere."
+    "MemoryFlushMiddleware is listed behind the middleware that compacts: what was compacted just "
+    "now was not written down. List it first: middleware=[MemoryFlushMiddleware(...), "
+    "SummarizationMiddleware(...)]; or use ChatMemory, which works anywhere."
 )
 
 logger = logging.getLogger(__name__)

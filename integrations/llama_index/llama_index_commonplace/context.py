@@ -26,7 +26,7 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
     ::
 
         chat = llama_index.core.memory.Memory.from_defaults(
-            memory_blocks=[MemoryContext(memory=memory, recall=3)]
+            memory_blocks=[MemoryContextBlock(memory=memory, recall=3)]
         )
         await agent.run("...", memory=chat)
 
@@ -60,8 +60,10 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
     def text(self, question: str = "") -> str:
         """Return what the model is told, with the notes for a question where `recall` asks so."""
         parts = [
-            self.memory.session_context(private=self.private),
-            self.memory.prompt_section(tools=self.tools, citations="on" if self._cited else "off"),
+            self.memory.startup_context(private=self.private),
+            self.memory.recall_instructions(
+                tools=self.tools, citations="on" if self._cited else "off"
+            ),
             self._recalled(question),
         ]
         return "\n\n".join(part.strip("\n") for part in parts if part.strip())

@@ -16,7 +16,7 @@ from commonplace.settings import ContextSettings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["ContextFile", "prompt_section", "session_context"]
+__all__ = ["ContextFile", "recall_instructions", "startup_context"]
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>.*?)(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
@@ -39,7 +39,7 @@ class ContextFile:
     text: str
 
 
-def session_context(
+def startup_context(
     long_term: ContextFile | None,
     *,
     logs: Iterable[ContextFile] = (),
@@ -71,7 +71,7 @@ def session_context(
     return "Memory is left out: context.total_chars is too small. Use memory_get.\n"
 
 
-def prompt_section(
+def recall_instructions(
     tools: Collection[str] = ("memory_search", "memory_get"),
     *,
     citations: Literal["auto", "on", "off"] = "auto",
@@ -92,7 +92,7 @@ def _rendered(
     budget: ContextSettings,
 ) -> str:
     """Render the files, each in its share of the budget, and name those that are left out."""
-    intro = prompts.load("session_context").text
+    intro = prompts.load("startup_context").text
     outro = "".join(
         f"\n… {file.path} not shown; read it with memory_get path={file.path}\n"
         for file in left_out

@@ -76,7 +76,7 @@ class ProviderOptions:
         base_url: Another endpoint of the same protocol; None is the vendor's (or what the
             vendor's own environment variable says).
         headers: Headers sent with each request; their values may be secrets.
-        key_variable: The environment variable that holds the key; None is the vendor's usual one.
+        api_key_env: The environment variable that holds the key; None is the vendor's usual one.
         timeout_s: Seconds that one request may take.
     """
 
@@ -84,7 +84,7 @@ class ProviderOptions:
     dimensions: int | None = None
     base_url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    key_variable: str | None = None
+    api_key_env: str | None = None
     timeout_s: float = 60.0
 
 

@@ -302,7 +302,7 @@ def _values(options: ProviderOptions | None) -> set[str]:
     """The secrets that a provider was given."""
     if options is None:
         return set()
-    key = os.environ.get(options.key_variable or "", "")
+    key = os.environ.get(options.api_key_env or "", "")
     values = {key, *options.headers.values(), *_userinfo(options.base_url)}
     # A scheme and a token: what is repeated may be the token alone.
     return {part for value in values for part in (value, *value.split()[1:]) if part}

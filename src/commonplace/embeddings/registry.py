@@ -61,9 +61,9 @@ class ProviderEntry:
         """Whether everything it imports is there."""
         return all(map(_is_there, self.packages))
 
-    def key_variable(self, options: ProviderOptions) -> str | None:
+    def api_key_env(self, options: ProviderOptions) -> str | None:
         """The environment variable that holds the key; None when none is set."""
-        names = (options.key_variable,) if options.key_variable else self.keys
+        names = (options.api_key_env,) if options.api_key_env else self.keys
         return next((name for name in names if os.environ.get(name)), None)
 
 
@@ -219,7 +219,7 @@ def _options(name: str, settings: EmbeddingSettings) -> ProviderOptions:
         dimensions=settings.dimensions,
         base_url=settings.base_url,
         headers=settings.headers,
-        key_variable=settings.key_variable,
+        api_key_env=settings.api_key_env,
         timeout_s=settings.timeout_s,
     )
 
@@ -244,14 +244,14 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
             f"the embedder {name} needs the package {', '.join(entry.packages)}: "
             f"pip install 'commonplace[{entry.extra}]'"
         )
-    variable = entry.key_variable(options)
+    variable = entry.api_key_env(options)
     if entry.keys and variable is None and not options.base_url:
         raise EmbedderError(
             f"{name} needs a key: set the environment variable "
-            f"{options.key_variable or ' or '.join(entry.keys)}."
+            f"{options.api_key_env or ' or '.join(entry.keys)}."
         )
     kind = getattr(importlib.import_module(f"commonplace.embeddings.{entry.module}"), entry.kind)
-    options = replace(options, key_variable=variable)
+    options = replace(options, api_key_env=variable)
     provider: Provider = kind(options)
     return EmbeddingClient(provider, provider.name, settings=settings, options=options)
 
@@ -286,8 +286,8 @@ def _candidates(settings: EmbeddingSettings) -> Iterator[tuple[str, ProviderOpti
     ranked = sorted((entry.rank, name) for name, entry in _PROVIDERS.items() if entry.rank)
     for _, name in ranked:
         entry = _PROVIDERS[name]
-        options = replace(_options(name, settings), model="", key_variable=None)
-        if entry.is_installed and (variable := entry.key_variable(options)):
+        options = replace(_options(name, settings), model="", api_key_env=None)
+        if entry.is_installed and (variable := entry.api_key_env(options)):
             yield name, options, f"{variable} is set and the client of {name} is installed"
     yield "bundled", _bare(settings), "no provider is configured: the bundled vectors are used"
 

@@ -45,7 +45,9 @@ def stage_tracks(memory: Memory, query: str, *, candidates: int = 12) -> list[St
     asked = memory.settings.search
     switches = ((False, False), (asked.decay, False), (asked.decay, asked.mmr))
     answers = [
-        memory.with_search(decay=decay, mmr=mmr).search(query, max_results=candidates, min_score=0)
+        memory.with_search_settings(decay=decay, mmr=mmr).search(
+            query, max_results=candidates, min_score=0
+        )
         for decay, mmr in switches
     ]
     tracks = _joined(answers)

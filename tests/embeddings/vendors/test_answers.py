@@ -76,7 +76,7 @@ def test_the_key_and_the_headers_of_the_settings_are_sent(vendor):
 
 def test_the_key_can_come_from_another_variable(vendor, monkeypatch):
     monkeypatch.setenv("TEAM_KEY", "sk-of-the-team\n")
-    vendor.encoder(key_variable="TEAM_KEY").query("x")
+    vendor.encoder(api_key_env="TEAM_KEY").query("x")
     headers = vendor.server.requests[-1].headers
     assert "sk-of-the-team" in (headers.get("x-goog-api-key") or headers["authorization"])
 

@@ -36,8 +36,8 @@ def asked(context, *texts, model=None, **options):
 def test_the_system_prompt_tells_the_memory_and_how_to_recall_the_rest(memory):
     call = asked(MemoryContextMiddleware(memory=memory), "hi", system_prompt="You are Bob.")[0]
     assert call.system.startswith("You are Bob.\n\n# Memory")
-    assert memory.session_context().strip() in call.system
-    assert call.system.endswith(memory.prompt_section().strip())
+    assert memory.startup_context().strip() in call.system
+    assert call.system.endswith(memory.recall_instructions().strip())
     assert len([m for m in call.messages if isinstance(m, SystemMessage)]) == 1
 
 

@@ -41,8 +41,8 @@ def system_texts(messages):
 
 def test_the_text_is_the_context_and_the_guidance(memory):
     text = MemoryContextBlock(memory=memory).text(QUESTION)
-    assert memory.session_context().strip() in text
-    assert memory.prompt_section().strip() in text
+    assert memory.startup_context().strip() in text
+    assert memory.recall_instructions().strip() in text
     assert RECALLED not in text
     assert text == MemoryContextBlock(memory=memory).text("something else")
 

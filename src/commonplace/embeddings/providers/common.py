@@ -69,7 +69,7 @@ class LazyClient(Generic[_Made]):
 
 def api_key(options: ProviderOptions) -> str:
     """Return the key. A line break at its end, which files of keys have, is not part of it."""
-    return os.environ.get(options.key_variable or "", "").strip() or NO_KEY
+    return os.environ.get(options.api_key_env or "", "").strip() or NO_KEY
 
 
 def endpoint_key(base_url: str | None, dimensions: int | None) -> str:
