@@ -342,7 +342,11 @@ def test_notes_are_not_written_through_links(notes, tmp_path):
     assert (tmp_path / "secret").read_text() == "secret\n"
 
 
-@pytest.mark.parametrize("embedder", [HashedWords(), None, Raising(), "unknown:embedder"], ids=str)
+@pytest.mark.parametrize(
+    "embedder",
+    [HashedWords(), None, Raising(), "unknown:embedder"],
+    ids=["local", "none", "failing", "unknown"],
+)
 def test_a_note_is_indexed_before_append_returns_at_least_by_its_words(notes, embedder):
     with notes.open() as memory:
         memory.index()

@@ -304,9 +304,9 @@ def asks_for_a_minute(server):
     resting = []
 
     def rests(memory):
-        retry = memory._keeper.encoder._service
-        resting.append(retry)
-        wait_for(lambda: retry.free_in_s > 30)
+        service = memory._keeper.encoder._service
+        resting.append(service)
+        wait_for(lambda: service.free_in_s > 30)
 
     yield rests
     for one in resting:

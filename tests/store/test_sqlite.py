@@ -17,7 +17,6 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
-from commonplace.resident_vectors.codec import unpack
 
 from commonplace.errors import (
     CommonplaceError,
@@ -30,6 +29,7 @@ from commonplace.store.sqlite import connection, resident_vectors, schema, write
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
 from commonplace.types import Source
+from commonplace.vectors.codec import unpack
 from store.samples import (
     ALL,
     DIMENSION,
@@ -158,7 +158,7 @@ def test_a_later_migration_keeps_the_rows(
 def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
     opened: Callable[[], SqliteStore],
 ) -> None:
-    store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", resident_vectors=False))
+    store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", vectors=False))
     store.write([a_file("gone.md", "gone")])
     store.write([], ["gone.md"])  # its vectors are in the cache
     expected = contents(store)
@@ -302,7 +302,7 @@ def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None
                 *(f"{name} {version} {at}" for at in range(rng.randint(0, 9))),
                 version=version,
                 replaces=versions.get(name),
-                resident_vectors=rng.random() < 0.9,
+                vectors=rng.random() < 0.9,
                 source=rng.choice(["memory", "sessions"]),
                 day=rng.choice([None, 10, 20]),
             )
@@ -381,10 +381,8 @@ def clustered(count: int, *, seed: int) -> np.ndarray:
     """Vectors as models make them: what is about one thing lies close together."""
     rng = np.random.default_rng(seed)
     centers = np.random.default_rng(99).standard_normal((20, 256))
-    resident_vectors = centers[rng.integers(0, 20, count)] + rng.standard_normal((count, 256))
-    return (resident_vectors / np.linalg.norm(resident_vectors, axis=1, keepdims=True)).astype(
-        np.float32
-    )
+    rows = centers[rng.integers(0, 20, count)] + rng.standard_normal((count, 256))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 def many(store: SqliteStore) -> SqliteStore:
@@ -646,7 +644,7 @@ def test_an_index_that_cannot_be_written_still_answers(
         "writable": False,
         "identity": True,
         "words": expected,
-        "resident_vectors": [expected, expected],
+        "vectors": [expected, expected],
         "error": "IndexReadOnlyError",
     }
 
