@@ -250,7 +250,8 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
             f"{name} needs a key: set the environment variable "
             f"{options.api_key_env or ' or '.join(entry.keys)}."
         )
-    kind = getattr(importlib.import_module(f"commonplace.embeddings.{entry.module}"), entry.kind)
+    module = importlib.import_module(f"commonplace.embeddings.providers.{entry.module}")
+    kind = getattr(module, entry.kind)
     options = replace(options, api_key_env=variable)
     provider: Provider = kind(options)
     return EmbeddingClient(provider, provider.name, settings=settings, options=options)

@@ -1,0 +1,155 @@
+"""Count the modules of `commonplace` that a verb enters: what its reader has to open.
+
+::
+
+    python tests/benchmarks/entered_modules.py [--list]
+
+Each verb runs once before it is counted, so that imports and first steps do not count. A module is
+entered when one of its functions is called, in any thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import commonplace
+from commonplace import Memory, Settings
+from commonplace.settings import SyncSettings
+
+ROOT = str(Path(commonplace.__file__).parent) + os.sep
+LIMITS = {"search": 18, "append": 18, "first index": 26, "flush from LangChain": 22}
+"""How many modules each verb may enter."""
+NOTES = {
+    "MEMORY.md": "# Memory\n\n- Wren looks after the key cabinet.\n- The VPN listens on 51820.\n",
+    "memory/2026-11-20.md": "# 2026-11-20\n\n- Moved the printer to the second floor.\n",
+}
+SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False, watch=False))
+
+
+def entered(call: Callable[[], object]) -> set[str]:
+    """Return the files of `commonplace` whose functions run while a call runs."""
+    files: set[str] = set()
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_code.co_name != "<module>":
+            files.add(frame.f_code.co_filename)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return {name.removeprefix(ROOT) for name in files if name.startswith(ROOT)}
+
+
+def open_notes(folder: Path) -> Memory:
+    """Make a workspace of two files and open it."""
+    for name, text in NOTES.items():
+        path = folder / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Memory.open(
+        folder / "notes",
+        settings=SETTINGS,
+        embedder="bundled",
+        **{_index_argument(): folder / "index" / "index.sqlite"},
+    )
+
+
+def _index_argument() -> str:
+    import inspect
+
+    return "index" if "index" in inspect.signature(Memory.open).parameters else "index_path"
+
+
+def searched(folder: Path) -> set[str]:
+    with open_notes(folder) as memory:
+        memory.search("Who has the key of the cabinet?")
+        return entered(lambda: memory.search("which port does the VPN use?"))
+
+
+def appended(folder: Path) -> set[str]:
+    with open_notes(folder) as memory:
+        memory.index()
+        memory.append("- The heron moved to rack 7.")
+        return entered(lambda: memory.append("- Decided: tea at four."))
+
+
+def indexed(folder: Path) -> set[str]:
+    with open_notes(folder / "before") as memory:
+        memory.index()
+    with open_notes(folder) as memory:
+        return entered(memory.index)
+
+
+def flushed(folder: Path) -> set[str]:
+    from langchain_core.language_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    from langchain_commonplace import ChatMemory
+
+    class Model(GenericFakeChatModel):
+        def bind_tools(self, tools, **options):
+            return self
+
+    def reply(text):
+        call = {"name": "memory_append", "args": {"text": text}, "id": text}
+        return AIMessage("", tool_calls=[call])
+
+    answers = [
+        *(reply("- Wren has the key."), AIMessage("NO_REPLY"), AIMessage("A summary.")),
+        *(reply("- Tea is at four."), AIMessage("NO_REPLY"), AIMessage("A summary.")),
+    ]
+    with open_notes(folder) as memory:
+        memory.index()
+        chat = ChatMemory(
+            Model(messages=iter(answers)),
+            memory=memory,
+            trigger=("messages", 6),
+            keep=("messages", 2),
+        )
+
+        def talk(topic):
+            said = [f"{topic} {number}: something to remember" for number in range(8)]
+            kinds = (HumanMessage, AIMessage)
+            messages = [kinds[n % 2](text, id=text) for n, text in enumerate(said)]
+            return lambda: chat.before_model({"messages": messages}, None)
+
+        talk("key")()
+        return entered(talk("tea"))
+
+
+VERBS: dict[str, Callable[[Path], set[str]]] = {
+    "search": searched,
+    "append": appended,
+    "first index": indexed,
+    "flush from LangChain": flushed,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="name the modules")
+    arguments = parser.parse_args()
+    too_many = False
+    for verb, count in VERBS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["COMMONPLACE_STATE_DIR"] = folder
+            files = count(Path(folder))
+        print(f"{verb}: {len(files)} modules, {LIMITS[verb]} at most")
+        if arguments.list:
+            print("".join(f"    {name}\n" for name in sorted(files)), end="")
+        too_many |= len(files) > LIMITS[verb]
+    sys.exit(too_many)
+
+
+if __name__ == "__main__":
+    main()
