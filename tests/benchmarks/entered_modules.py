@@ -5,7 +5,7 @@
     python tests/benchmarks/entered_modules.py [--list]
 
 Each verb runs once before it is counted, so that imports and first steps do not count. A module is
-entered when one of its functions is called, in any thread.
+entered when one of its functions is called by the thread that called the verb.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import argparse
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,13 +39,11 @@ def entered(call: Callable[[], object]) -> set[str]:
         if event == "call" and frame.f_code.co_name != "<module>":
             files.add(frame.f_code.co_filename)
 
-    threading.setprofile(note)
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)
     return {name.removeprefix(ROOT) for name in files if name.startswith(ROOT)}
 
 

@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 
 from commonplace.store.base import (
-    ChunkVectors,
     FileRecord,
     IndexedChunk,
     IndexedFile,
     IndexIdentity,
     RowFilter,
     Store,
-    Term,
 )
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
+from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
-from commonplace.vectors.codec import pack_all
+from commonplace.vectors.codec import ChunkVectors, pack_all
 
 DIMENSION = 8
 ALL = RowFilter()

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import StoreError
-from commonplace.store.base import RowFilter, Store, Term, Totals
+from commonplace.store.base import RowFilter, Store, Totals
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
-from commonplace.text.analysis import Analyzer
+from commonplace.text.analysis import Analyzer, Term
 from commonplace.vectors.codec import unpack
 from store.samples import (
     ALL,

@@ -24,12 +24,12 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.store.base import ChunkVectors, IndexedFile, RowFilter, Totals
+from commonplace.store.base import IndexedFile, RowFilter, Totals
 from commonplace.store.sqlite import connection, resident_vectors, schema, writer
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
 from commonplace.types import Source
-from commonplace.vectors.codec import unpack
+from commonplace.vectors.codec import ChunkVectors, unpack
 from store.samples import (
     ALL,
     DIMENSION,

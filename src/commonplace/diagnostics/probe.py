@@ -13,9 +13,10 @@ import apsw
 from commonplace.errors import CommonplaceError, EmbedderError, StateError
 from commonplace.indexing.handle import IndexHandle
 from commonplace.indexing.service import IndexService
-from commonplace.store.base import RowFilter, Term
+from commonplace.store.base import RowFilter
 from commonplace.store.sqlite.connection import load_vector_extension, vector_extension
 from commonplace.system.state import StateFile
+from commonplace.text.analysis import Term
 
 __all__ = ["probe"]
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.store.base import Vector
+    from commonplace.vectors import Vector
 
     Points = NDArray[np.float64]
 

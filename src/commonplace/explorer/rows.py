@@ -14,8 +14,9 @@ from commonplace.types import citation
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
-    from commonplace.store.base import ChunkVectors, FileRecord, Snapshot
+    from commonplace.store.base import FileRecord, Snapshot
     from commonplace.types import Chunk, SearchResult
+    from commonplace.vectors.codec import ChunkVectors
 
 __all__ = [
     "STAGES",

@@ -13,14 +13,14 @@ from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, Embe
 from commonplace.errors import EmbedderError
 from commonplace.indexing.keeping import PendingChunks
 from commonplace.indexing.planner import IndexPlan
-from commonplace.store.base import ChunkVectors, FileRecord, IndexIdentity, Store
+from commonplace.store.base import FileRecord, IndexIdentity, Store
 from commonplace.text.embedding_units import line_units, pack_units, unit_texts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk
-from commonplace.vectors.codec import pack_all, unpack
+from commonplace.vectors.codec import ChunkVectors, pack_all, unpack
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Vector
+    from commonplace.vectors import Vector
 
 __all__ = ["ChunkEmbedder", "DimensionChangedError", "EmbeddedBatch"]
 

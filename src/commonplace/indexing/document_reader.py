@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from commonplace.settings import Settings
-from commonplace.store.base import ChunkVectors, FileRecord
+from commonplace.store.base import FileRecord
 from commonplace.text.chunking import chunk_markdown
 from commonplace.text.chunks import split_oversized
 from commonplace.transcripts.parts import SessionPart, read_parts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, MemoryFile
+from commonplace.vectors.codec import ChunkVectors
 from commonplace.workspace.notes import UnreadableFileError, read_text
 
 __all__ = ["DocumentReader", "ReadDocument", "text_hash"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from commonplace.vectors.products import row_products, row_squares
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Matrix, Vector
+    from commonplace.vectors import Matrix, Vector
 
     Floats = NDArray[np.float32]
 

@@ -43,15 +43,15 @@ from commonplace.retrieval.term_matching import (
     occurrences_within,
 )
 from commonplace.settings import SearchSettings
-from commonplace.store.base import RowFilter, Snapshot, StoredChunk, Term
-from commonplace.text.analysis import Analyzer
+from commonplace.store.base import RowFilter, Snapshot, StoredChunk
+from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.outline import read_outline
 from commonplace.text.stopwords import ENGLISH_REQUESTS
 from commonplace.text.time_expressions import Days, closeness, days_named, without_times
 from commonplace.types import Explanation, SearchResult, Source
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Vector
+    from commonplace.vectors import Vector
 
     Floats = NDArray[np.float32]
 

@@ -20,7 +20,7 @@ from commonplace.types import Source
 from commonplace.vectors.codec import packed_size, unpack
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Matrix
+    from commonplace.vectors import Matrix
 
     Numbers = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from commonplace.store.base import RowFilter
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Vector
+    from commonplace.vectors import Vector
 
 __all__ = ["MAX_CANDIDATES", "SNIPPET_CHARS", "Query"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from commonplace.settings import SearchSettings
-    from commonplace.store.base import Matrix, Vector
+    from commonplace.vectors import Matrix, Vector
 
     Floats = NDArray[np.float32]
 

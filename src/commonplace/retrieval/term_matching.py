@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.base import Term
-from commonplace.text.analysis import Analyzer
+from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
 
 __all__ = ["content_words", "is_date_word", "occurrences", "occurrences_within"]

@@ -15,16 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
-    """``(d,)``, of length 1."""
-    Matrix = NDArray[np.float32]
-    """``(n, d)``, rows of length 1."""
+    from commonplace.text.analysis import Term
+    from commonplace.vectors import Vector
+    from commonplace.vectors.codec import ChunkVectors
 
 __all__ = [
-    "ChunkVectors",
     "FileRecord",
     "IndexIdentity",
     "IndexedChunk",
@@ -33,7 +28,6 @@ __all__ = [
     "Snapshot",
     "Store",
     "StoredChunk",
-    "Term",
     "Totals",
 ]
 
@@ -124,19 +118,6 @@ class FileRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkVectors:
-    """The vectors of a chunk.
-
-    Attributes:
-        vector: Its own.
-        lines: Those of its lines, as `commonplace.vectors.codec` packs them; None for none.
-    """
-
-    vector: Vector
-    lines: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class IndexedChunk:
     """A chunk to be written.
 
@@ -202,20 +183,6 @@ class Totals:
     files: int
     chunks: int
     vectors: int
-
-
-class Term(NamedTuple):
-    """A word of a query.
-
-    Attributes:
-        text: As the query has it; a gram of a script without spaces is one or two characters.
-        term: As it is indexed (folded, stemmed).
-        gram: Whether it is a gram.
-    """
-
-    text: str
-    term: str
-    gram: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import StoreError
 from commonplace.store.base import (
-    ChunkVectors,
     FileRecord,
     IndexedChunk,
     IndexedFile,
@@ -22,15 +21,14 @@ from commonplace.store.base import (
     RowFilter,
     Store,
     StoredChunk,
-    Term,
     Totals,
 )
-from commonplace.text.analysis import Analyzer, grams_text
+from commonplace.text.analysis import Analyzer, Term, grams_text
 from commonplace.types import Chunk, Source
-from commonplace.vectors.codec import sum_packed
+from commonplace.vectors.codec import ChunkVectors, sum_packed
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Vector
+    from commonplace.vectors import Vector
 
 __all__ = ["MemorySnapshot", "MemoryStore"]
 

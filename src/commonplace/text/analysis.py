@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
-from commonplace.store.base import Term
-
-__all__ = ["FTS5_TOKENIZE", "Analyzer", "grams_text"]
+__all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "grams_text"]
 
 FTS5_TOKENIZE = {
     "porter": "porter unicode61 remove_diacritics 2",
@@ -50,6 +48,20 @@ def grams_text(text: str, tokenizer: str) -> str:
 def _index_grams(run: str) -> Iterator[str]:
     for at in range(len(run)):
         yield run[at : at + 2]
+
+
+class Term(NamedTuple):
+    """A word of a query.
+
+    Attributes:
+        text: As the query has it; a gram of a script without spaces is one or two characters.
+        term: As it is indexed (folded, stemmed).
+        gram: Whether it is a gram.
+    """
+
+    text: str
+    term: str
+    gram: bool = False
 
 
 class Analyzer:

@@ -7,19 +7,33 @@ percent, and the index stays a quarter of the size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from commonplace.store.base import Matrix
+    from commonplace.vectors import Matrix, Vector
 
-__all__ = ["pack_all", "packed_size", "sum_packed", "unpack"]
+__all__ = ["ChunkVectors", "pack_all", "packed_size", "sum_packed", "unpack"]
 
 _LEVELS = 127
 _AT_ONCE = 32
 """Chunks whose lines are in work together: they fit in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkVectors:
+    """The vectors of a chunk.
+
+    Attributes:
+        vector: Its own.
+        lines: Those of its lines, as `pack_all` packs them; None for none.
+    """
+
+    vector: Vector
+    lines: bytes | None = None
 
 
 def pack_all(matrices: Sequence[Matrix]) -> list[bytes]:

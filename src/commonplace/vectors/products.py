@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.store.base import Matrix, Vector
+    from commonplace.vectors import Matrix, Vector
 
 __all__ = ["row_products", "row_squares"]
 

@@ -12,7 +12,8 @@ from commonplace.retrieval.fusion import normalized_weights, weighted_score
 from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.settings import SearchSettings
-from commonplace.store.base import Snapshot, StoredChunk, Term
+from commonplace.store.base import Snapshot, StoredChunk
+from commonplace.text.analysis import Term
 from commonplace.types import Explanation, SearchResult
 from commonplace.workspace.log_dates import openclaw_is_evergreen
 

@@ -22,7 +22,7 @@ from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.vectors.products import row_products
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Vector
+    from commonplace.vectors import Vector
 
 __all__ = ["ResidentVectors", "scan"]
 

@@ -20,7 +20,7 @@ from commonplace.vectors.products import row_squares
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.store.base import Matrix, Vector
+    from commonplace.vectors import Matrix, Vector
 
     Words = NDArray[np.uint64]
 

@@ -12,22 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 
 from commonplace.errors import IndexDamagedError
-from commonplace.store.base import (
-    ChunkVectors,
-    FileRecord,
-    IndexIdentity,
-    RowFilter,
-    StoredChunk,
-    Term,
-    Totals,
-)
+from commonplace.store.base import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.fts import match_expression, row_conditions
+from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
+from commonplace.vectors.codec import ChunkVectors
 
 if TYPE_CHECKING:
-    from commonplace.store.base import Vector
     from commonplace.store.sqlite.resident_vectors import ResidentVectors
+    from commonplace.vectors import Vector
 
 __all__ = ["Shared", "SqliteSnapshot", "load_identity", "seqs_from"]
 

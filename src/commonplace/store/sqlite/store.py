@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import apsw
 
 from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
-from commonplace.store.base import ChunkVectors, IndexedFile, IndexIdentity, Store
+from commonplace.store.base import IndexedFile, IndexIdentity, Store
 from commonplace.store.sqlite import vector_cache
 from commonplace.store.sqlite.connection import (
     ConnectionPool,
@@ -28,6 +28,7 @@ from commonplace.store.sqlite.connection import (
 from commonplace.store.sqlite.schema import MIGRATIONS, create_words, merge_words, migrate
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.writer import Writer, get_meta, set_meta, vec0_in_step
+from commonplace.vectors.codec import ChunkVectors
 
 if TYPE_CHECKING:
     from commonplace.store.sqlite.resident_vectors import ResidentVectors

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import apsw
 
-from commonplace.store.base import ChunkVectors, IndexIdentity
+from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
+from commonplace.vectors.codec import ChunkVectors
 
 __all__ = ["keep", "size", "take_over", "trim"]
 
