@@ -11,7 +11,7 @@ import pytest
 
 import commonplace
 from commonplace import Memory
-from fakes import HashedWords, clock
+from support.fakes import HashedWords, clock
 
 
 def blocks(text):

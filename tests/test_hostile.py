@@ -14,7 +14,7 @@ from rich.console import Console
 from commonplace import FlushReport, IndexReport, Memory, Status
 from commonplace.cli.app import app
 from commonplace.display import as_html, plain_result, plain_status
-from fakes import HashedWords, clock
+from support.fakes import HashedWords, clock
 
 ATTACKS = {
     "html": """<script>alert(1)</script><img src=x onerror=alert(2)><b onclick="x()">bold</b>""",

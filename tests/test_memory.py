@@ -15,9 +15,9 @@ from commonplace.errors import (
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.types import Excerpt
-from fakes import NOON, HashedWords, Raising, clock
-from notes import CHUNKS, LINES, Notes, find, paths
-from reference import vectors
+from support.fakes import NOON, HashedWords, Raising, clock
+from support.notes import CHUNKS, LINES, Notes, find, paths
+from support.reference import vectors
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 for needed in ("ipykernel", "langchain", "llama_index.core", "matplotlib", "nbclient"):
     pytest.importorskip(needed, reason=f"{needed} is not installed")
 
-import notebooks  # noqa: E402 - it imports what may be missing
+from support import notebooks  # noqa: E402 - it imports what may be missing
 
 PATHS = notebooks.paths()
 NAMES = [path.stem for path in PATHS]
@@ -44,7 +44,7 @@ def picture_size(data):
 def test_a_notebook_prints_what_is_committed(path, tmp_path):
     committed = notebooks.read(path)
     run = notebooks.executed(notebooks.read(path), tmp_path)
-    again = f"If that is as it should be: python tests/notebooks.py notebooks/{path.name}"
+    again = f"If that is as it should be: python tests/support/notebooks.py notebooks/{path.name}"
     for ours, theirs in zip(code_cells(run), code_cells(committed), strict=True):
         printed = [shown(output) for output in ours.outputs]
         assert printed == [shown(output) for output in theirs.outputs], f"{ours.source}\n{again}"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-import readme_parts
-from loopback_openai import LoopbackOpenAI, calling
+from support import readme_parts
+from support.loopback_openai import LoopbackOpenAI, calling
 
 bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 README = Path(__file__).parent.parent / "README.md"
@@ -189,12 +189,12 @@ def test_the_short_examples_have_ten_lines(framework):
 
 def test_what_is_made_of_the_code_is_up_to_date():
     text = README.read_text("utf-8")
-    assert readme_parts.with_parts(text) == text, "run: python tests/readme_parts.py"
+    assert readme_parts.with_parts(text) == text, "run: python tests/support/readme_parts.py"
 
 
 def test_the_picture_shows_what_a_search_shows():
     shown = readme_parts.PICTURE.read_text("utf-8")
-    assert shown == readme_parts.picture(), "run: python tests/readme_parts.py"
+    assert shown == readme_parts.picture(), "run: python tests/support/readme_parts.py"
     assert "http" not in shown.replace("http://www.w3.org/2000/svg", "").replace(
         "https://www.textualize.io", ""
     )

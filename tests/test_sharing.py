@@ -12,7 +12,7 @@ from commonplace.errors import PathNotAllowedError
 from commonplace.settings import SessionsSettings, Settings
 from commonplace.tools import append_answer, get_answer, search_answer
 from commonplace.types import SearchResult
-from notes import Notes
+from support.notes import Notes
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from commonplace import Memory, Settings
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.requests import pack
 from commonplace.settings import EmbeddingSettings, SearchSettings, SyncSettings
-from loopback_vendors import LoopbackVendor
+from support.loopback_vendors import LoopbackVendor
 
 _FAILS = (500, 429, 503, "drop")
 

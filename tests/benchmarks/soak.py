@@ -32,7 +32,7 @@ from corpus import line_vectors
 
 from commonplace import Memory, Settings
 from commonplace.errors import CommonplaceError
-from notes import Notes
+from support.notes import Notes
 
 PROCESSES = 4
 FILES = 300

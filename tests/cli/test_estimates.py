@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.cli.app import app
-from loopback_clients import KEY
-from loopback_vendors import LoopbackVendor
+from support.loopback_clients import KEY
+from support.loopback_vendors import LoopbackVendor
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

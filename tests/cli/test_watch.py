@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from notes import Notes, eventually
+from support.notes import Notes, eventually
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 

@@ -9,7 +9,7 @@ from commonplace.embeddings.adapters import limits_of
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
-from fakes import HashedWords
+from support.fakes import HashedWords
 
 
 class Plain(HashedWords):

@@ -7,7 +7,7 @@ from commonplace.embeddings.base import Embedder, ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.providers.bundled import BundledEmbedder, is_available
 from commonplace.errors import EmbedderError
-from fakes import NONSENSE, HashedWords, Nonsense, Raising
+from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
 
 
 def test_vectors_are_float32_of_length_one():

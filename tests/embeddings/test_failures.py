@@ -12,7 +12,7 @@ from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.failures import classify
 from commonplace.embeddings.masking import hidden_values, masked, tells_secrets
 from commonplace.errors import EmbedderError
-from fakes import HashedWords, StatusError
+from support.fakes import HashedWords, StatusError
 
 KEY = "canary-9d2f7a61c0"
 

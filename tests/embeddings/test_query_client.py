@@ -7,9 +7,9 @@ import pytest
 from commonplace.embeddings.failures import classify
 from commonplace.embeddings.query_client import QueryClient
 from commonplace.embeddings.retry import ServiceState
-from fakes import StatusError
-from loopback_clients import Clock
-from waiting import wait_for
+from support.fakes import StatusError
+from support.loopback_clients import Clock
+from support.waiting import wait_for
 
 
 class Asked:

@@ -10,8 +10,8 @@ from commonplace.embeddings.providers.bundled import BundledEmbedder, is_availab
 from commonplace.embeddings.registry import choose, fallback_of, for_identity
 from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
-from fakes import HashedWords
-from loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES
+from support.fakes import HashedWords
+from support.loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES
 
 bundled = pytest.mark.skipif(not is_available(), reason="wordllama has no wheel here")
 

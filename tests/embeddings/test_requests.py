@@ -11,9 +11,9 @@ from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.failures import classify
 from commonplace.embeddings.requests import RequestQueue, pack
 from commonplace.embeddings.retry import RetryPolicy, ServiceState
-from fakes import StatusError
-from loopback_clients import Clock
-from waiting import wait_for
+from support.fakes import StatusError
+from support.loopback_clients import Clock
+from support.waiting import wait_for
 
 DEADLINE_S = 20.0
 

@@ -10,7 +10,7 @@ import pytest
 from commonplace import Memory
 from commonplace.demo import write_repeating_workspace
 from commonplace.errors import MissingExtraError
-from fakes import NOON, HashedWords, clock
+from support.fakes import NOON, HashedWords, clock
 
 pytest.importorskip("matplotlib")
 

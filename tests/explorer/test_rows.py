@@ -14,7 +14,7 @@ from commonplace.explorer import rows
 from commonplace.explorer.layout import principal_components, spread
 from commonplace.explorer.similar import similar_groups
 from commonplace.retrieval.mmr import jaccard, tokenize_all_scripts
-from fakes import NOON, HashedWords, clock
+from support.fakes import NOON, HashedWords, clock
 
 TODAY = NOON.date()
 PORT = "- Decided: the VPN listens on port 51820 from now on"

@@ -13,8 +13,8 @@ import pytest
 from commonplace.flush import ModelCalls
 from commonplace.flush.journal import Journal
 from commonplace.flush.leases import JournalLeases
-from fakes import NOON
-from silent import Chat, FailingAt, Noting, Slow, append, said
+from support.fakes import NOON
+from support.silent import Chat, FailingAt, Noting, Slow, append, said
 
 WORKER = Path(__file__).with_name("worker.py")
 

@@ -13,7 +13,7 @@ import pytest
 from commonplace.errors import StateError
 from commonplace.flush import FlushReply, ModelCalls, ToolCall
 from commonplace.flush.journal import Journal
-from silent import SILENT, Chat, FailingAt, Noting, Scripted, Slow, append, said
+from support.silent import SILENT, Chat, FailingAt, Noting, Scripted, Slow, append, said
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 from commonplace.flush import FlushMessage, FlushReply, FlushReport, ModelCalls, ToolCall
 from commonplace.settings import SessionsSettings
 from commonplace.tools import FLUSH_APPEND_TOOL
-from fakes import clock
-from silent import SILENT, Chat, Noting, Scripted, append, facts_in, said
+from support.fakes import clock
+from support.silent import SILENT, Chat, Noting, Scripted, append, facts_in, said
 
 
 @pytest.fixture

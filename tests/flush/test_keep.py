@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from fakes import NOON, clock
-from silent import Chat, FailingAt, Noting, said
+from support.fakes import NOON, clock
+from support.silent import Chat, FailingAt, Noting, said
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from silent import Chat, Noting, said
+from support.silent import Chat, Noting, said
 
 WORKER = Path(__file__).with_name("worker.py")
 STEPS = 24

@@ -16,7 +16,7 @@ from commonplace.flush.prompt import (
 from commonplace.settings import FlushSettings, Settings
 from commonplace.types import FlushMessage, ToolCall
 from commonplace.workspace.log_dates import log_path
-from reference import vectors
+from support.reference import vectors
 
 NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ import pytest
 from commonplace.flush import FlushCycle, FlushLimits, flush_reason, token_limit
 from commonplace.settings import FlushSettings, Settings
 from commonplace.types import FlushReport
-from reference import vectors
+from support.reference import vectors
 
 
 @pytest.mark.parametrize(("given", "expected"), vectors("shouldRunMemoryFlush"))

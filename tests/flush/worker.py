@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from commonplace.flush import FlushReply, ToolCall
 from commonplace.flush.journal import Journal
 from commonplace.memory import Memory
-from silent import Chat, Noting, said
+from support.silent import Chat, Noting, said
 
 steps = 0
 

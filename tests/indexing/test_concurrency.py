@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fakes import HashedWords, Logging, Slow
-from notes import LINES, Notes, find, paths
+from support.fakes import HashedWords, Logging, Slow
+from support.notes import LINES, Notes, find, paths
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -23,8 +23,8 @@ PRELUDE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from fakes import HashedWords, Logging, Slow
-from notes import CHUNKS, LINES, Notes, find, paths
+from support.fakes import HashedWords, Logging, Slow
+from support.notes import CHUNKS, LINES, Notes, find, paths
 notes = Notes(Path({folder!r}), create=False)
 """
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import CommonplaceError, StoreError, WorkspaceReadOnlyError
-from fakes import HashedWords
-from notes import LINES, Notes, find, paths, unprivileged
+from support.fakes import HashedWords
+from support.notes import LINES, Notes, find, paths, unprivileged
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="open files are moved")
 

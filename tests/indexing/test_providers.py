@@ -22,11 +22,11 @@ from commonplace.embeddings.requests import pack
 from commonplace.embeddings.retry import RetryPolicy
 from commonplace.errors import EmbedderError, StoreError
 from commonplace.settings import EmbeddingSettings
-from fakes import HashedWords
-from loopback_clients import KEY, KEYS, OTHER_VARIABLES
-from loopback_vendors import LoopbackVendor
-from notes import CHUNKS, LINES, Notes, find
-from waiting import wait_for
+from support.fakes import HashedWords
+from support.loopback_clients import KEY, KEYS, OTHER_VARIABLES
+from support.loopback_vendors import LoopbackVendor
+from support.notes import CHUNKS, LINES, Notes, find
+from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -166,7 +166,7 @@ def test_a_run_that_is_killed_leaves_the_next_one_only_what_is_missing(notes, se
         import sys
         sys.path.insert(0, {str(Path(__file__).parents[1])!r})
         from pathlib import Path
-        from notes import CHUNKS, Notes
+        from support.notes import CHUNKS, Notes
         from dataclasses import replace
         from commonplace.settings import EmbeddingSettings
         settings = replace(CHUNKS, embedding=EmbeddingSettings(

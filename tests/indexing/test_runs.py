@@ -11,8 +11,8 @@ import pytest
 from commonplace.errors import StoreError
 from commonplace.memory import Memory
 from commonplace.settings import CacheSettings, ChunkingSettings, SearchSettings
-from fakes import NONSENSE, HashedWords, Nonsense, Raising
-from notes import CHUNKS, LINES, MEMORY, Notes, find, paths
+from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
+from support.notes import CHUNKS, LINES, MEMORY, Notes, find, paths
 
 GRAINS = pytest.mark.parametrize("settings", [CHUNKS, LINES], ids=["chunks", "lines"])
 

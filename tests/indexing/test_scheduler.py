@@ -17,8 +17,8 @@ from commonplace.errors import StoreError
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.locks import FileLease
-from fakes import HashedWords, Raising, Slow
-from notes import LINES, Notes, eventually, find, paths
+from support.fakes import HashedWords, Raising, Slow
+from support.notes import LINES, Notes, eventually, find, paths
 
 
 @pytest.fixture
@@ -286,7 +286,7 @@ def test_a_process_that_closes_nothing_ends_quietly(notes):
         import sys, time
         sys.path.insert(0, {str(Path(__file__).parents[1])!r})
         from commonplace import Memory, Settings
-        from fakes import Slow
+        from support.fakes import Slow
         settings = Settings.from_mapping({{"sync": {{"watch": True, "interval_minutes": 1}}}})
         memory = Memory.open({str(notes.root)!r}, settings=settings, embedder=Slow(0.2),
                              index_path={str(notes.index)!r})

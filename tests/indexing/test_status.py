@@ -13,8 +13,8 @@ import pytest
 from commonplace.settings import Settings
 from commonplace.system.locks import FileLease
 from commonplace.system.state import StateFile
-from fakes import HashedWords, Raising
-from notes import LINES, Notes, eventually, unprivileged
+from support.fakes import HashedWords, Raising
+from support.notes import LINES, Notes, eventually, unprivileged
 
 PARTS = ["embedder", "vectors", "sqlite-vec", "words", "index file", "index folder", "state file"]
 

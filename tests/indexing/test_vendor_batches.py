@@ -12,10 +12,10 @@ from commonplace.embeddings.batch_jobs import job_queue
 from commonplace.errors import StoreError
 from commonplace.settings import EmbeddingSettings
 from commonplace.system.state import StateFile
-from loopback_clients import KEY, KEYS, OTHER_VARIABLES
-from loopback_vendors import LoopbackVendor
-from notes import CHUNKS, LINES, Notes, find
-from waiting import wait_for
+from support.loopback_clients import KEY, KEYS, OTHER_VARIABLES
+from support.loopback_vendors import LoopbackVendor
+from support.notes import CHUNKS, LINES, Notes, find
+from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

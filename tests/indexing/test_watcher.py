@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from commonplace.settings import Settings
-from fakes import HashedWords
-from notes import Notes, eventually, find, paths
+from support.fakes import HashedWords
+from support.notes import Notes, eventually, find, paths
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -276,7 +276,7 @@ SCARCE = """
     sys.path.insert(0, {tests!r})
     import commonplace.indexing.background.watcher as watcher
     watcher._POLL_EVERY_S = 0.2
-    from notes import LINES, Notes, eventually
+    from support.notes import LINES, Notes, eventually
     from pathlib import Path
     notes = Notes(Path({folder!r}), create=False)
     for number in range(20):

@@ -27,7 +27,7 @@ class Agent:
 
     def __init__(self, framework, folder):
         self.process = subprocess.Popen(
-            [sys.executable, str(TESTS / "agent_process.py"), framework, str(folder)],
+            [sys.executable, str(TESTS / "support" / "agent_process.py"), framework, str(folder)],
             env=os.environ | {"PYTHONPATH": str(TESTS)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

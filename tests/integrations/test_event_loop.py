@@ -22,8 +22,8 @@ import pytest
 from commonplace import Memory
 from commonplace.text import tokens
 from commonplace.text.vocabulary import load_encoding, vocabulary_folders
-from event_loop import MAX_S, Meter
-from loop_process import METHODS
+from support.event_loop import MAX_S, Meter
+from support.loop_process import METHODS
 
 TESTS = Path(__file__).parents[1]
 ROUNDS = 5
@@ -45,7 +45,7 @@ def framework(request):
 def measured(framework, folder, names=()):
     folder.mkdir()
     run = subprocess.run(
-        [sys.executable, TESTS / "loop_process.py", framework, folder, *names],
+        [sys.executable, TESTS / "support" / "loop_process.py", framework, folder, *names],
         env=os.environ | {"PYTHONPATH": str(TESTS)},
         capture_output=True,
         text=True,
@@ -100,28 +100,28 @@ def is_ours(method):
 
 def langchain_chat(memory):
     from langchain_commonplace import ChatMemory
-    from langchain_fakes import Notetaker, ScriptedChatModel
+    from support.langchain_fakes import Notetaker, ScriptedChatModel
 
     return ChatMemory(ScriptedChatModel(script=Notetaker()), memory=memory)
 
 
 def langchain_flush(memory):
     from langchain_commonplace import MemoryFlushMiddleware
-    from langchain_fakes import Notetaker, ScriptedChatModel
+    from support.langchain_fakes import Notetaker, ScriptedChatModel
 
     return MemoryFlushMiddleware(model=ScriptedChatModel(script=Notetaker()), memory=memory)
 
 
 def llama_index_chat(memory):
     from llama_index_commonplace import ChatMemory
-    from llama_index_talk import Writer
+    from support.llama_index_talk import Writer
 
     return ChatMemory.from_defaults(memory, llm=Writer())
 
 
 def llama_index_block(memory):
     from llama_index_commonplace import FlushMemoryBlock
-    from llama_index_talk import Writer
+    from support.llama_index_talk import Writer
 
     return FlushMemoryBlock(memory=memory, llm=Writer())
 
@@ -207,7 +207,7 @@ async def test_work_in_a_thread_that_lets_others_run_is_none_of_it():
 
 STOPPED = """
 import asyncio, time
-from event_loop import Meter
+from support.event_loop import Meter
 
 async def main():
     async with Meter() as meter:

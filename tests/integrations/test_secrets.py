@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace import Memory, Settings
-from fakes import clock
+from support.fakes import clock
 
 SECRETS = {
     "an API key": "sk-abcdefghijklmnopqrstuvwxyz123456",
@@ -45,7 +45,7 @@ async def langchain_middleware(kind, memory):
     from langchain_core.messages import AIMessage, HumanMessage
 
     import langchain_commonplace
-    from langchain_fakes import ScriptedChatModel, calling, kind_of
+    from support.langchain_fakes import ScriptedChatModel, calling, kind_of
 
     def script(call):
         return {"F": calling("memory_append", text=NOTE), "n": "NO_REPLY"}.get(kind_of(call), "ok")
@@ -66,7 +66,7 @@ async def llama_index_memory(kind, memory):
     from llama_index.core.memory import Memory as StockMemory
 
     from llama_index_commonplace import ChatMemory, FlushMemoryBlock
-    from llama_index_talk import called
+    from support.llama_index_talk import called
 
     def script(messages, **_):
         if messages[-1].role == "tool":

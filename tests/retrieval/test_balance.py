@@ -10,7 +10,7 @@ from commonplace.retrieval.query import Query
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.store.base import RowFilter
 from commonplace.types import SearchResult
-from fakes import NOON, HashedWords
+from support.fakes import NOON, HashedWords
 from transcripts.talk import Talk, user
 
 FACTS = [

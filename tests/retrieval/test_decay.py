@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from commonplace.retrieval.decay import age_days, decay_factor
-from reference import vectors
+from support.reference import vectors
 
 DAY = date(2026, 1, 7)
 

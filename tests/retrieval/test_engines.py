@@ -13,7 +13,7 @@ from commonplace.settings import Settings
 from commonplace.store.base import IndexedChunk, IndexedFile, RowFilter
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
-from fakes import NOON, HashedWords, clock
+from support.fakes import NOON, HashedWords, clock
 
 SETTINGS = {"lines": Settings(), "chunks": Settings.openclaw()}
 EMBEDDER = HashedWords(96)

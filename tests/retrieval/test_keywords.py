@@ -11,7 +11,7 @@ from commonplace.compat.openclaw.keywords import (
     query_words,
 )
 from commonplace.text import stopwords
-from reference import vectors
+from support.reference import vectors
 
 
 def all_of(query: str) -> str | None:

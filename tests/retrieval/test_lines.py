@@ -8,7 +8,7 @@ import pytest
 from commonplace.memory import Memory
 from commonplace.retrieval.redundancy import likeness_of_vectors
 from commonplace.settings import SearchSettings, Settings
-from fakes import NOON, HashedWords, Raising, clock
+from support.fakes import NOON, HashedWords, Raising, clock
 
 FILLER = """the team talked about lunch and the weather
 somebody watered the plants in the corridor
@@ -196,7 +196,7 @@ def test_what_only_one_list_found_is_not_lost(found):
 
 @pytest.mark.parametrize("broken", ["zeros", "not a number", "raising"])
 def test_an_embedder_that_fails_leaves_the_words(space, broken):
-    from fakes import NONSENSE, Nonsense
+    from support.fakes import NONSENSE, Nonsense
 
     space.write({"MEMORY.md": "- The VPN listens on 51820.\n"})
     with space.open(HashedWords()) as memory:

@@ -12,7 +12,7 @@ from commonplace.retrieval.mmr import (
     tokenize,
     tokenize_all_scripts,
 )
-from reference import vectors
+from support.reference import vectors
 
 CANDIDATES = st.lists(
     st.tuples(

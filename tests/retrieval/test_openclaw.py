@@ -16,9 +16,9 @@ from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, StoredChunk
 from commonplace.workspace.log_dates import openclaw_log_date
-from fakes import NOON, HashedWords, clock
-from reference import vectors
 from retrieval.reference_search import Options, ReferenceSearch, snippet
+from support.fakes import NOON, HashedWords, clock
+from support.reference import vectors
 
 VOCABULARY = """
     port vpn printer ann decided budget router server deploy meeting tea invoice garden cable lamp

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commonplace.memory import Memory
 from commonplace.settings import ChunkingSettings, Settings
-from fakes import HashedWords, clock
+from support.fakes import HashedWords, clock
 
 WORDS = ["port", "vpn", "Ann", "decided", "budget", "router", "backup", "Gutenberg", "51820", "tea"]
 ODD = ["# Title", "## The vpn", "", " ", "---", "```", "~~~sh", "| port | vpn |", "|---|---|", "- "]

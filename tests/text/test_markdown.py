@@ -13,7 +13,7 @@ from commonplace.text.chunking import chunk_id, chunk_markdown, split_oversized
 from commonplace.text.outline import read_outline
 from commonplace.text.tokens import token_weight
 from commonplace.types import Chunk
-from reference import vectors
+from support.reference import vectors
 
 
 def sha256(text: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from commonplace import Memory, Settings
 from commonplace.settings import SessionsSettings, SyncSettings
-from fakes import clock
-from notes import Notes
+from support.fakes import clock
+from support.notes import Notes
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

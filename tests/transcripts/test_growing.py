@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commonplace import Settings
 from commonplace.settings import ChunkingSettings
-from fakes import HashedWords, Raising
+from support.fakes import HashedWords, Raising
 from transcripts.talk import NOON, Path, Talk, assistant, days_ago, message, tool_noise, user
 
 WORDS = [

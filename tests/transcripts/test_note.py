@@ -15,7 +15,7 @@ from commonplace import Settings
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.flush import FlushMessage, ToolCall
 from commonplace.settings import SessionsSettings
-from notes import unprivileged
+from support.notes import unprivileged
 from transcripts.talk import NOON, Path, Talk
 
 SAID = [

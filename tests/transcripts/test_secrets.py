@@ -13,9 +13,9 @@ from langchain_core.messages import messages_to_dict as to_dicts
 from llama_index.core.base.llms.types import ChatMessage
 
 from commonplace.flush import FlushMessage, ToolCall
-from fakes import HashedWords
-from reference import vectors
-from silent import Chat, FailingAt
+from support.fakes import HashedWords
+from support.reference import vectors
+from support.silent import Chat, FailingAt
 from text.test_redaction import NAMED, PEM_KINDS, SELF_EVIDENT, of
 from transcripts.talk import Path, Talk, assistant, message, tool_noise, user
 

@@ -11,8 +11,8 @@ from commonplace import Memory, Settings
 from commonplace.errors import PathNotAllowedError, SettingsError
 from commonplace.flush import FlushMessage
 from commonplace.settings import SessionsSettings
-from fakes import NOON, HashedWords, clock
-from silent import Chat, FailingAt
+from support.fakes import NOON, HashedWords, clock
+from support.silent import Chat, FailingAt
 from transcripts.talk import Talk, assistant, days_ago, tool_noise, user
 
 

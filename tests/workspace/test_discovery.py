@@ -13,8 +13,8 @@ from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.workspace.discovery import Workspace
-from notes import unprivileged
-from reference import vectors
+from support.notes import unprivileged
+from support.reference import vectors
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="file names and links of POSIX")
 

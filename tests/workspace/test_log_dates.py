@@ -12,7 +12,7 @@ from commonplace.workspace.log_dates import (
     openclaw_log_date,
     parse_day,
 )
-from reference import vectors
+from support.reference import vectors
 
 
 @pytest.mark.parametrize(("given_", "expected"), vectors("parseMemoryDateFromPath"))

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES, Vendor, made
-from loopback_vendors import LoopbackVendor
+from support.loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES, Vendor, made
+from support.loopback_vendors import LoopbackVendor
 
 DEADLINE_S = 10.0
 

@@ -12,8 +12,8 @@ from commonplace.embeddings.providers import openai
 from commonplace.embeddings.requests import pack
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
-from loopback_clients import CLIENTS, KEY, KEYS, expected
-from loopback_vendors import LoopbackVendor
+from support.loopback_clients import CLIENTS, KEY, KEYS, expected
+from support.loopback_vendors import LoopbackVendor
 
 TEXTS = ["the VPN listens on 51820", "the cat is called Miso", "日本語 und Größe 🎉"]
 

@@ -6,7 +6,7 @@ import pytest
 from commonplace.embeddings.batch_jobs import job_queue
 from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue, JobLedger
 from commonplace.system.state import StateFile
-from loopback_clients import expected
+from support.loopback_clients import expected
 
 TEXTS = [f"note {n} on the printer" for n in range(6)]
 

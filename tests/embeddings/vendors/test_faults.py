@@ -10,8 +10,8 @@ from pytest_socket import SocketConnectBlockedError
 
 from commonplace.embeddings.requests import pack
 from commonplace.errors import EmbedderError
-from loopback_clients import expected
-from loopback_vendors import DIMENSION
+from support.loopback_clients import expected
+from support.loopback_vendors import DIMENSION
 
 TEXTS = ["one two", "two three", "three four"]
 

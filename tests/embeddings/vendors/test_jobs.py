@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loopback_clients import expected
+from support.loopback_clients import expected
 
 TEXTS = ["one two", "two three", "日本語 🎉\nand a second line", "four"]
 

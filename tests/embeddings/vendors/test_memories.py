@@ -9,7 +9,7 @@ import pytest
 from commonplace.embeddings import query_client, requests
 from commonplace.embeddings.requests import RetryPolicy
 from commonplace.tools.answers import search_answer
-from notes import LINES, Notes, find
+from support.notes import LINES, Notes, find
 
 FAULTS = [429, (429, "0"), 500, "cut", "drop", "short", "dimension", "nan", "html", "quota", "echo"]
 

@@ -1,7 +1,7 @@
 import pytest
 
 from commonplace import Memory, Settings
-from fakes import NOON, HashedWords
+from support.fakes import NOON, HashedWords
 
 LONG_TERM = """# Long term
 

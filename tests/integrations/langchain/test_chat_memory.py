@@ -20,8 +20,8 @@ from langchain_commonplace import (
     MemoryFlushMiddleware,
     memory_tools,
 )
-from langchain_fakes import Notetaker, ScriptedChatModel, calling, kind_of
-from langchain_talk import TURNS, Conversation, assert_nothing_lost, facts, logged, model_of
+from support.langchain_fakes import Notetaker, ScriptedChatModel, calling, kind_of
+from support.langchain_talk import TURNS, Conversation, assert_nothing_lost, facts, logged, model_of
 
 KEEP = ("messages", 4)
 CLAUSES = hasattr(summarization, "TriggerClause")

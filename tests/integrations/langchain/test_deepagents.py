@@ -10,8 +10,8 @@ from deepagents import create_deep_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_commonplace import MemoryContextMiddleware, MemoryFlushMiddleware, memory_tools
-from langchain_fakes import Notetaker
-from langchain_talk import TURNS, Conversation, logged, model_of
+from support.langchain_fakes import Notetaker
+from support.langchain_talk import TURNS, Conversation, logged, model_of
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])

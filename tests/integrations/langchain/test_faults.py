@@ -21,8 +21,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from commonplace import Settings
 from commonplace.errors import WorkspaceReadOnlyError
 from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
-from langchain_fakes import Notetaker, calling, kind_of
-from langchain_talk import Conversation, assert_nothing_lost, facts, logged, model_of
+from support.langchain_fakes import Notetaker, calling, kind_of
+from support.langchain_talk import Conversation, assert_nothing_lost, facts, logged, model_of
 
 TRIGGER, KEEP = ("messages", 8), ("messages", 3)
 TURNS = 12

@@ -11,9 +11,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
 from commonplace.errors import StoreError
-from fakes import HashedWords
 from langchain_commonplace import MemoryContextMiddleware, memory_tools
-from langchain_fakes import ScriptedChatModel, calling
+from support.fakes import HashedWords
+from support.langchain_fakes import ScriptedChatModel, calling
 
 SECRET = "51820"
 """Stands in MEMORY.md only."""

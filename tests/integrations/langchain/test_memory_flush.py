@@ -13,8 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
 from langchain_commonplace import MemoryFlushMiddleware
-from langchain_fakes import Notetaker
-from langchain_talk import TURNS, Conversation, assert_nothing_lost, model_of
+from support.langchain_fakes import Notetaker
+from support.langchain_talk import TURNS, Conversation, assert_nothing_lost, model_of
 
 KEEP = ("messages", 4)
 BOTH = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])

@@ -20,8 +20,8 @@ from langchain_commonplace import (
     MemoryContextMiddleware,
     memory_tools,
 )
-from langchain_talk import Conversation, facts, logged
-from loopback_openai import LoopbackOpenAI, calling
+from support.langchain_talk import Conversation, facts, logged
+from support.loopback_openai import LoopbackOpenAI, calling
 
 QUESTION = "which port does the VPN listen on?"
 

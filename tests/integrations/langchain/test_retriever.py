@@ -17,9 +17,9 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
 from commonplace import Settings
-from fakes import HashedWords
 from langchain_commonplace import CommonplaceRetriever
-from langchain_fakes import ScriptedChatModel
+from support.fakes import HashedWords
+from support.langchain_fakes import ScriptedChatModel
 
 QUESTION = "which port does the VPN listen on?"
 

@@ -14,8 +14,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
-from langchain_fakes import calling, kind_of
-from langchain_talk import logged, model_of
+from support.langchain_fakes import calling, kind_of
+from support.langchain_talk import logged, model_of
 
 GIVEN = {"messages": [HumanMessage(f"Here is fact-{n} for you.") for n in range(8)]}
 LEAK = ("sesame", "NO_REPLY", "memory_append")

@@ -28,7 +28,7 @@ from langchain_commonplace import (
     MemorySearchTool,
     memory_tools,
 )
-from langchain_fakes import ScriptedChatModel, calling
+from support.langchain_fakes import ScriptedChatModel, calling
 
 
 def called(tool, **arguments):

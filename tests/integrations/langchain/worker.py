@@ -18,9 +18,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from commonplace import Memory, Settings
 from commonplace.flush.journal import Journal
 from commonplace.text.tokens import prepare_counting
-from fakes import clock
 from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
-from langchain_fakes import Notetaker, ScriptedChatModel
+from support.fakes import clock
+from support.langchain_fakes import Notetaker, ScriptedChatModel
 
 TURNS = 6
 SIZE = {"trigger": ("messages", 8), "keep": ("messages", 3)}

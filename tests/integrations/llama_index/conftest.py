@@ -11,7 +11,7 @@ import pytest
 from commonplace import Memory, Settings
 from commonplace.demo import write_demo_workspace
 from commonplace.settings import FlushSettings
-from fakes import NOON, HashedWords, clock
+from support.fakes import NOON, HashedWords, clock
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ pytest.importorskip("llama_index.core", reason="the extra llama-index is not ins
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.workflow.errors import WorkflowCancelledByUser
 
-from llama_index_talk import (
+from support.llama_index_talk import (
     FILLER,
     Hanging,
     Writer,
@@ -168,10 +168,10 @@ CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from commonplace import Memory
-from fakes import clock
+from support.fakes import clock
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index_commonplace import ChatMemory
-from llama_index_talk import FILLER, Writer, fact, lookup
+from support.llama_index_talk import FILLER, Writer, fact, lookup
 
 folder, killed, times = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 

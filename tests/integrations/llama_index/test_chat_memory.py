@@ -17,7 +17,7 @@ from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.memory import Memory as StockMemory
 
 from llama_index_commonplace import ChatMemory, MemoryContextBlock
-from llama_index_talk import (
+from support.llama_index_talk import (
     FILLER,
     TURNS,
     Hanging,
@@ -166,10 +166,10 @@ async def test_a_killed_process_loses_nothing(chat_with, folder, tmp_path, kille
         import asyncio, os, sys
         sys.path[:0] = {sys.path!r}
         from commonplace import Memory
-        from fakes import clock
+        from support.fakes import clock
         from llama_index.core.base.llms.types import ChatMessage
         from llama_index_commonplace import ChatMemory
-        from llama_index_talk import FILLER, Writer, fact
+        from support.llama_index_talk import FILLER, Writer, fact
 
         def trouble(number):
             if number == {killed_at}:

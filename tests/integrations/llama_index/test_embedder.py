@@ -14,8 +14,8 @@ from commonplace import Embedder
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
-from fakes import HashedWords
 from llama_index_commonplace import LlamaIndexEmbedder
+from support.fakes import HashedWords
 
 WORDS = HashedWords(256)
 

@@ -11,8 +11,8 @@ pytest.importorskip("llama_index.core", reason="the extra llama-index is not ins
 
 from llama_index.core.base.llms.types import ChatMessage
 
-from fakes import HashedWords
 from llama_index_commonplace import CommonplaceRetriever, CommonplaceToolSpec, MemoryContextBlock
+from support.fakes import HashedWords
 
 TURNS = 20
 WAIT_S = 10.0

@@ -17,7 +17,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import Memory as StockMemory
 
 from llama_index_commonplace import FlushMemoryBlock
-from llama_index_talk import (
+from support.llama_index_talk import (
     FILLER,
     TURNS,
     Hanging,
@@ -161,11 +161,11 @@ CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from commonplace import Memory
-from fakes import clock
+from support.fakes import clock
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.memory import Memory as StockMemory
 from llama_index_commonplace import FlushMemoryBlock
-from llama_index_talk import FILLER, Writer, fact, lookup
+from support.llama_index_talk import FILLER, Writer, fact, lookup
 
 folder, killed, times = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 

@@ -28,7 +28,7 @@ from llama_index_commonplace import (
     CommonplaceToolSpec,
     LlamaIndexEmbedder,
 )
-from loopback_openai import LoopbackOpenAI, calling
+from support.loopback_openai import LoopbackOpenAI, calling
 
 QUESTION = "What was wrong in SLIP-431?"
 FACT = re.compile(r"FACT-\d+\b")

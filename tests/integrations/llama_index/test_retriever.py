@@ -25,8 +25,8 @@ from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import RetrieverTool
 
 from commonplace import Settings
-from fakes import NOON
 from llama_index_commonplace import CommonplaceRetriever, MemoryNode
+from support.fakes import NOON
 
 QUESTION = "What was wrong in SLIP-431?"
 ANSWER = "off-by-one"

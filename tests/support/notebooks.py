@@ -1,7 +1,7 @@
 """Runs the notebooks: run this file to make their outputs anew, all of them or those it is given.
 
-    python tests/notebooks.py
-    python tests/notebooks.py notebooks/1-first-steps.ipynb
+    python tests/support/notebooks.py
+    python tests/support/notebooks.py notebooks/1-first-steps.ipynb
 
 Edit a notebook in Jupyter as any other, then run this: it runs each from top to bottom in a fresh
 kernel and an empty folder, and keeps of the result only what is the same at each run.
@@ -21,7 +21,7 @@ from matplotlib import font_manager  # noqa: F401 - else the first kernel tells 
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-FOLDER = Path(__file__).parent.parent / "notebooks"
+FOLDER = Path(__file__).parents[2] / "notebooks"
 SCRATCH = ".scratch"
 """Where a kernel has what is temporary, in the folder that it runs in."""
 

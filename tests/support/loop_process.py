@@ -15,8 +15,8 @@ from pathlib import Path
 from commonplace import Memory
 from commonplace.demo import write_demo_workspace
 from commonplace.embeddings.providers.bundled import is_available
-from event_loop import Meter
-from fakes import NOON, clock
+from support.event_loop import Meter
+from support.fakes import NOON, clock
 
 QUESTION = "What was wrong in SLIP-431?"
 
@@ -55,7 +55,7 @@ def langchain():
         MemoryFlushMiddleware,
         memory_tools,
     )
-    from langchain_fakes import Notetaker, ScriptedChatModel
+    from support.langchain_fakes import Notetaker, ScriptedChatModel
 
     model = ScriptedChatModel(script=Notetaker())
     talk = [
@@ -110,7 +110,7 @@ def llama_index():
 
 def _llama_index_chats():
     from llama_index_commonplace import ChatMemory, MemoryContextBlock
-    from llama_index_talk import Writer
+    from support.llama_index_talk import Writer
 
     talk = _llama_index_talk()
 
@@ -155,7 +155,7 @@ def _llama_index_parts():
         FlushMemoryBlock,
         MemoryContextBlock,
     )
-    from llama_index_talk import Writer
+    from support.llama_index_talk import Writer
 
     talk = _llama_index_talk()
     asked = ChatMessage(role="user", content=QUESTION)
@@ -205,7 +205,7 @@ SMALL = {"token_limit": 400, "token_flush_size": 60}
 def _llama_index_talk():
     from llama_index.core.base.llms.types import ChatMessage
 
-    from llama_index_talk import FILLER, fact
+    from support.llama_index_talk import FILLER, fact
 
     return [
         ChatMessage(role=role, content=f"{fact(number)} {FILLER}")

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from commonplace import Memory, Settings
-from fakes import HashedWords, clock
+from support.fakes import HashedWords, clock
 
 TOLD = re.compile(r"^User: (?:Remember|By the way): (.*)$", re.MULTILINE)
 
@@ -44,7 +44,7 @@ def langchain_agent(memory, flushes):
     from langgraph.checkpoint.memory import InMemorySaver
 
     from langchain_commonplace import ChatMemory, memory_tools
-    from langchain_fakes import ScriptedChatModel, calling, kind_of
+    from support.langchain_fakes import ScriptedChatModel, calling, kind_of
 
     def script(call):
         kind = kind_of(call)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-VECTORS = Path(__file__).parent / "data" / "reference_vectors.json"
+VECTORS = Path(__file__).parents[1] / "data" / "reference_vectors.json"
 
 
 @cache

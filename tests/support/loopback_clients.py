@@ -7,7 +7,7 @@ import numpy as np
 from commonplace.embeddings.registry import choose
 from commonplace.embeddings.retry import ServiceState
 from commonplace.settings import EmbeddingSettings
-from loopback_vendors import bag_of_words
+from support.loopback_vendors import bag_of_words
 
 CLIENTS = {
     "gemini": "google.genai",

@@ -10,7 +10,7 @@ from pathlib import Path
 from commonplace.flush import Flusher, FlushMessage, FlushReply, ToolCall
 from commonplace.memory import Memory
 from commonplace.settings import FlushSettings, Settings
-from fakes import clock
+from support.fakes import clock
 
 FACT = re.compile(r"fact-\d+")
 SILENT = FlushReply("NO_REPLY")

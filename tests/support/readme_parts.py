@@ -1,6 +1,6 @@
 """The parts of the README that are made: run this file to make them anew.
 
-python tests/readme_parts.py
+python tests/support/readme_parts.py
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from commonplace import Memory
 from commonplace.demo import write_demo_workspace
 from commonplace.settings import Settings, SyncSettings
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 PICTURE = README.parent / "notebooks" / "images" / "search.svg"
 
 _TODAY = date(2026, 11, 20)

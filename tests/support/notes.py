@@ -15,7 +15,7 @@ from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.vectors.codec import unpack
-from fakes import clock
+from support.fakes import clock
 
 MEMORY = """# Long term
 

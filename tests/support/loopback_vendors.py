@@ -18,7 +18,7 @@ from collections import deque
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
-from loopback_dialects import DIALECTS, Answer
+from support.loopback_dialects import DIALECTS, Answer
 
 DIMENSION = 32
 PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Welcome!</body></html>"

@@ -6,7 +6,7 @@ import re
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_fakes import ScriptedChatModel
+from support.langchain_fakes import ScriptedChatModel
 
 TURNS = 40
 
