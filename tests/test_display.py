@@ -11,6 +11,7 @@ from rich.console import Console
 
 from commonplace.display import (
     as_html,
+    install,
     matched_spans,
     matched_words,
     one_line,
@@ -30,9 +31,11 @@ from commonplace.types import (
     Explanation,
     FlushReport,
     IndexReport,
+    Renderers,
     SearchResult,
     SearchResults,
     Status,
+    register_renderers,
 )
 
 EXPLAINED = Explanation(
@@ -329,6 +332,42 @@ def test_values_survive_pickling_and_copying():
     assert copy.deepcopy(RESULTS).query == RESULTS.query
 
 
-def test_values_are_loaded_without_their_looks():
+def test_importing_the_types_loads_no_renderer():
     code = "import sys, commonplace.types; sys.exit('commonplace.display' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("show", "shown"),
+    [
+        ("value._repr_html_()", "cp-title"),
+        ("rich_text(value)", "nothing new"),
+        ("str(value)", "flush (tokens): skipped: nothing new; 0 messages"),
+    ],
+    ids=["notebook", "rich", "line"],
+)
+def test_a_value_is_shown_by_a_process_that_never_imported_the_display(show, shown):
+    code = (
+        "import sys\n"
+        "from commonplace import FlushReport\n"
+        "def rich_text(value):\n"
+        "    from rich.console import Console\n"
+        "    console = Console(width=80)\n"
+        "    with console.capture() as printed: console.print(value)\n"
+        "    return printed.get()\n"
+        "value = FlushReport('tokens', skipped='nothing new')\n"
+        "assert 'commonplace.display' not in sys.modules\n"
+        f"print({show})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown in done.stdout
+
+
+def test_renderers_can_be_replaced_and_installed_again():
+    try:
+        register_renderers(Renderers(html=repr, rich=repr, line=lambda value: "a flush"))
+        assert EXCERPT._repr_html_() == repr(EXCERPT)
+        assert str(FLUSH) == "a flush"
+    finally:
+        install()
+    assert "cp-title" in FLUSH._repr_html_()

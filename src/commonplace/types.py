@@ -1,17 +1,21 @@
-"""The values that Commonplace hands around: frozen, slotted, made of plain types.
+"""Value types of Commonplace: frozen, slotted, made of plain types.
 
 Lines count from 1 and both ends of a range are included. A score is higher for better and lies in
 0..1. Paths are POSIX and relative to the workspace (``../x.md`` for an extra path outside it).
+
+Values render themselves in notebooks and terminals through renderers that are looked up when a
+value is shown; see `register_renderers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from pathlib import Path
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overload
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,6 +30,7 @@ __all__ = [
     "FlushReport",
     "IndexReport",
     "MemoryFile",
+    "Renderers",
     "SearchMode",
     "SearchResult",
     "SearchResults",
@@ -33,17 +38,18 @@ __all__ = [
     "Status",
     "ToolCall",
     "citation",
+    "register_renderers",
 ]
 
 Source = Literal["memory", "sessions"]
-"""Where a text comes from: the Markdown memory, or the transcripts of sessions."""
+"""Origin of a text: the Markdown memory, or the transcripts of sessions."""
 
 SearchMode = Literal["hybrid", "vector", "keyword"]
-"""What an answer was made from."""
+"""Signals of an answer: vectors and words, or one of the two."""
 
 
 def citation(path: str, start_line: int, end_line: int) -> str:
-    """Name a line range the way people link to it: ``MEMORY.md#L3`` or ``MEMORY.md#L3-L9``."""
+    """Return the citation of a line range: ``MEMORY.md#L3`` or ``MEMORY.md#L3-L9``."""
     if start_line == end_line:
         return f"{path}#L{start_line}"
     return f"{path}#L{start_line}-L{end_line}"
@@ -54,42 +60,61 @@ _brief.maxstring = _brief.maxother = 60
 _brief.maxtuple = _brief.maxlist = _brief.maxdict = 2
 
 
-class _Shown:
-    """Shows itself in a notebook and, through rich, in a terminal.
+class Renderers(NamedTuple):
+    """Functions that show values: as HTML, as a rich renderable, as one line of text."""
 
-    The looks are those of `commonplace.display`, which is loaded when something is shown.
-    """
+    html: Callable[[Any], str]
+    rich: Callable[[Any], RenderableType]
+    line: Callable[[Any], str]
+
+
+_DEFAULT_RENDERERS = "commonplace.display"
+"""Module whose ``install`` registers the renderers; loaded when the first value is shown."""
+_renderers: Renderers | None = None
+
+
+def register_renderers(renderers: Renderers) -> None:
+    """Set the renderers of all values; `commonplace.display.install` sets the default ones."""
+    global _renderers
+    _renderers = renderers
+
+
+def _registered_renderers() -> Renderers:
+    if _renderers is None:
+        importlib.import_module(_DEFAULT_RENDERERS).install()
+    assert _renderers is not None
+    return _renderers
+
+
+class _Displayed:
+    """Mixin that shows a value in a notebook and, through rich, in a terminal."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        from commonplace.display import as_html
-
-        return as_html(self)
+        return _registered_renderers().html(self)
 
     def __rich__(self) -> RenderableType:
-        from commonplace.display import as_rich
-
-        return as_rich(self)
+        return _registered_renderers().rich(self)
 
 
-class _ShownValue(_Shown):
-    """A dataclass with a short `repr`: fields as by default are left out, long ones cut."""
+class _DisplayedDataclass(_Displayed):
+    """Mixin of dataclasses with a short `repr`: default fields left out, long ones truncated."""
 
     __slots__ = ()
 
     def __repr__(self: DataclassInstance) -> str:
-        told = (
+        shown = (
             f"{each.name}={_brief.repr(value)}"
             for each in fields(self)
             if (value := getattr(self, each.name)) != each.default and value not in ((), {})
         )
-        return f"{type(self).__name__}({', '.join(told)})"
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFile:
-    """A file on disk that belongs to the memory, as the walk saw it."""
+    """File on disk that belongs to the memory, as the walk of the workspace found it."""
 
     path: str
     absolute: Path
@@ -97,12 +122,12 @@ class MemoryFile:
     size: int
     mtime_ns: int
     date: date | None
-    """The day of a dated log; None for an evergreen file."""
+    """Day of a dated log; None for an evergreen file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A run of whole lines (or a part of one overlong line) that is indexed as one text."""
+    """Run of whole lines, or part of one overlong line, that is indexed as one text."""
 
     start_line: int
     end_line: int
@@ -115,24 +140,24 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What each stage gave to one result.
+    """Score of one result, broken down by ranking stage.
 
-    With `SearchSettings.grain` ``lines``, stages score lines, and the snippet is told of; with
-    ``chunks``, they score chunks, as the reference.
+    With `SearchSettings.grain` ``lines``, stages score lines, and the values describe the snippet.
+    With ``chunks``, stages score chunks; parentheses below give that meaning.
 
     Attributes:
-        vector: Cosine similarity of the query and the nearest line (the chunk), -1..1; None where
-            there is no vector, and for a chunk that was only found by words.
-        keyword: The share of the query's words, the rarer the more, that the snippet holds (the
-            chunk's BM25, scaled), 0..1; None where no word of the query occurs.
-        fused: What the score is before age and repetition count.
+        vector: Cosine similarity of the query and the nearest line (the chunk), -1..1; None without
+            a vector, and for a chunk that only the keyword search found.
+        keyword: Share of the query's words in the snippet, rare words weighted higher (the chunk's
+            BM25, scaled), 0..1; None where no word of the query occurs.
+        fused: Score before age and repetition count.
         age_days: Days since the file's date; None for a file that does not age.
-        decay: What age leaves, 0..1, of the best line's evidence (of the score).
-        mmr: What repetition leaves, 0..1, of the best line's evidence; only the smaller one of this
-            and `decay` counts. (The marginal relevance at which the chunk was picked, -1..1.) None
+        decay: Factor of age, 0..1, on the best line's evidence (on the score).
+        mmr: Factor of repetition, 0..1, on the best line's evidence; only the smaller one of this
+            and `decay` counts. (Marginal relevance at which the chunk was selected, -1..1.) None
             when it is off.
-        terms: The query's terms that occur in the snippet, as they are indexed (stemmed). (The
-            query's words that occur in the chunk.)
+        terms: Terms of the query in the snippet, as they are indexed (stemmed). (Words of the query
+            in the chunk.)
     """
 
     vector: float | None
@@ -145,8 +170,8 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SearchResult(_ShownValue):
-    """A piece of a file that answers a query, and where it stands."""
+class SearchResult(_DisplayedDataclass):
+    """Passage of a file that answers a query, with its place and score."""
 
     path: str
     snippet: str
@@ -159,20 +184,20 @@ class SearchResult(_ShownValue):
 
     @property
     def citation(self) -> str:
-        """The place of the snippet, ``path#L3-L9``."""
+        """Citation of the snippet, ``path#L3-L9``."""
         return citation(self.path, self.start_line, self.end_line)
 
 
-class SearchResults(_Shown, list[SearchResult]):
-    """Results, best first, and how they were found.
+class SearchResults(_Displayed, list[SearchResult]):
+    """List of results, best first, with the way they were found.
 
     Attributes:
-        query: The query as it was given.
+        query: Query as it was given.
         mode: ``hybrid``, ``vector`` or ``keyword``.
-        fallback: Why the mode is not ``hybrid``; None when it is, or when it was asked for.
-        provider: Who made the vectors; None for keyword search.
-        model: The embedding model; None for keyword search.
-        warnings: What the user should know of this answer, a sentence each.
+        fallback: Reason why the mode is not ``hybrid``; None when it is, or when it was requested.
+        provider: Provider of the vectors; None for keyword search.
+        model: Embedding model; None for keyword search.
+        warnings: Warnings about this answer, a sentence each.
     """
 
     def __init__(
@@ -203,7 +228,7 @@ class SearchResults(_Shown, list[SearchResult]):
     @overload
     def __getitem__(self, index: slice, /) -> SearchResults: ...
     def __getitem__(self, index: SupportsIndex | slice, /) -> SearchResult | SearchResults:
-        """Return a result; some of them are `SearchResults` again, and show themselves."""
+        """Return a result; a slice returns `SearchResults`, with the same display."""
         if not isinstance(index, slice):
             return super().__getitem__(index)
         return SearchResults(
@@ -218,16 +243,16 @@ class SearchResults(_Shown, list[SearchResult]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Excerpt(_ShownValue):
+class Excerpt(_DisplayedDataclass):
     """Lines of a file, read from the disk.
 
     Attributes:
-        path: The file, as search names it.
-        text: The lines, joined as in the file; nothing is added.
-        from_line: The first line of the text.
-        lines: How many lines the text has.
-        truncated: Whether the file goes on after the text.
-        next_from: The line to go on from; None at the end of the file.
+        path: File, as search names it.
+        text: Lines, joined as in the file; nothing is added.
+        from_line: First line of the text.
+        lines: Number of lines of the text.
+        truncated: Whether the file has lines after the text.
+        next_from: Line to continue from; None at the end of the file.
         status: ``ok``, or ``not_found`` with an empty text.
     """
 
@@ -241,19 +266,19 @@ class Excerpt(_ShownValue):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class IndexReport(_ShownValue):
-    """What an index run did.
+class IndexReport(_DisplayedDataclass):
+    """Report of an index run.
 
     Attributes:
         added: Files that were not in the index.
         updated: Files whose content had changed, or whose vectors were missing.
         removed: Files that are gone from the disk.
-        unchanged: Files that were left as they are.
+        unchanged: Files that were skipped.
         chunks: Chunks in the index after the run.
         embedded: Texts sent to the embedder.
-        cached: Texts whose vectors were at hand.
+        cached: Texts whose vectors came from the cache.
         failed: ``(path, reason)`` of each file that could not be indexed as it should.
-        seconds: How long the run took.
+        seconds: Duration of the run.
     """
 
     added: int = 0
@@ -268,21 +293,21 @@ class IndexReport(_ShownValue):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Status(_ShownValue):
-    """The state of a memory: what is indexed, by what, and what is out of date.
+class Status(_DisplayedDataclass):
+    """State of a memory: what is indexed, by which embedder, and what is out of date.
 
     Attributes:
         files: Files in the index.
         chunks: Chunks in the index.
-        provider: Who makes the vectors; None for keyword search only.
-        model: The embedding model; None for keyword search only.
+        provider: Provider of the vectors; None for keyword search only.
+        model: Embedding model; None for keyword search only.
         dimension: Length of a vector; None while there is none.
-        vector_engine: What compares vectors, or why nothing does.
-        keyword_engine: What finds words.
-        stale: ``(path, reason)`` of each file that the index does not show as it is on disk.
-        warnings: What is not as it should be, and what to do about it, a sentence each.
-        workspace: The folder.
-        index_path: The index file.
+        vector_engine: Engine that compares vectors, or the reason why there is none.
+        keyword_engine: Engine that finds words.
+        stale: ``(path, reason)`` of each file whose index entry differs from the disk.
+        warnings: Problems and what to do about them, a sentence each.
+        workspace: Folder of the notes.
+        index_path: Index file.
     """
 
     files: int
@@ -297,17 +322,17 @@ class Status(_ShownValue):
     workspace: str = ""
     index_path: str = ""
     details: dict[str, str] = field(default_factory=dict)
-    """What ``deep=True`` probed, by name."""
+    """Results of the probes of ``deep=True``, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's call of a tool.
+    """Call of a tool by a model.
 
     Attributes:
-        name: The tool.
-        arguments: What the model sent: a mapping, or whatever else it was.
-        id: By which the answer is told to belong to the call.
+        name: Name of the tool.
+        arguments: Arguments as the model sent them: a mapping, or any other value.
+        id: Identifier that links the tool's answer to the call.
     """
 
     name: str
@@ -317,15 +342,15 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class FlushMessage:
-    """A message of a conversation, as plain text; the frameworks' adapters convert theirs.
+    """Message of a conversation, as plain text; the frameworks' adapters convert theirs.
 
     Attributes:
-        role: Who speaks; ``tool`` is the answer to a call.
-        text: What is said.
-        tool_calls: What the assistant calls.
-        call_id: The call that a ``tool`` message answers.
-        name: The tool that answers.
-        at: When it was said, aware; None where that is not known.
+        role: Speaker; ``tool`` is the answer to a call.
+        text: Text of the message.
+        tool_calls: Calls that the assistant makes.
+        call_id: Call that a ``tool`` message answers.
+        name: Tool that answers.
+        at: Time of the message, aware; None where that is not known.
     """
 
     role: Literal["user", "assistant", "tool", "system"]
@@ -337,27 +362,27 @@ class FlushMessage:
 
 
 FlushReason = Literal["tokens", "transcript", "compaction", "session_end", "journal"]
-"""What made a flush run: the tokens or the bytes of a conversation, a compaction, the end of the
-session; or an earlier flush had not come to its end and was found in the journal."""
+"""Trigger of a flush: tokens or bytes of a conversation, a compaction, the end of the session,
+or an unfinished entry of the journal."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FlushReport(_ShownValue):
-    """What a flush did.
+class FlushReport(_DisplayedDataclass):
+    """Report of a flush.
 
     Attributes:
-        reason: What made it run.
-        thread: The conversation.
-        path: The log that was written; None when nothing was.
-        notes: The notes as they were handed to the log, secrets masked.
-        messages: How many messages were at stake.
-        tokens: How many tokens those are.
-        seconds: How long it took.
-        skipped: Why nothing was tried; None when something was.
-        failed: What went wrong; None when nothing did.
-        transcript: The session file that keeps the messages after the last attempt failed.
-        safe: Whether the messages survive a compaction and a crash: written down, in the journal,
-            or in a session file. When it is false, keep the conversation as it is if you can.
+        reason: Trigger of the flush.
+        thread: Conversation.
+        path: Log that was written; None when nothing was.
+        notes: Notes as they were appended to the log, secrets masked.
+        messages: Number of messages to flush.
+        tokens: Number of their tokens.
+        seconds: Duration.
+        skipped: Reason why no attempt was made; None when one was.
+        failed: Failure of the attempt; None when it succeeded.
+        transcript: Session file that keeps the messages after the last attempt failed.
+        safe: Whether the messages survive a compaction and a crash: in a note, the journal or a
+            session file. When it is false, keep the conversation as it is if you can.
     """
 
     reason: FlushReason
@@ -373,16 +398,4 @@ class FlushReport(_ShownValue):
     safe: bool = True
 
     def __str__(self) -> str:
-        from commonplace.display import one_line  # a provider's words may hold anything
-
-        if self.skipped:
-            outcome = f"skipped: {one_line(self.skipped)}"
-        elif self.failed:
-            outcome = f"failed: {one_line(self.failed)}"
-        else:
-            count = len(self.notes)
-            outcome = f"{count} note{'s' * (count != 1)}" + (f" to {self.path}" * bool(count))
-        return (
-            f"flush ({self.reason}): {outcome}; {self.messages} messages, {self.tokens} tokens, "
-            f"{self.seconds:.1f} s"
-        )
+        return _registered_renderers().line(self)

@@ -1,8 +1,14 @@
-"""How values show themselves: plain text for pipes, rich for a terminal, HTML for a notebook."""
+"""Renderers of values: plain text for pipes, rich for a terminal, HTML for a notebook."""
 
 from commonplace.display.html import as_html
 from commonplace.display.marks import matched_spans, matched_words
-from commonplace.display.plain import plain_report, plain_result, plain_results, plain_status
+from commonplace.display.plain import (
+    flush_line,
+    plain_report,
+    plain_result,
+    plain_results,
+    plain_status,
+)
 from commonplace.display.printable import one_line, printable
 from commonplace.display.terminal import (
     as_rich,
@@ -13,12 +19,15 @@ from commonplace.display.terminal import (
     results_table,
     status_panel,
 )
+from commonplace.types import Renderers, register_renderers
 
 __all__ = [
     "as_html",
     "as_rich",
     "excerpt_view",
+    "flush_line",
     "flush_panel",
+    "install",
     "matched_spans",
     "matched_words",
     "one_line",
@@ -32,3 +41,8 @@ __all__ = [
     "results_table",
     "status_panel",
 ]
+
+
+def install() -> None:
+    """Register the renderers of this package for the values of `commonplace.types`."""
+    register_renderers(Renderers(html=as_html, rich=as_rich, line=flush_line))

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from commonplace.text.stopwords import ENGLISH
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -46,8 +48,6 @@ def matched_words(text: str, *, terms: Iterable[str]) -> list[str]:
 
 def query_terms(query: str) -> tuple[str, ...]:
     """Return the words of a query that are worth marking: none that every sentence has."""
-    from commonplace.text.stopwords import ENGLISH
-
     words = dict.fromkeys(_fold(match[0]) for match in _WORD.finditer(query[:_MOST_QUERY]))
     return tuple(word for word in words if word not in ENGLISH)
 

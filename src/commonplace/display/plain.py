@@ -15,9 +15,9 @@ from commonplace.display.facts import (
 from commonplace.display.printable import one_line, printable
 
 if TYPE_CHECKING:
-    from commonplace.types import IndexReport, SearchResult, SearchResults, Status
+    from commonplace.types import FlushReport, IndexReport, SearchResult, SearchResults, Status
 
-__all__ = ["plain_report", "plain_result", "plain_results", "plain_status"]
+__all__ = ["flush_line", "plain_report", "plain_result", "plain_results", "plain_status"]
 
 
 def plain_results(results: SearchResults, *, explain: bool = False) -> str:
@@ -50,6 +50,22 @@ def plain_status(status: Status) -> str:
     if wanted := to_do(status):
         text += f"to do: run '{wanted[0]}' {wanted[1]}\n"
     return text
+
+
+def flush_line(report: FlushReport) -> str:
+    """Show what a flush did, in one line."""
+    # A provider's error text may hold line breaks and control characters.
+    if report.skipped:
+        outcome = f"skipped: {one_line(report.skipped)}"
+    elif report.failed:
+        outcome = f"failed: {one_line(report.failed)}"
+    else:
+        count = len(report.notes)
+        outcome = f"{count} note{'s' * (count != 1)}" + (f" to {report.path}" * bool(count))
+    return (
+        f"flush ({report.reason}): {outcome}; {report.messages} messages, {report.tokens} tokens, "
+        f"{report.seconds:.1f} s"
+    )
 
 
 def _named(result: SearchResult) -> list[str]:
