@@ -326,7 +326,7 @@ class Memory:
         if encoder is None or not text:
             return None, None, reason
         try:
-            return encoder, encoder.query(text), None
+            return encoder, encoder.embed_query(text), None
         except EmbedderError as error:
             return None, None, str(error)
 
@@ -578,14 +578,14 @@ class Memory:
 def _chooser(
     embedder: str | Embedder | Any | None, settings: Settings
 ) -> Callable[[ModelName | None], Selection]:
-    """Return the function that chooses the embedder, given what the index was built with."""
+    """Return the function that selects the embedder, given what the index was built with."""
 
-    def chosen(built_with: ModelName | None) -> Selection:
-        from commonplace.embeddings.registry import choose
+    def selected(built_with: ModelName | None) -> Selection:
+        from commonplace.embeddings.registry import select
 
-        return choose(embedder, settings=settings.embedding, built_with=built_with)
+        return select(embedder, settings=settings.embedding, built_with=built_with)
 
-    return chosen
+    return selected
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:

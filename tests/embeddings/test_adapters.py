@@ -39,7 +39,8 @@ def test_an_async_object_is_used_from_any_thread_on_one_loop():
     embedder = Async()
     encoders = [EmbeddingClient(embedder) for _ in range(2)]
     threads = [
-        threading.Thread(target=encoders[n % 2].documents, args=([f"text {n}"],)) for n in range(6)
+        threading.Thread(target=encoders[n % 2].embed_documents, args=([f"text {n}"],))
+        for n in range(6)
     ]
     for thread in threads:
         thread.start()
@@ -54,7 +55,7 @@ def test_an_async_object_is_used_inside_a_running_loop():
     encoder = EmbeddingClient(Async())
 
     async def inside():
-        return encoder.query("text")
+        return encoder.embed_query("text")
 
     assert asyncio.run(inside()).shape == (2,)
     encoder.close()
@@ -63,7 +64,7 @@ def test_an_async_object_is_used_inside_a_running_loop():
 def test_requests_to_an_async_object_are_under_way_together():
     embedder = Async()
     encoder = EmbeddingClient(embedder)
-    encoder.documents(["x" * 7000 + str(n) for n in range(12)])
+    encoder.embed_documents(["x" * 7000 + str(n) for n in range(12)])
     assert 1 < embedder.most <= 4
     encoder.close()
 
@@ -72,7 +73,7 @@ def test_the_loop_ends_with_its_last_user_and_comes_back():
     embedder = Async()
     for _ in range(3):
         encoder = EmbeddingClient(embedder)
-        encoder.query("text")
+        encoder.embed_query("text")
         encoder.close()
         encoder.close()
         assert not [t for t in threading.enumerate() if t.name == "commonplace-embeddings"]
@@ -88,8 +89,8 @@ def test_a_method_that_returns_something_awaitable_is_awaited():
             return Async().embed_query(text)
 
     encoder = EmbeddingClient(Wrapped())
-    assert encoder.documents(["a", "bb"]).shape == (2, 2)
-    assert encoder.query("a").shape == (2,)
+    assert encoder.embed_documents(["a", "bb"]).shape == (2, 2)
+    assert encoder.embed_query("a").shape == (2,)
     encoder.close()
 
 
@@ -100,7 +101,7 @@ def test_what_an_async_object_raises_is_told():
 
     encoder = EmbeddingClient(Failing())
     with pytest.raises(EmbedderError, match="no such model"):
-        encoder.query("a")
+        encoder.embed_query("a")
     encoder.close()
 
 
@@ -117,7 +118,7 @@ def test_requests_to_a_plain_object_are_small_and_one_at_a_time():
     limits = limits_of(Plain())
     assert (limits.max_bytes, limits.concurrency) == (8000, 1)
     embedder = Plain()
-    EmbeddingClient(embedder).documents([f"{n:04}" * 500 for n in range(20)])
+    EmbeddingClient(embedder).embed_documents([f"{n:04}" * 500 for n in range(20)])
     assert embedder.calls == 5
 
 
@@ -130,7 +131,7 @@ def test_a_langchain_object_cuts_its_requests_itself():
     embeddings = pytest.importorskip("langchain_core.embeddings")
     fake = embeddings.DeterministicFakeEmbedding(size=8)
     assert limits_of(fake).max_bytes > 8000
-    assert EmbeddingClient(fake).documents(["a", "b"]).shape == (2, 8)
+    assert EmbeddingClient(fake).embed_documents(["a", "b"]).shape == (2, 8)
 
 
 def test_an_object_in_this_process_is_asked_in_the_calling_thread():
@@ -141,5 +142,5 @@ def test_an_object_in_this_process_is_asked_in_the_calling_thread():
             threads.append(threading.current_thread())
             return super().embed_query(text)
 
-    EmbeddingClient(Local()).query("text")
+    EmbeddingClient(Local()).embed_query("text")
     assert threads == [threading.current_thread()]

@@ -11,41 +11,41 @@ from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
 
 
 def test_vectors_are_float32_of_length_one():
-    matrix = EmbeddingClient(HashedWords()).documents(["one two", "two three three"])
+    matrix = EmbeddingClient(HashedWords()).embed_documents(["one two", "two three three"])
     assert matrix.dtype == np.float32
     assert matrix.shape == (2, 64)
     assert np.allclose(np.linalg.norm(matrix, axis=1), 1.0)
 
 
 def test_no_text_gives_no_vector():
-    assert EmbeddingClient(HashedWords()).documents([]).shape == (0, 0)
+    assert EmbeddingClient(HashedWords()).embed_documents([]).shape == (0, 0)
 
 
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_an_answer_that_makes_no_sense_is_told_and_not_used(kind):
     encoder = EmbeddingClient(Nonsense(NONSENSE[kind]))
     with pytest.raises(EmbedderError, match=r"fake:hashed-words gave .*its answer is not used"):
-        encoder.documents(["a", "b", "c"])
+        encoder.embed_documents(["a", "b", "c"])
 
 
 def test_a_dimension_that_changes_is_told():
     embedder = HashedWords(8)
     encoder = EmbeddingClient(embedder)
-    encoder.documents(["a"])
+    encoder.embed_documents(["a"])
     embedder.length = 16
     with pytest.raises(EmbedderError, match="16 dimensions where it gave 8 before"):
-        encoder.documents(["a"])
+        encoder.embed_documents(["a"])
 
 
 def test_what_an_embedder_raises_is_told_in_one_line():
     with pytest.raises(EmbedderError, match="failed: the provider is down") as caught:
-        EmbeddingClient(Raising()).query("x")
+        EmbeddingClient(Raising()).embed_query("x")
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
 def test_a_single_zero_vector_among_others_is_near_to_nothing():
     encoder = EmbeddingClient(Nonsense(lambda vectors: [[0.0] * 64, *vectors[1:]]))
-    matrix = encoder.documents(["a", "b"])
+    matrix = encoder.embed_documents(["a", "b"])
     assert not matrix[0].any()
     assert np.isfinite(matrix).all()
 
@@ -61,7 +61,7 @@ def test_a_query_is_embedded_once():
     embedder = Counting()
     encoder = EmbeddingClient(embedder)
     for _ in range(3):
-        encoder.query("the same")
+        encoder.embed_query("the same")
     assert embedder.queries == 1
 
 

@@ -190,7 +190,7 @@ class Telling(HashedWords):
 def test_no_traceback_shows_a_key(caplog, deep):
     caplog.set_level(logging.DEBUG)
     with pytest.raises(EmbedderError) as caught:
-        EmbeddingClient(Telling(deep=deep)).documents(["a"])
+        EmbeddingClient(Telling(deep=deep)).embed_documents(["a"])
     assert KEY not in "".join(traceback.format_exception(caught.value))
     assert KEY not in caplog.text
     assert "failed: " in str(caught.value)
@@ -204,7 +204,7 @@ def test_a_traceback_shows_what_failed_where_that_is_no_secret():
             raise KeyError("embedding")
 
     with pytest.raises(EmbedderError) as caught:
-        EmbeddingClient(Failing()).documents(["a"])
+        EmbeddingClient(Failing()).embed_documents(["a"])
     assert isinstance(caught.value.__cause__, KeyError)
 
 
@@ -220,7 +220,7 @@ def test_the_values_of_headers_and_of_the_key_variable_are_hidden(monkeypatch):
 
     encoder = EmbeddingClient(Provider(), ModelName("p", "m", "e"), options=options)
     with pytest.raises(EmbedderError, match=r"failed: \*\*\* and \*\*\*"):
-        encoder.query("x")
+        encoder.embed_query("x")
 
 
 def test_an_exception_without_a_secret_tells_none():

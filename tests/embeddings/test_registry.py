@@ -7,7 +7,7 @@ import pytest
 from commonplace.embeddings import registry
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.providers.bundled import BundledEmbedder, is_available
-from commonplace.embeddings.registry import choose, fallback_of, for_identity
+from commonplace.embeddings.registry import fallback_of, for_identity, select
 from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 from support.fakes import HashedWords
@@ -52,35 +52,35 @@ def installed(monkeypatch):
 
 
 def chosen(wanted, *, built_with=None, **settings):
-    return choose(wanted, settings=EmbeddingSettings(**settings), built_with=built_with)
+    return select(wanted, settings=EmbeddingSettings(**settings), built_with=built_with)
 
 
 def options(wanted, **settings):
-    return chosen(wanted, **settings).encoder.embedder.options
+    return chosen(wanted, **settings).client.embedder.options
 
 
 @pytest.mark.parametrize("wanted", [None, "none"])
 def test_without_an_embedder_words_are_searched_and_it_is_said_why(wanted):
     choice = chosen(wanted)
-    assert choice.encoder is None
+    assert choice.client is None
     assert "keywords" in choice.reason
 
 
 def test_an_object_is_used_as_it_is():
     embedder = HashedWords()
-    assert chosen(embedder).encoder.embedder is embedder
+    assert chosen(embedder).client.embedder is embedder
 
 
 @bundled
 @pytest.mark.parametrize("wanted", ["auto", "bundled", f"bundled:{BundledEmbedder.name.model}"])
 def test_the_bundled_vectors_can_be_had_by_name_and_are_the_default(wanted):
-    assert chosen(wanted).encoder.name == BundledEmbedder.name
+    assert chosen(wanted).client.name == BundledEmbedder.name
 
 
 @bundled
 def test_what_the_settings_name_stands_in_for_auto():
-    assert chosen("auto", provider="none").encoder is None
-    assert chosen("bundled", provider="none").encoder.name == BundledEmbedder.name
+    assert chosen("auto", provider="none").client is None
+    assert chosen("bundled", provider="none").client.name == BundledEmbedder.name
 
 
 # What auto takes.
@@ -94,7 +94,7 @@ def test_auto_says_that_it_keeps_what_the_index_was_built_with():
 @bundled
 def test_auto_takes_the_next_best_when_what_the_index_was_built_with_is_gone():
     for gone in (ModelName("bundled", "older"), ModelName("MyEmbeddings", "mine")):
-        assert chosen("auto", built_with=gone).encoder.name == BundledEmbedder.name
+        assert chosen("auto", built_with=gone).client.name == BundledEmbedder.name
 
 
 @bundled
@@ -102,33 +102,33 @@ def test_auto_goes_by_the_keys_in_order_and_then_takes_the_bundled_vectors(insta
     for provider in ("mistral", "voyage", "gemini", "openai"):
         monkeypatch.setenv(KEYS[provider], KEY)
         choice = chosen("auto")
-        assert choice.encoder.name.provider == provider
+        assert choice.client.name.provider == provider
         assert KEYS[provider] in choice.reason
         assert KEY not in choice.reason
     for provider in KEYS:
         monkeypatch.delenv(KEYS[provider], raising=False)
-    assert chosen("auto").encoder.name.provider == "bundled"
+    assert chosen("auto").client.name.provider == "bundled"
 
 
 @bundled
 def test_auto_never_takes_ollama(installed, monkeypatch):
     monkeypatch.setenv("OLLAMA_API_KEY", KEY)
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:1")
-    assert chosen("auto").encoder.name.provider == "bundled"
-    assert chosen("ollama").encoder.name.provider == "ollama"
+    assert chosen("auto").client.name.provider == "bundled"
+    assert chosen("ollama").client.name.provider == "ollama"
 
 
 @bundled
 def test_auto_does_not_take_a_provider_whose_client_is_missing(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr(registry, "_is_there", lambda module: False)
-    assert chosen("auto").encoder.name.provider == "bundled"
+    assert chosen("auto").client.name.provider == "bundled"
 
 
 def test_auto_takes_a_configured_local_model_before_any_key(installed, monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     choice = chosen("auto", model=str(tmp_path))
-    assert choice.encoder.name == ModelName("sentence-transformers", str(tmp_path))
+    assert choice.client.name == ModelName("sentence-transformers", str(tmp_path))
     assert str(tmp_path) in choice.reason
 
 
@@ -141,9 +141,9 @@ def test_auto_keeps_what_the_index_was_built_with_though_another_key_came(instal
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
     held = ModelName("voyage", "default")
-    assert chosen("auto", built_with=held).encoder.name == held
+    assert chosen("auto", built_with=held).client.name == held
     monkeypatch.delenv("VOYAGE_API_KEY")
-    assert chosen("auto", built_with=held).encoder.name.provider == "openai"
+    assert chosen("auto", built_with=held).client.name.provider == "openai"
 
 
 # Names.
@@ -229,7 +229,7 @@ def test_the_fallback_gets_nothing_of_the_first_providers_settings(installed, mo
     settings = EmbeddingSettings(
         provider="openai", base_url="http://127.0.0.1:1", fallback="mistral:small"
     )
-    made = fallback_of(settings).encoder.embedder.options
+    made = fallback_of(settings).client.embedder.options
     assert (made.model, made.base_url, made.api_key_env) == ("small", None, "MISTRAL_API_KEY")
     assert fallback_of(EmbeddingSettings()) is None
 

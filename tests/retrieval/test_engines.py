@@ -63,7 +63,7 @@ def copied(store):
 
 
 def ask(store, query, search, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
-    embedded = EmbeddingClient(EMBEDDER).query(query) if vector else None
+    embedded = EmbeddingClient(EMBEDDER).embed_query(query) if vector else None
     asked = Query(query, embedded, NOON, limit=limit, min_score=0.0, rows=rows)
     with store.snapshot() as snapshot:
         return rank(snapshot, asked, search, explain=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from commonplace.embeddings.registry import choose
+from commonplace.embeddings.registry import select
 from commonplace.embeddings.retry import ServiceState
 from commonplace.settings import EmbeddingSettings
 from support.loopback_vendors import bag_of_words
@@ -35,7 +35,7 @@ KEY = "sk-4f9a0c77d1e2b8"
 
 def made(wanted, settings=None):
     """Return the encoder that the registry makes of a name, or of an object."""
-    return choose(wanted, settings=settings or EmbeddingSettings(), built_with=None).encoder
+    return select(wanted, settings=settings or EmbeddingSettings(), built_with=None).client
 
 
 class Clock:

@@ -58,7 +58,7 @@ def _try_embedder(keeper: IndexService) -> str:
     if encoder is None:
         return f"none ({keeper.choice.reason})"
     try:
-        length = len(encoder.query(_QUESTION))
+        length = len(encoder.embed_query(_QUESTION))
     except EmbedderError as error:
         wanted = _WAIT if error.temporary else _MEND
         return f"failed: {str(error).rstrip('.')}. {wanted}; until then search is by keywords"
@@ -74,7 +74,7 @@ def _try_vectors(keeper: IndexService) -> str:
     if reason := keeper.why_no_vectors(keeper.store.identity):
         return f"not tried: {reason}"
     with keeper.store.snapshot() as snapshot:
-        found = snapshot.nearest(encoder.query(_QUESTION), 1, RowFilter())
+        found = snapshot.nearest(encoder.embed_query(_QUESTION), 1, RowFilter())
         totals = snapshot.totals()
         pending = sum(1 for record in snapshot.files().values() if record.pending)
     if pending:

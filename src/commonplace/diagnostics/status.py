@@ -26,7 +26,7 @@ def inspect(
 ) -> Status:
     """Compare the disk with the index and describe both; `deep` also tries each part."""
     store, choice = keeper.store, _choice(keeper)
-    encoder = choice.encoder
+    encoder = choice.client
     identity = store.identity
     with store.snapshot() as snapshot:
         totals = snapshot.totals()
@@ -98,9 +98,9 @@ def _warnings(
     known: dict[str, FileRecord],
     problems: tuple[tuple[str, str], ...],
 ) -> Iterator[str]:
-    if choice.encoder is None:
+    if choice.client is None:
         yield f"Search is by keywords only: {choice.reason}."
-    yield from _warnings_of_the_index(keeper, choice.encoder)
+    yield from _warnings_of_the_index(keeper, choice.client)
     for given in workspace.missing_extra_paths:
         yield f"The extra path {given} is not there; create it or drop the setting."
     for path, reason in problems:

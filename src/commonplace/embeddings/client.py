@@ -94,7 +94,7 @@ class EmbeddingClient:
         """The vendor's batch interface; None where there is none."""
         return getattr(self.embedder, "jobs", None)
 
-    def documents(self, texts: Sequence[str]) -> EmbeddingMatrix:
+    def embed_documents(self, texts: Sequence[str]) -> EmbeddingMatrix:
         """Embed texts: ``(len(texts), d)``.
 
         Raises:
@@ -112,13 +112,13 @@ class EmbeddingClient:
             return np.zeros((0, self.dimension or 0), dtype=np.float32)
         return np.array([found[text] for text in texts])
 
-    def query(self, text: str) -> Vector:
+    def embed_query(self, text: str) -> Vector:
         """Embed a query: ``(d,)``. The last queries are remembered.
 
         Whatever may take long is not waited for beyond the deadline of the settings.
 
         Raises:
-            EmbedderError: As `documents`.
+            EmbedderError: As `embed_documents`.
         """
         with self._lock:
             known = self._queries.get(text)
@@ -175,7 +175,7 @@ class EmbeddingClient:
         """Return an answer as unit rows.
 
         Raises:
-            EmbedderError: It is not what was asked for; see `documents`.
+            EmbedderError: It is not what was asked for; see `embed_documents`.
         """
         import numpy as np
 
@@ -249,15 +249,15 @@ class EmbeddingRun:
     """The texts that an index run sends to an embedder; what it gave up stays given up.
 
     Args:
-        encoder: The embedder.
+        client: The client of the embedder.
         check: Called while answers are waited for; what it raises ends that.
     """
 
     def __init__(
-        self, encoder: EmbeddingClient, *, check: Callable[[], object] = lambda: None
+        self, client: EmbeddingClient, *, check: Callable[[], object] = lambda: None
     ) -> None:
-        self.encoder = encoder
-        self._requests = encoder.requests(check)
+        self.client = client
+        self._requests = client.requests(check)
 
     @property
     def failure(self) -> EmbedderError | None:
@@ -286,8 +286,8 @@ class EmbeddingRun:
             return EmbeddingResult(answer.texts, answer.vectors)
         error = told.get(id(answer.error))
         if error is None:
-            error = self.encoder.told(answer.error)
-            error.__cause__ = self.encoder.cause(answer.error)
+            error = self.client.told(answer.error)
+            error.__cause__ = self.client.cause(answer.error)
             error.__suppress_context__ = True
             told[id(answer.error)] = error
         return EmbeddingResult(answer.texts, None, error)

@@ -19,19 +19,19 @@ __all__ = [
     "ProviderEntry",
     "Selection",
     "check_name",
-    "choose",
     "fallback_of",
     "for_identity",
     "known_providers",
     "named",
+    "select",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """An encoder, or None for keyword search, and a sentence that says why."""
+    """Client of the selected embedder, None for keyword search, and the reason, a sentence."""
 
-    encoder: EmbeddingClient | None
+    client: EmbeddingClient | None
     reason: str
 
 
@@ -117,18 +117,18 @@ def known_providers() -> tuple[str, ...]:
     return tuple(sorted(_PROVIDERS))
 
 
-def check_name(wanted: str) -> None:
+def check_name(requested: str) -> None:
     """Refuse a ``provider`` or ``provider:model`` of nobody.
 
     Raises:
         EmbedderError: The name is unknown.
     """
-    if wanted not in ("auto", "none"):
-        _entry(wanted.partition(":")[0])
+    if requested not in ("auto", "none"):
+        _entry(requested.partition(":")[0])
 
 
-def choose(
-    wanted: str | Embedder | Any | None,
+def select(
+    requested: str | Embedder | Any | None,
     *,
     settings: EmbeddingSettings,
     built_with: ModelName | None,
@@ -136,7 +136,7 @@ def choose(
     """Choose the embedder.
 
     Args:
-        wanted: What `Memory.open` was given: ``auto``, ``provider``, ``provider:model``, an
+        requested: What `Memory.open` was given: ``auto``, ``provider``, ``provider:model``, an
             object, or None for keyword search.
         settings: `EmbeddingSettings.provider` stands in for ``auto``; the rest is for the provider
             that it names, or, where it names none, for the one that is used.
@@ -145,28 +145,29 @@ def choose(
     Raises:
         EmbedderError: The name is unknown, or the provider that was named cannot be had.
     """
-    if wanted is None:
+    if requested is None:
         return Selection(None, "embedder=None: search by keywords")
-    if not isinstance(wanted, str):
+    if not isinstance(requested, str):
         return Selection(
-            EmbeddingClient(wanted, settings=settings), f"{type(wanted).__name__} was passed in"
+            EmbeddingClient(requested, settings=settings),
+            f"{type(requested).__name__} was passed in",
         )
-    if wanted == "auto":
-        wanted = settings.provider
-    if wanted == "none":
+    if requested == "auto":
+        requested = settings.provider
+    if requested == "none":
         return Selection(None, "no embedder was asked for: search by keywords")
-    if wanted == "auto":
+    if requested == "auto":
         return _automatic(settings, built_with)
-    return Selection(named(wanted, settings), f"{wanted} was named")
+    return Selection(named(requested, settings), f"{requested} was named")
 
 
-def named(wanted: str, settings: EmbeddingSettings) -> EmbeddingClient:
+def named(requested: str, settings: EmbeddingSettings) -> EmbeddingClient:
     """Make the encoder of a ``provider`` or ``provider:model``.
 
     Raises:
         EmbedderError: The name is unknown, or the provider cannot be had.
     """
-    name, _, model = wanted.partition(":")
+    name, _, model = requested.partition(":")
     options = _options(name, settings)
     return _make(name, replace(options, model=model or options.model), settings)
 
@@ -199,14 +200,14 @@ def for_identity(
     for length in dict.fromkeys((asked.dimensions, dimension, None)):
         options = replace(asked, model=name.model, dimensions=length)
         with contextlib.suppress(EmbedderError):
-            encoder = _make(name.provider, options, settings)
-            if encoder.name == name and _can_be(encoder.dimension, dimension):
-                return encoder
+            client = _make(name.provider, options, settings)
+            if client.name == name and _can_be(client.dimension, dimension):
+                return client
     return None
 
 
-def _can_be(made: int | None, wanted: int | None) -> bool:
-    return None in (made, wanted) or made == wanted
+def _can_be(made: int | None, needed: int | None) -> bool:
+    return None in (made, needed) or made == needed
 
 
 def _options(name: str, settings: EmbeddingSettings) -> ProviderOptions:
@@ -250,16 +251,17 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
             f"{name} needs a key: set the environment variable "
             f"{options.api_key_env or ' or '.join(entry.keys)}."
         )
-    module = importlib.import_module(f"commonplace.embeddings.providers.{entry.module}")
-    kind = getattr(module, entry.kind)
+    kind = getattr(
+        importlib.import_module(f"commonplace.embeddings.providers.{entry.module}"), entry.kind
+    )
     options = replace(options, api_key_env=variable)
     provider: Provider = kind(options)
     return EmbeddingClient(provider, provider.name, settings=settings, options=options)
 
 
 def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Selection:
-    if built_with is not None and (encoder := for_identity(built_with, None, settings)):
-        return Selection(encoder, f"auto: the index was built with {encoder.label}")
+    if built_with is not None and (client := for_identity(built_with, None, settings)):
+        return Selection(client, f"auto: the index was built with {client.label}")
     for name, options, why in _candidates(settings):
         with contextlib.suppress(EmbedderError):  # the next one may do
             return Selection(_make(name, options, settings), f"auto: {why}")

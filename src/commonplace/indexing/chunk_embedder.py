@@ -205,7 +205,7 @@ class ChunkEmbedder:
         if self._run is None:
             given.problem = self._absent
             return
-        keeps = not self._run.encoder.is_local
+        keeps = not self._run.client.is_local
         open_chunks = PendingChunks(parts, vectors) if keeps else None
         problem: EmbedderError | None = None
         for answer in self._run.send(texts):

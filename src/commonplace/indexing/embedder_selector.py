@@ -75,14 +75,14 @@ class EmbedderSelector:
             except EmbedderError as error:
                 logger.warning("the fallback cannot be used: %s", error)
                 return False
-            used = self._choice.encoder
-            if fallback is None or fallback.encoder is None or used is None:
+            used = self._choice.client
+            if fallback is None or fallback.client is None or used is None:
                 return False
-            if fallback.encoder.name == used.name:
+            if fallback.client.name == used.name:
                 return False
-            reason = f"{fallback.encoder.label} is used as the fallback: {failure}"
+            reason = f"{fallback.client.label} is used as the fallback: {failure}"
             logger.warning("%s", reason)
-            self._replaced, self._choice = used, Selection(fallback.encoder, reason)
+            self._replaced, self._choice = used, Selection(fallback.client, reason)
             return True
 
     @property
@@ -98,7 +98,7 @@ class EmbedderSelector:
         """
         if held is None or held.model is None or not held.dimension:
             return None, "the index holds no vectors yet; index again when the embedder answers"
-        wanted = self.choice.encoder
+        wanted = self.choice.client
         if wanted is None:
             return None, self.choice.reason
         if self.why_not(wanted, held) is None:
@@ -136,7 +136,7 @@ class EmbedderSelector:
     def close(self) -> None:
         """Let go of threads."""
         with self._lock:
-            used = self._choice.encoder if self._choice else None
+            used = self._choice.client if self._choice else None
             made = [used, self._replaced, *self._own.values()]
         for encoder in made:
             if encoder is not None:

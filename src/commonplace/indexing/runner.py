@@ -104,7 +104,7 @@ class IndexRunner:
     @property
     def encoder(self) -> EmbeddingClient | None:
         """Who makes the vectors; None for keyword search."""
-        return self._embedders.choice.encoder
+        return self._embedders.choice.client
 
     def fits(self, store: SqliteStore) -> bool:
         """Whether an index goes on with these settings and this embedder; else it is rebuilt."""
@@ -280,7 +280,7 @@ class IndexRunner:
         if encoder is None or identity is None or not identity.dimension or encoder.dimension:
             return
         with contextlib.suppress(EmbedderError):  # it is reported when texts are embedded
-            encoder.query("dimension")
+            encoder.embed_query("dimension")
 
     # -- a new index ----------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ class IndexService:
     @property
     def encoder(self) -> EmbeddingClient | None:
         """Who makes the vectors; None for keyword search."""
-        return self.choice.encoder
+        return self.choice.client
 
     def why_no_vectors(self, held: IndexIdentity | None) -> str | None:
         """Say why an index's vectors cannot answer a query; None if they can."""

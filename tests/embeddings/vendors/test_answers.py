@@ -32,17 +32,17 @@ def model_asked(vendor):
 
 
 def test_texts_become_the_vectors_that_the_server_made(vendor):
-    assert np.allclose(vendor.encoder().documents(TEXTS), expected(TEXTS), atol=1e-6)
+    assert np.allclose(vendor.encoder().embed_documents(TEXTS), expected(TEXTS), atol=1e-6)
 
 
 def test_a_query_becomes_the_vector_that_the_server_made(vendor):
-    assert np.allclose(vendor.encoder().query(TEXTS[0]), expected(TEXTS[:1])[0], atol=1e-6)
+    assert np.allclose(vendor.encoder().embed_query(TEXTS[0]), expected(TEXTS[:1])[0], atol=1e-6)
 
 
 def test_the_reference_s_model_is_asked_unless_another_one_is_named(vendor):
-    vendor.encoder().query("x")
+    vendor.encoder().embed_query("x")
     assert model_asked(vendor) == DEFAULT_MODELS[vendor.name]
-    vendor.encoder(f"{vendor.name}:another-one").query("x")
+    vendor.encoder(f"{vendor.name}:another-one").embed_query("x")
     assert model_asked(vendor) == "another-one"
 
 
@@ -56,7 +56,7 @@ def test_one_call_is_one_request(vendor):
 def test_many_texts_take_the_least_possible_requests(vendor):
     texts = [f"note {n}: " + "word " * (n % 50) for n in range(300)]
     encoder = vendor.encoder()
-    assert np.allclose(encoder.documents(texts), expected(texts), atol=1e-6)
+    assert np.allclose(encoder.embed_documents(texts), expected(texts), atol=1e-6)
     assert sorted(vendor.server.texts) == sorted(texts)
     assert len(vendor.server.requests) == len(list(pack(texts, encoder.limits)))
 
@@ -64,11 +64,11 @@ def test_many_texts_take_the_least_possible_requests(vendor):
 def test_the_length_of_vectors_can_be_chosen(vendor):
     encoder = vendor.encoder(dimensions=16)
     assert encoder.dimension == 16
-    assert np.allclose(encoder.documents(TEXTS), expected(TEXTS, 16), atol=1e-6)
+    assert np.allclose(encoder.embed_documents(TEXTS), expected(TEXTS, 16), atol=1e-6)
 
 
 def test_the_key_and_the_headers_of_the_settings_are_sent(vendor):
-    vendor.encoder().query("x")
+    vendor.encoder().embed_query("x")
     headers = vendor.server.requests[-1].headers
     assert headers["x-gateway"] == "open-sesame-1234"
     assert headers.get("x-goog-api-key", headers.get("authorization")) in (KEY, f"Bearer {KEY}")
@@ -76,21 +76,21 @@ def test_the_key_and_the_headers_of_the_settings_are_sent(vendor):
 
 def test_the_key_can_come_from_another_variable(vendor, monkeypatch):
     monkeypatch.setenv("TEAM_KEY", "sk-of-the-team\n")
-    vendor.encoder(api_key_env="TEAM_KEY").query("x")
+    vendor.encoder(api_key_env="TEAM_KEY").embed_query("x")
     headers = vendor.server.requests[-1].headers
     assert "sk-of-the-team" in (headers.get("x-goog-api-key") or headers["authorization"])
 
 
 def test_a_server_of_one_s_own_needs_no_key(vendor, monkeypatch):
     monkeypatch.delenv(KEYS[vendor.name])
-    assert vendor.encoder().query("x").shape == (32,)
+    assert vendor.encoder().embed_query("x").shape == (32,)
 
 
 def test_documents_and_queries_are_told_apart_where_the_vendor_does(vendor):
     encoder = vendor.encoder()
-    encoder.documents(["a note"])
+    encoder.embed_documents(["a note"])
     document = vendor.server.requests[-1].body
-    encoder.query("a question")
+    encoder.embed_query("a question")
     query = vendor.server.requests[-1].body
     if vendor.name == "gemini":
         assert document["requests"][0]["taskType"] == "RETRIEVAL_DOCUMENT"
@@ -159,7 +159,7 @@ def test_a_base_url_may_be_written_with_the_protocol_s_version_or_without(name, 
     with LoopbackVendor(name) as server:
         settings = EmbeddingSettings(provider=name, base_url=server.root + written)
         encoder = encoders(name, settings)
-        assert encoder.query("x").shape == (32,)
+        assert encoder.embed_query("x").shape == (32,)
 
 
 def test_openai_s_own_endpoint_is_asked_for_a_quarter_of_the_bytes(monkeypatch, encoders):
@@ -171,7 +171,7 @@ def test_openai_s_own_endpoint_is_asked_for_a_quarter_of_the_bytes(monkeypatch, 
             base_url=server.base_url, max_retries=0
         )
         encoder.embedder._client._made = client
-        assert np.allclose(encoder.documents(TEXTS), expected(TEXTS), atol=1e-6)
+        assert np.allclose(encoder.embed_documents(TEXTS), expected(TEXTS), atol=1e-6)
         assert server.requests[-1].body["encoding_format"] == "base64"
 
 
@@ -187,7 +187,7 @@ def test_variables_that_name_another_endpoint_are_followed(monkeypatch, encoders
     with LoopbackVendor("ollama") as server:
         monkeypatch.setenv("OLLAMA_HOST", server.root)
         encoder = encoders("ollama")
-        assert encoder.query("x").shape == (32,)
+        assert encoder.embed_query("x").shape == (32,)
         assert encoder.name.endpoint == ""
 
 
@@ -197,7 +197,7 @@ def test_an_openai_base_url_of_the_environment_is_part_of_the_name(monkeypatch, 
     with LoopbackVendor("openai") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         encoder = encoders("openai")
-        assert encoder.query("x").shape == (32,)
+        assert encoder.embed_query("x").shape == (32,)
         assert encoder.name.endpoint
 
 
@@ -208,5 +208,5 @@ def test_langchain_s_openai_embeddings_need_no_vocabulary_when_told_so(encoders)
             base_url=server.base_url, api_key=KEY, check_embedding_ctx_length=False
         )
         encoder = encoders(theirs)
-        assert np.allclose(encoder.documents(TEXTS), expected(TEXTS), atol=1e-6)
+        assert np.allclose(encoder.embed_documents(TEXTS), expected(TEXTS), atol=1e-6)
         assert server.texts == TEXTS

@@ -48,18 +48,18 @@ def packaged(encoders, **settings):
 
 def test_a_packaged_model_is_loaded_by_its_name(encoders):
     encoder = packaged(encoders)
-    cat, kitten, invoice = encoder.documents(
+    cat, kitten, invoice = encoder.embed_documents(
         ["the cat sleeps", "a kitten is asleep", "the invoice is due"]
     )
     assert encoder.dimension == 384
     assert cat @ kitten > cat @ invoice
-    assert encoder.query("the cat sleeps") @ cat == pytest.approx(1, abs=1e-5)
+    assert encoder.embed_query("the cat sleeps") @ cat == pytest.approx(1, abs=1e-5)
     assert encoder.is_local
 
 
 def test_vectors_can_be_cut_short(encoders):
     encoder = packaged(encoders, provider="sentence-transformers", dimensions=128)
-    assert encoder.documents(["a text"]).shape == (1, 128)
+    assert encoder.embed_documents(["a text"]).shape == (1, 128)
     assert encoder.name != packaged(encoders).name
 
 
@@ -69,14 +69,14 @@ def test_a_model_is_loaded_from_its_folder_whose_whole_path_is_its_name(
     copied = tmp_path / "prompted"
     shutil.copytree(prompted, copied)
     here, there = (encoders(f"sentence-transformers:{folder}") for folder in (prompted, copied))
-    assert np.array_equal(here.documents(["cat dog"]), there.documents(["cat dog"]))
+    assert np.array_equal(here.embed_documents(["cat dog"]), there.embed_documents(["cat dog"]))
     assert here.name.model == str(prompted)
     assert here.name != there.name
 
 
 def test_documents_and_queries_get_the_prompts_of_the_model(encoders, prompted):
     encoder = encoders(f"sentence-transformers:{prompted}")
-    document, query = encoder.documents(["cat"])[0], encoder.query("cat")
+    document, query = encoder.embed_documents(["cat"])[0], encoder.embed_query("cat")
     assert document[2] == pytest.approx(query[1]) != 0  # tell, ask
     assert document[1] == query[2] == 0
 
@@ -85,18 +85,18 @@ def test_an_id_that_is_not_in_the_cache_fails_at_once_with_the_way_to_fetch_it(e
     encoder = encoders("sentence-transformers:some-team/no-such-model")
     started = time.monotonic()
     with pytest.raises(EmbedderError, match=r"nor in the hub's cache .*SentenceTransformer\('some"):
-        encoder.query("x")
+        encoder.embed_query("x")
     assert time.monotonic() - started < 20  # the hub's client tries for more than a minute
 
 
 def test_a_folder_without_a_model_is_told(encoders, tmp_path):
     encoder = encoders(f"sentence-transformers:{tmp_path}")
     with pytest.raises(EmbedderError, match="holds no model"):
-        encoder.documents(["x"])
+        encoder.embed_documents(["x"])
 
 
 def test_loading_a_model_prints_nothing(encoders, capfd):
-    packaged(encoders).query("x")
+    packaged(encoders).embed_query("x")
     assert capfd.readouterr() == ("", "")
 
 
