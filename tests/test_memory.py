@@ -312,18 +312,41 @@ def test_empty_text_is_refused_and_creates_nothing(tmp_path, text):
         with pytest.raises(ValueError, match="empty"):
             memory.append(text)
         with pytest.raises(ValueError, match="empty"):
-            memory.append_long_term(text)
+            memory.append(text, path="MEMORY.md")
     assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_what_lasts_goes_to_the_end_of_the_long_term_file(notes):
     with notes.open() as memory:
-        assert memory.append_long_term("- Bob is left-handed.") == "MEMORY.md"
-        assert memory.append_long_term("- Bob is left-handed.") == "MEMORY.md"
+        assert memory.append("- Bob is left-handed.", path="MEMORY.md") == "MEMORY.md"
+        assert memory.append("- Bob is left-handed.", path="MEMORY.md") == "MEMORY.md"
         assert paths(find(memory, "Bob")) == ["MEMORY.md"]
     text = (notes.root / "MEMORY.md").read_text()
     assert text.endswith("- Ann prefers tea.\n- Bob is left-handed.\n")
     assert text.count("Bob") == 1
+
+
+def test_a_note_is_appended_to_a_named_file_which_is_created(notes):
+    with notes.open() as memory:
+        assert memory.append("- Oak, ash.", path="memory/trees.md") == "memory/trees.md"
+        assert memory.append("- Elm.", path="./memory/trees.md") == "memory/trees.md"
+        assert memory.append("- Late.", path="memory/2026-01-02.md") == "memory/2026-01-02.md"
+        assert paths(find(memory, "ash elm"))[0] == "memory/trees.md"
+    assert (notes.root / "memory/trees.md").read_text() == "- Oak, ash.\n- Elm.\n"
+    assert (notes.root / "memory/2026-01-02.md").read_text() == "# 2026-01-02\n\n- Late.\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["notes.md", "memory/trees.txt", "memory/../x.md", "../x.md", "/tmp/x.md", "sessions/x"]
+)
+def test_a_path_that_is_no_note_is_not_appended_to(notes, path):
+    with notes.open() as memory, pytest.raises(PathNotAllowedError):
+        memory.append("note", path=path)
+
+
+def test_a_named_note_has_no_day(notes):
+    with notes.open() as memory, pytest.raises(ValueError, match="path and when"):
+        memory.append("note", path="MEMORY.md", when=date(2026, 11, 20))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")

@@ -65,13 +65,9 @@ class FakeMemory:
         following = first + len(shown) if len(rest) > len(shown) else None
         return Excerpt(path, "\n".join(shown), first, len(shown), bool(following), following)
 
-    def append(self, text, *, when=None):
-        self.calls.append((text, when))
-        return "memory/2026-11-20.md"
-
-    def append_long_term(self, text):
-        self.calls.append((text, "long term"))
-        return "MEMORY.md"
+    def append(self, text, *, path=None, when=None):
+        self.calls.append((text, path or when))
+        return path or "memory/2026-11-20.md"
 
 
 @pytest.mark.parametrize("tool", [SEARCH_TOOL, GET_TOOL, APPEND_TOOL, FLUSH_APPEND_TOOL])

@@ -16,13 +16,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
-from commonplace.errors import CommonplaceError, EmbedderError, StoreError, WorkspaceError
+from commonplace.errors import (
+    CommonplaceError,
+    EmbedderError,
+    PathNotAllowedError,
+    StoreError,
+    WorkspaceError,
+)
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService, default_index_path
 from commonplace.settings import Settings
+from commonplace.system.state import StateLocation
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
 from commonplace.workspace.discovery import Workspace
-from commonplace.workspace.log_dates import log_path, parse_day
+from commonplace.workspace.log_dates import log_date, log_path, parse_day
 from commonplace.workspace.notes import (
     UnreadableFileError,
     append_note,
@@ -81,8 +88,12 @@ class Memory:
         self.workspace = workspace
         self.settings = settings
         self._now = now or _utc_now
-        folder = sessions_path(settings, root=workspace.root, index_path=index_path)
-        workspace.sessions = SessionFolder(folder, settings)
+        self.state = StateLocation(
+            database=index_path.with_name("state.sqlite"),
+            sessions=sessions_path(settings, root=workspace.root, index_path=index_path),
+            owner=index_path.name,
+        )
+        workspace.sessions = SessionFolder(self.state.sessions, settings)
         self._keeper = IndexService(
             workspace,
             index_path,
@@ -399,25 +410,35 @@ class Memory:
         behind = part.next_from and part.next_from + start - 1
         return replace(part, from_line=start, next_from=behind)
 
-    def append(self, text: str, *, when: date | datetime | None = None) -> str:
-        """Append a note to a day's log and return the log's path.
+    def append(
+        self, text: str, *, path: str | None = None, when: date | datetime | None = None
+    ) -> str:
+        """Append a note to a day's log, or to another note, and return its path.
 
-        What the day holds already is not written again. The note can be found by the next search.
+        Appending is idempotent: what the file holds already is not written again. The next search,
+        in any process, finds the note.
 
         Args:
             text: The note, written as it is.
-            when: The day; today by default. A time must be aware.
+            path: The note to append to: ``MEMORY.md`` or one below ``memory/``, which is created
+                where it is missing; the day's log by default.
+            when: The day of the log; today by default. A time must be aware.
 
         Raises:
-            ValueError: The text is empty, or `when` is a naive time.
-            WorkspaceReadOnlyError: The log cannot be written; nothing was changed.
+            ValueError: The text is empty, `when` is a naive time, or both `path` and `when` are
+                given.
+            PathNotAllowedError: The path is not one of a note.
+            WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
         """
-        day = self._day(when)
-        return self._append(log_path(day), text, title=day.isoformat())
-
-    def append_long_term(self, text: str) -> str:
-        """Append a note to the end of MEMORY.md and return its path; see `append`."""
-        return self._append(self.workspace.long_term_path, text, title=None)
+        if path is None:
+            day = self._day(when)
+            return self._append(log_path(day), text, title=day.isoformat())
+        if when is not None:
+            raise ValueError("path and when are both given; when chooses the log, path a note.")
+        name = self._note_path(path)
+        named = log_date(name)
+        title = named.isoformat() if named and name == log_path(named) else None
+        return self._append(name, text, title=title)
 
     def write_session_note(
         self,
@@ -469,6 +490,19 @@ class Memory:
                 break
         self._index_written(path)
         return path
+
+    def _note_path(self, path: str) -> str:
+        """Return the path of a note that may be written: MEMORY.md, or one below memory/."""
+        name = self.workspace.plain_name(path)
+        if name == "MEMORY.md":
+            return self.workspace.long_term_path
+        if name == self.workspace.long_term_path:
+            return name
+        if not name.startswith("memory/"):
+            raise PathNotAllowedError(
+                f"{path!r} cannot be written. Allowed are MEMORY.md and memory/**/*.md."
+            )
+        return self.workspace.display_path(self.workspace.locate(name))
 
     def _append(self, path: str, text: str, *, title: str | None) -> str:
         if not text.strip():

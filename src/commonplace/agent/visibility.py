@@ -40,11 +40,8 @@ class Readable(Protocol):
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
         """Read lines of a file."""
 
-    def append(self, text: str, *, when: date | None = None) -> str:
-        """Add a note to a day's log and return the log's path."""
-
-    def append_long_term(self, text: str) -> str:
-        """Add a note to the end of MEMORY.md and return its path."""
+    def append(self, text: str, *, path: str | None = None, when: date | None = None) -> str:
+        """Append a note to a day's log, or to another note, and return its path."""
 
 
 def readable(memory: Readable, *, private: bool) -> Readable:
@@ -97,13 +94,9 @@ class SharedMemory:
             )
         return self._memory.get(path, from_line=from_line, lines=lines)
 
-    def append(self, text: str, *, when: date | None = None) -> str:
-        """Add a note to a day's log and return the log's path."""
-        return self._memory.append(text, when=when)
-
-    def append_long_term(self, text: str) -> str:
-        """Add a note to the end of MEMORY.md and return its path."""
-        return self._memory.append_long_term(text)
+    def append(self, text: str, *, path: str | None = None, when: date | None = None) -> str:
+        """Append a note to a day's log, or to another note, and return its path."""
+        return self._memory.append(text, path=path, when=when)
 
 
 def _is_shared(path: str) -> bool:

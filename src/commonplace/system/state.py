@@ -12,6 +12,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from commonplace.errors import StateError
 from commonplace.system.locks import FileLease
 from commonplace.system.sqlite import log_ahead, transaction
 
-__all__ = ["MIGRATIONS", "StateFile"]
+__all__ = ["MIGRATIONS", "StateFile", "StateLocation"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,21 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 """The tables, step by step. A step is never changed once it was released."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateLocation:
+    """Paths of the state of one workspace: what no rebuild of an index touches.
+
+    Attributes:
+        database: The state database: the flush journal, and the jobs of batch APIs.
+        sessions: The folder of session files; it may not exist.
+        owner: Name of the index that the state belongs to, where a folder holds several.
+    """
+
+    database: Path
+    sessions: Path
+    owner: str
 
 
 class StateFile:

@@ -142,7 +142,7 @@ def append_answer(
     if not text.strip():
         raise ToolInputError("memory_append: text is empty; it must hold the note to write down.")
     if given.flag("longTerm"):
-        return {"path": memory.append_long_term(text)}
+        return {"path": memory.append(text, path="MEMORY.md")}
     return {"path": memory.append(text, when=when)}
 
 
