@@ -29,15 +29,11 @@ from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
 from commonplace.workspace.discovery import Workspace
+from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.log_dates import log_date, log_path, parse_day
-from commonplace.workspace.notes import (
-    UnreadableFileError,
-    append_note,
-    create_file,
-    create_folder,
-    read_text,
-)
-from commonplace.workspace.sessions import SessionFolder, is_session_path, sessions_path
+from commonplace.workspace.notes import append_note, create_file, create_folder
+from commonplace.workspace.paths import is_session_path
+from commonplace.workspace.sessions import SessionFolder, sessions_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

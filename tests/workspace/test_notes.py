@@ -18,12 +18,8 @@ from hypothesis import strategies as st
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.locks import FileLease, lock_descriptor
-from commonplace.workspace.notes import (
-    UnreadableFileError,
-    append_note,
-    create_folder,
-    read_text,
-)
+from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.notes import append_note, create_folder
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and links of POSIX")
 

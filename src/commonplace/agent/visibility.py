@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
 from commonplace.workspace.discovery import Workspace
-from commonplace.workspace.sessions import is_session_path
+from commonplace.workspace.paths import is_session_path
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings

@@ -16,7 +16,7 @@ from commonplace.indexing.service import IndexService
 from commonplace.store.base import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
-from commonplace.workspace.notes import UnreadableFileError, read_text
+from commonplace.workspace.file_text import UnreadableFileError, read_text
 
 __all__ = ["inspect"]
 

@@ -15,7 +15,7 @@ from commonplace.transcripts.parts import SessionPart, read_parts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, MemoryFile
 from commonplace.vectors.codec import ChunkVectors
-from commonplace.workspace.notes import UnreadableFileError, read_text
+from commonplace.workspace.file_text import UnreadableFileError, read_text
 
 __all__ = ["DocumentReader", "ReadDocument", "text_hash"]
 

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from commonplace.settings import Settings
 from commonplace.transcripts.formats import moment_of, said_in
-from commonplace.workspace.sessions import open_session
+from commonplace.workspace.file_text import open_file
 
 __all__ = [
     "MAX_LINE_BYTES",
@@ -178,7 +178,7 @@ def rendered_text(
         FileNotFoundError: It is gone.
         UnreadableFileError: It cannot be read.
     """
-    with open_session(path) as file:
+    with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         start = Mark() if _list_items(file, size) is not None else _skipped(file, from_line - 1)
         reader = SessionReader(file, start=start, size=size, rules=rules)

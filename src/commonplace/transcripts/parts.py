@@ -19,7 +19,7 @@ from commonplace.transcripts.incremental import Line, Mark, Rules, SessionReader
 from commonplace.transcripts.progress import SessionProgress, fingerprint, goes_on, rules_key
 from commonplace.transcripts.rendering import MAX_GAP, SessionChunk, session_chunks
 from commonplace.types import Chunk
-from commonplace.workspace.sessions import open_session
+from commonplace.workspace.file_text import open_file
 
 __all__ = ["SessionPart", "read_parts"]
 
@@ -81,7 +81,7 @@ def read_parts(
         FileNotFoundError: It is gone.
         UnreadableFileError: It cannot be read.
     """
-    with open_session(path) as file:
+    with open_file(path) as file:
         yield from _Reading(file, before, settings, day, completes, max_bytes).parts()
 
 

@@ -11,8 +11,7 @@ from commonplace.settings import SessionsSettings, Settings
 from commonplace.store.base import FileRecord
 from commonplace.transcripts.incremental import MAX_LINE_BYTES, Mark, begins_a_list, parsed
 from commonplace.types import MemoryFile
-from commonplace.workspace.notes import UnreadableFileError
-from commonplace.workspace.sessions import open_session
+from commonplace.workspace.file_text import UnreadableFileError, open_file
 
 __all__ = ["SessionProgress", "Unread", "fingerprint", "goes_on", "rules_key", "unread"]
 
@@ -115,7 +114,7 @@ def unread(
     if not changed and file.size == progress.offset:
         return None
     try:
-        with open_session(file.absolute) as opened:
+        with open_file(file.absolute) as opened:
             if file.size < progress.offset:
                 return Unread("was cut off")
             if not goes_on(opened, file.size, file.mtime_ns, progress):

@@ -1,0 +1,162 @@
+"""File text: reads a note as a whole, in one state, whatever its encoding."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "FileText",
+    "UnreadableFileError",
+    "open_file",
+    "read_bytes",
+    "read_text",
+    "utf16_encoding",
+]
+
+MAX_FILE_BYTES = 32 * 1024 * 1024
+"""Maximum size of a note: larger files are reported, not indexed."""
+
+_READ_WAITS_S = (0.0, 0.0, 0.002, 0.01, 0.05)
+"""Pause before each attempt to read a file that another program is writing."""
+_READ_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # opening a named pipe must not wait for its writer
+    | getattr(os, "O_BINARY", 0)
+)
+_BUFFER_BYTES = 1 << 18
+
+
+class UnreadableFileError(Exception):
+    """A file that cannot be indexed; the text says why, without the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A file's text, with the size and time of the state that was read.
+
+    Attributes:
+        text: The content; line ends are as in the file.
+        size: Bytes on disk.
+        mtime_ns: Time of the last change, in nanoseconds.
+        note: Warning about the encoding and how the file was read; None for plain UTF-8.
+    """
+
+    text: str
+    size: int
+    mtime_ns: int
+    note: str | None = None
+
+
+def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
+    """Read a whole file in one state: a read that overlaps with a change is repeated.
+
+    Invalid UTF-8 and NUL characters become U+FFFD; UTF-16 is recognised by its byte order mark.
+
+    Raises:
+        FileNotFoundError: The file is gone.
+        UnreadableFileError: It is too large, is no regular file, cannot be read, or kept changing.
+    """
+    for wait_s in _READ_WAITS_S:
+        if wait_s:  # sleep(0) would yield to another thread
+            time.sleep(wait_s)
+        found = _read_once(path, max_bytes)
+        if found is not None:
+            data, info = found
+            text, note = _decode(data)
+            return FileText(text, info.st_size, info.st_mtime_ns, note)
+    raise UnreadableFileError("it kept changing while it was read; index again when it is quiet")
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for buffered reading; it may grow meanwhile.
+
+    Raises:
+        FileNotFoundError: The file is gone.
+        UnreadableFileError: It is no regular file, or cannot be read.
+    """
+    descriptor, _ = _open_descriptor(path)
+    return open(descriptor, "rb", buffering=_BUFFER_BYTES)
+
+
+def _open_descriptor(path: Path) -> tuple[int, os.stat_result]:
+    try:
+        descriptor = os.open(path, _READ_FLAGS)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(error.errno, "the file is gone", str(path)) from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no file can have such a name
+            raise FileNotFoundError(error.errno, "the name is too long", str(path)) from error
+        if error.errno == errno.ELOOP:
+            raise UnreadableFileError("it is a symbolic link; links are not followed") from error
+        raise _unreadable(error) from error
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        raise UnreadableFileError("it is not a regular file")
+    return descriptor, info
+
+
+def _unreadable(error: OSError) -> UnreadableFileError:
+    return UnreadableFileError(f"it cannot be read: {error.strerror or error}")
+
+
+def _read_once(path: Path, max_bytes: int) -> tuple[bytes, os.stat_result] | None:
+    """Read the bytes; None when the file changed meanwhile."""
+    descriptor, before = _open_descriptor(path)
+    try:
+        if before.st_size > max_bytes:
+            raise UnreadableFileError(
+                f"it has {before.st_size / 2**20:.0f} MiB; a note may have "
+                f"{max_bytes / 2**20:.0f}. Split it"
+            )
+        data = read_bytes(descriptor, before.st_size + 1)
+        after = os.fstat(descriptor)
+    except OSError as error:
+        raise _unreadable(error) from error
+    finally:
+        os.close(descriptor)
+    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    return (data, after) if same and len(data) == after.st_size else None
+
+
+def read_bytes(descriptor: int, size: int) -> bytes:
+    """Read up to `size` bytes; a single `os.read` may return fewer."""
+    parts = []
+    while size > 0 and (part := os.read(descriptor, size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _decode(data: bytes) -> tuple[str, str | None]:
+    """Return the text of a file, and a warning about its encoding."""
+    note = None
+    if utf16_encoding(data):
+        text = data.decode("utf-16", errors="replace")
+        note = "read as UTF-16; UTF-8 was expected"
+    else:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            note = f"not UTF-8 from line {line} on: what cannot be read is shown as U+FFFD"
+            text = data.decode("utf-8", errors="replace")
+    if "\0" in text:
+        note = note or "has NUL bytes: they are shown as U+FFFD"
+        text = text.replace("\0", "\ufffd")
+    return text, note
+
+
+def utf16_encoding(data: bytes) -> str | None:
+    """Return the UTF-16 encoding that a byte order mark announces; None for any other file."""
+    marks = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    return marks.get(data[:2])

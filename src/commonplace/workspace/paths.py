@@ -1,0 +1,267 @@
+"""Paths of a workspace: which files belong to the memory, and may be read or written."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
+from commonplace.settings import Settings
+from commonplace.types import MemoryFile
+from commonplace.workspace.log_dates import log_date, openclaw_log_date
+
+if TYPE_CHECKING:
+    from commonplace.workspace.sessions import SessionFolder
+
+__all__ = [
+    "SESSIONS_PREFIX",
+    "WorkspacePaths",
+    "crosses_link",
+    "is_link",
+    "is_link_entry",
+    "is_normal",
+    "is_session_path",
+]
+
+SESSIONS_PREFIX = "sessions/"
+"""Prefix of the paths of session files, as search results show them."""
+
+
+_LONG_TERM_NAMES = ("MEMORY.md", "memory.md")
+_ODD = re.compile(r"\\|\0|[\ud800-\udfff]")
+"""Characters that no valid path contains: Windows' separator, NUL, lone surrogates."""
+_ODD_ON_WINDOWS = re.compile(r"(?<!^[A-Za-z]):|[. ](?:/|$)|[<>\"|?*\x00-\x1f]")
+"""Windows strips blanks and dots at the end of a name; a colon names a stream of the file."""
+
+
+class WorkspacePaths:
+    """The folder of a workspace and its path policy.
+
+    Allowed are ``MEMORY.md``, ``memory/**/*.md`` and the extra paths of the settings. Symbolic
+    links are never followed, because a link could bring any file into the memory.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], settings: Settings | None = None) -> None:
+        """Open a folder; nothing is created in it.
+
+        Raises:
+            WorkspaceNotFoundError: The folder is missing, is a file, or cannot be read.
+        """
+        path = Path(os.path.expanduser(folder))
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+            if is_folder:
+                with os.scandir(path):
+                    pass
+        except PermissionError as error:
+            raise WorkspaceNotFoundError(
+                f"the workspace {path} cannot be read: permission denied. "
+                "Give yourself read access to the folder, or name another one."
+            ) from error
+        except (OSError, ValueError) as error:
+            raise WorkspaceNotFoundError(
+                f"there is no workspace at {path}. Create it with 'commonplace init' "
+                f"(commonplace -w {path} init), or name an existing folder."
+            ) from error
+        if not is_folder:
+            raise WorkspaceNotFoundError(
+                f"the workspace {path} is a file; a folder of Markdown files was expected. "
+                "Name the folder that holds it, or create one with 'commonplace init'."
+            )
+        self.root = path.resolve()
+        self._below = os.path.join(self.root, "")
+        self.settings = settings or Settings()
+        self._extra = tuple(dict.fromkeys(self._extra_roots()))
+        self.searched_roots = (os.path.join(self.root, "memory"), *self._extra)
+        """Absolute paths below which every ``.md`` file belongs to the memory."""
+        self.sessions: SessionFolder | None = None
+        """Folder of the session files; None before `Memory` has set it."""
+
+    def __repr__(self) -> str:
+        return f"Workspace({str(self.root)!r})"
+
+    @property
+    def long_term_path(self) -> str:
+        """Path of the long-term file, which may not exist yet."""
+        return self.long_term_names()[0]
+
+    @property
+    def missing_extra_paths(self) -> tuple[str, ...]:
+        """Extra paths that do not exist, spelled as in the settings."""
+        return tuple(
+            given
+            for given in self.settings.extra_paths
+            if given.strip() and not os.path.lexists(self._absolute_extra(given))
+        )
+
+    def check_there(self) -> None:
+        """Check that the folder still exists: its disk may have been unmounted.
+
+        Raises:
+            WorkspaceNotFoundError: The folder is gone.
+        """
+        if not self.root.is_dir():
+            raise WorkspaceNotFoundError(
+                f"the workspace {self.root} is gone. Its index is left as it is; put the folder "
+                "back, or open another one."
+            )
+
+    def locate(self, path: str) -> Path:
+        """Resolve a path of a search result to its place on the disk; the file may be missing.
+
+        Raises:
+            PathNotAllowedError: The path is not one of the memory's files.
+        """
+        name = self.plain_name(path)
+        if is_session_path(name):
+            found = self.sessions.locate(name) if self.sessions else None
+            if found is None:
+                raise self._refusal(path)
+            return found
+        if name in ("MEMORY.md", *self.long_term_names()):
+            return self._without_links(self.root, name, path)
+        if not is_normal(name):
+            raise self._refusal(path)
+        absolute = os.path.normpath(os.path.join(self.root, name))
+        if self.display_path(absolute) != name:
+            raise self._refusal(path)
+        for root in self.searched_roots:
+            if absolute == root or absolute.startswith(root.rstrip(os.sep) + os.sep):
+                above = os.path.dirname(root)
+                return self._without_links(Path(above), os.path.relpath(absolute, above), path)
+        raise self._refusal(path)
+
+    @staticmethod
+    def plain_name(path: str) -> str:
+        """Normalize a path to the spelling of search results: no outer blanks, no leading "./"."""
+        return path.strip().removeprefix("./")
+
+    def display_path(self, absolute: str | os.PathLike[str]) -> str:
+        """Return a file's path as search results show it: POSIX, relative to the workspace."""
+        below = os.fspath(absolute).removeprefix(self._below)
+        if not os.path.isabs(below):
+            return below.replace(os.sep, "/")
+        try:
+            return os.path.relpath(absolute, self.root).replace(os.sep, "/")
+        except ValueError:  # another drive on Windows
+            return Path(absolute).as_posix()
+
+    def stat(self, path: str) -> MemoryFile | None:
+        """Return a file by the path of a search result; None when it does not exist."""
+        if self.sessions is not None and is_session_path(path):
+            return self.sessions.stat(path)
+        absolute = self.locate(path)
+        try:
+            info = os.lstat(absolute)
+        except OSError:
+            return None
+        return self.memory_file(str(absolute), info) if stat.S_ISREG(info.st_mode) else None
+
+    def memory_file(self, absolute: str, info: os.stat_result) -> MemoryFile:
+        """Describe a file: path as shown, size, time, and the day of a log."""
+        path = self.display_path(absolute)
+        dated = openclaw_log_date if self.settings.openclaw_rules else log_date
+        return MemoryFile(
+            path=path,
+            absolute=Path(absolute),
+            source="memory",
+            size=info.st_size,
+            mtime_ns=info.st_mtime_ns,
+            date=dated(path),
+        )
+
+    def long_term_names(self) -> tuple[str, ...]:
+        """Return the names of the long-term file: memory.md only in the absence of MEMORY.md."""
+        if self.settings.openclaw_rules:
+            return _LONG_TERM_NAMES
+        # From the folder's listing: on a disk that ignores case, both names can be opened.
+        try:
+            names = set(os.listdir(self.root))
+        except OSError:
+            names = set()
+        if "memory.md" in names and "MEMORY.md" not in names:
+            return ("memory.md",)
+        return ("MEMORY.md",)
+
+    def _absolute_extra(self, given: str) -> str:
+        path = os.path.join(self.root, os.path.expanduser(given.strip()))
+        path = os.path.normpath(path)
+        # Only the parent is resolved: the last name may itself be a link, which must be refused.
+        return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+    def _extra_roots(self) -> Iterator[str]:
+        for given in self.settings.extra_paths:
+            if given.strip():
+                path = self._absolute_extra(given)
+                yield path.rstrip(os.sep) or path
+
+    def _without_links(self, base: Path, inside: str, asked: str) -> Path:
+        if crosses_link(base, inside.split(os.sep)):
+            raise self._refusal(asked)
+        return base / inside
+
+    def _refusal(self, path: str) -> PathNotAllowedError:
+        allowed = f"{self.long_term_path}, memory/**/*.md"
+        if self._extra:
+            allowed += ", and .md files of the extra paths " + ", ".join(
+                self.display_path(extra) for extra in self._extra
+            )
+        if self.sessions is not None and self.sessions.enabled:
+            allowed += f", and session files, {self.sessions.allowed}"
+        shown = path if len(path) <= 200 else path[:200] + "…"
+        return PathNotAllowedError(
+            f"{shown!r} is not a file of this memory. Allowed are {allowed}: "
+            "give the path as memory_search shows it; links are not followed."
+        )
+
+
+def is_session_path(path: str) -> bool:
+    """Tell whether a path of a search result is a session file's; notes end with ``.md``."""
+    return path.startswith(SESSIONS_PREFIX) and not path.endswith(".md")
+
+
+def is_normal(name: str) -> bool:
+    """Check that a path is in normal form: one spelling a file, none that evades the policy."""
+    return bool(
+        name.endswith(".md")
+        and not name.startswith("/")
+        and not _ODD.search(name)
+        and not (os.name == "nt" and _ODD_ON_WINDOWS.search(name))
+        and name.strip() == name
+        and posixpath.normpath(name) == name
+    )
+
+
+def crosses_link(base: Path, parts: Iterable[str]) -> bool:
+    """Check whether a symbolic link or a junction lies on the way from a folder to a file."""
+    path = base
+    for part in parts:
+        path = path / part
+        try:
+            info = os.lstat(path)
+        except (OSError, ValueError):
+            return False  # opening the file fails too, and that error names the cause
+        if is_link_entry(info):
+            return True
+    return False
+
+
+def is_link(path: Path) -> bool:
+    """Check whether a path is a symbolic link or a junction; False when it cannot be read."""
+    try:
+        return is_link_entry(os.lstat(path))
+    except OSError:
+        return False
+
+
+def is_link_entry(info: os.stat_result) -> bool:
+    """Check whether `os.lstat` found a symbolic link or a junction."""
+    if sys.platform == "win32" and info.st_reparse_tag == stat.IO_REPARSE_TAG_MOUNT_POINT:
+        return True
+    return stat.S_ISLNK(info.st_mode)
