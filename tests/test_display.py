@@ -23,19 +23,18 @@ from commonplace.display import (
     results_table,
     status_panel,
 )
-from commonplace.display.facts import MOST_LISTED, score_parts, score_words
+from commonplace.display.facts import MOST_LISTED, score_label, score_parts
 from commonplace.display.marks import query_terms
 from commonplace.display.style import COLOURS
+from commonplace.renderers import Renderers, register
 from commonplace.types import (
     Excerpt,
     Explanation,
     FlushReport,
     IndexReport,
-    Renderers,
     SearchResult,
     SearchResults,
     Status,
-    register_renderers,
 )
 
 EXPLAINED = Explanation(
@@ -273,7 +272,7 @@ def test_what_had_no_part_in_a_score_has_no_piece_of_its_bar(vector, keyword, na
 
 
 def test_a_bar_says_in_words_what_it_shows():
-    assert score_words(HIT) == "score 0.72 of 1: vector 0.61, keyword 0.40, decay 0.90"
+    assert score_label(HIT) == "score 0.72 of 1: vector 0.61, keyword 0.40, decay 0.90"
     assert 'role="img" aria-label="score 0.72 of 1: vector 0.61' in HIT._repr_html_()
 
 
@@ -365,7 +364,7 @@ def test_a_value_is_shown_by_a_process_that_never_imported_the_display(show, sho
 
 def test_renderers_can_be_replaced_and_installed_again():
     try:
-        register_renderers(Renderers(html=repr, rich=repr, line=lambda value: "a flush"))
+        register(Renderers(html=repr, rich=repr, line=lambda value: "a flush"))
         assert EXCERPT._repr_html_() == repr(EXCERPT)
         assert str(FLUSH) == "a flush"
     finally:

@@ -3,23 +3,18 @@
 Lines count from 1 and both ends of a range are included. A score is higher for better and lies in
 0..1. Paths are POSIX and relative to the workspace (``../x.md`` for an extra path outside it).
 
-Values render themselves in notebooks and terminals through renderers that are looked up when a
-value is shown; see `register_renderers`.
+Values show themselves in notebooks and terminals; see `commonplace.renderers`.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from reprlib import Repr
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overload
+from typing import Any, Literal, SupportsIndex, overload
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-    from rich.console import RenderableType
+from commonplace.renderers import Displayed, DisplayedDataclass, brief, registered
 
 __all__ = [
     "Chunk",
@@ -30,7 +25,6 @@ __all__ = [
     "FlushReport",
     "IndexReport",
     "MemoryFile",
-    "Renderers",
     "SearchMode",
     "SearchResult",
     "SearchResults",
@@ -38,7 +32,6 @@ __all__ = [
     "Status",
     "ToolCall",
     "citation",
-    "register_renderers",
 ]
 
 Source = Literal["memory", "sessions"]
@@ -53,63 +46,6 @@ def citation(path: str, start_line: int, end_line: int) -> str:
     if start_line == end_line:
         return f"{path}#L{start_line}"
     return f"{path}#L{start_line}-L{end_line}"
-
-
-_brief = Repr()
-_brief.maxstring = _brief.maxother = 60
-_brief.maxtuple = _brief.maxlist = _brief.maxdict = 2
-
-
-class Renderers(NamedTuple):
-    """Functions that show values: as HTML, as a rich renderable, as one line of text."""
-
-    html: Callable[[Any], str]
-    rich: Callable[[Any], RenderableType]
-    line: Callable[[Any], str]
-
-
-_DEFAULT_RENDERERS = "commonplace.display"
-"""Module whose ``install`` registers the renderers; loaded when the first value is shown."""
-_renderers: Renderers | None = None
-
-
-def register_renderers(renderers: Renderers) -> None:
-    """Set the renderers of all values; `commonplace.display.install` sets the default ones."""
-    global _renderers
-    _renderers = renderers
-
-
-def _registered_renderers() -> Renderers:
-    if _renderers is None:
-        importlib.import_module(_DEFAULT_RENDERERS).install()
-    assert _renderers is not None
-    return _renderers
-
-
-class _Displayed:
-    """Mixin that shows a value in a notebook and, through rich, in a terminal."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return _registered_renderers().html(self)
-
-    def __rich__(self) -> RenderableType:
-        return _registered_renderers().rich(self)
-
-
-class _DisplayedDataclass(_Displayed):
-    """Mixin of dataclasses with a short `repr`: default fields left out, long ones truncated."""
-
-    __slots__ = ()
-
-    def __repr__(self: DataclassInstance) -> str:
-        shown = (
-            f"{each.name}={_brief.repr(value)}"
-            for each in fields(self)
-            if (value := getattr(self, each.name)) != each.default and value not in ((), {})
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +106,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SearchResult(_DisplayedDataclass):
+class SearchResult(DisplayedDataclass):
     """Passage of a file that answers a query, with its place and score."""
 
     path: str
@@ -188,7 +124,7 @@ class SearchResult(_DisplayedDataclass):
         return citation(self.path, self.start_line, self.end_line)
 
 
-class SearchResults(_Displayed, list[SearchResult]):
+class SearchResults(Displayed, list[SearchResult]):
     """List of results, best first, with the way they were found.
 
     Attributes:
@@ -221,7 +157,7 @@ class SearchResults(_Displayed, list[SearchResult]):
 
     def __repr__(self) -> str:
         places = ", ".join(result.citation for result in self[:2]) + ", …" * (len(self) > 2)
-        return f"<SearchResults {_brief.repr(self.query)}, {self.mode}, {len(self)}: {places}>"
+        return f"<SearchResults {brief.repr(self.query)}, {self.mode}, {len(self)}: {places}>"
 
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> SearchResult: ...
@@ -243,7 +179,7 @@ class SearchResults(_Displayed, list[SearchResult]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Excerpt(_DisplayedDataclass):
+class Excerpt(DisplayedDataclass):
     """Lines of a file, read from the disk.
 
     Attributes:
@@ -266,7 +202,7 @@ class Excerpt(_DisplayedDataclass):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class IndexReport(_DisplayedDataclass):
+class IndexReport(DisplayedDataclass):
     """Report of an index run.
 
     Attributes:
@@ -293,7 +229,7 @@ class IndexReport(_DisplayedDataclass):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Status(_DisplayedDataclass):
+class Status(DisplayedDataclass):
     """State of a memory: what is indexed, by which embedder, and what is out of date.
 
     Attributes:
@@ -367,7 +303,7 @@ or an unfinished entry of the journal."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FlushReport(_DisplayedDataclass):
+class FlushReport(DisplayedDataclass):
     """Report of a flush.
 
     Attributes:
@@ -398,4 +334,4 @@ class FlushReport(_DisplayedDataclass):
     safe: bool = True
 
     def __str__(self) -> str:
-        return _registered_renderers().line(self)
+        return registered().line(self)

@@ -1,7 +1,7 @@
 """Renderers of values: plain text for pipes, rich for a terminal, HTML for a notebook."""
 
-from commonplace.display.html import as_html
 from commonplace.display.marks import matched_spans, matched_words
+from commonplace.display.notebook import as_html
 from commonplace.display.plain import (
     flush_line,
     plain_report,
@@ -19,7 +19,7 @@ from commonplace.display.terminal import (
     results_table,
     status_panel,
 )
-from commonplace.types import Renderers, register_renderers
+from commonplace.renderers import Renderers, register
 
 __all__ = [
     "as_html",
@@ -45,4 +45,4 @@ __all__ = [
 
 def install() -> None:
     """Register the renderers of this package for the values of `commonplace.types`."""
-    register_renderers(Renderers(html=as_html, rich=as_rich, line=flush_line))
+    register(Renderers(html=as_html, rich=as_rich, line=flush_line))

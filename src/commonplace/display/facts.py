@@ -1,4 +1,4 @@
-"""What is told of a value, in what order: the facts that every surface shows."""
+"""Facts of a value and their order, for all renderers: rows, captions, parts of a score."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ __all__ = [
     "found_words",
     "report_rows",
     "results_caption",
+    "score_label",
     "score_parts",
-    "score_words",
     "shown_terms",
     "status_rows",
     "to_do",
 ]
 
 MOST_LISTED = 20
-"""Files, notes or warnings that are shown one by one; of the others, the number is told."""
+"""Maximum of files, notes or warnings that are listed; of the others, the number is shown."""
 _MOST_WORDS = 12
 
 
 class ScorePart(NamedTuple):
-    """A piece of a score's bar: what it is of, and how long, as a share of a full score."""
+    """Segment of a score's bar: the name of its signal, and its length as a share of 1."""
 
     name: str
     share: float
 
 
 def score_parts(result: SearchResult) -> list[ScorePart]:
-    """Cut the bar of a score: what vector and keyword speak for, and what was lost.
+    """Split a score into the segments of its bar: ``vector``, ``keyword`` and ``decay``.
 
-    The score is divided as the two values are to each other. What age and repetition took from it
-    follows as ``decay``. Without an explanation, all of it is ``score``.
+    The score is divided in proportion to the vector and keyword values. The loss to age and
+    repetition follows as ``decay``. Without an explanation, the only segment is ``score``.
     """
     score = _unit(result.score)
     explanation = result.explanation
@@ -67,20 +67,24 @@ def score_parts(result: SearchResult) -> list[ScorePart]:
     return [part for part in parts if part.share > 0]
 
 
-def score_words(result: SearchResult) -> str:
-    """Say what a score's bar shows, for those who cannot see it."""
-    told = f"score {result.score:.2f} of 1"
+def score_label(result: SearchResult) -> str:
+    """Return the text alternative of a score's bar, for screen readers."""
+    label = f"score {result.score:.2f} of 1"
     if result.explanation is None:
-        return told
-    parts = ", ".join(f"{name} {value:.2f}" for name, value, _ in _said(result.explanation))
-    return f"{told}: {parts}"
+        return label
+    parts = ", ".join(
+        f"{name} {value:.2f}"
+        for name, value, _ in explanation_parts(result.explanation)
+        if name != "fused"
+    )
+    return f"{label}: {parts}"
 
 
 def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
-    """List what the stages gave: name, value, and a word on it, leaving out what had no part."""
+    """Return the name, value and note of each ranking stage that has a value."""
     aged = "does not age"
     if explanation.age_days is not None:
-        days = int(explanation.age_days)  # whole ones, as people count
+        days = int(explanation.age_days)  # whole days, as people count
         aged = f"{days} {'day' if days == 1 else 'days'}"
     parts = [
         ("vector", explanation.vector, ""),
@@ -93,7 +97,7 @@ def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
 
 
 def found_words(result: SearchResult) -> str:
-    """Name the words of the query that the snippet holds, as the snippet writes them."""
+    """Return the words of the query in the snippet, spelled as in the snippet."""
     if result.explanation is None:
         return ""
     words = matched_words(result.snippet, terms=result.explanation.terms)
@@ -101,14 +105,14 @@ def found_words(result: SearchResult) -> str:
 
 
 def shown_terms(result: SearchResult, *, query: str = "") -> tuple[str, ...]:
-    """Return the words to mark: those that the explanation names, else the query's own."""
+    """Return the terms to mark: those of the explanation, else the words of the query."""
     if result.explanation is not None:
         return result.explanation.terms
     return query_terms(query)
 
 
 def results_caption(results: SearchResults) -> str:
-    """Say what was asked, how it was answered, and from which vectors."""
+    """Return a caption of results: their number, the query, the mode and the embedding model."""
     count = f"{len(results)} result{'s' * (len(results) != 1)}" if results else "no results"
     about = f" for {clipped(results.query, 80)!r}" if results.query else ""
     made = f", {results.provider}:{results.model}" if results.provider else ""
@@ -116,7 +120,7 @@ def results_caption(results: SearchResults) -> str:
 
 
 def report_rows(report: IndexReport) -> list[tuple[str, str]]:
-    """Name what an index run did, in the order in which it is shown."""
+    """Return the names and values of an index report, in display order."""
     files = f"{report.added} added, {report.updated} updated, {report.removed} removed"
     rows = [
         ("files", f"{files}, {report.unchanged} unchanged"),
@@ -128,7 +132,7 @@ def report_rows(report: IndexReport) -> list[tuple[str, str]]:
 
 
 def status_rows(status: Status) -> list[tuple[str, str]]:
-    """Name the state of a memory, in the order in which it is shown."""
+    """Return the names and values of a status, in display order."""
     rows = [
         ("workspace", status.workspace),
         ("index", status.index_path),
@@ -143,12 +147,12 @@ def status_rows(status: Status) -> list[tuple[str, str]]:
 
 
 def to_do(status: Status) -> tuple[str, str] | None:
-    """Return the command that brings an index up to date, and what for; None when it is."""
+    """Return the command that updates a stale index, and its purpose; None for a fresh index."""
     return ("commonplace index", "to bring the index up to date") if status.stale else None
 
 
 def flush_rows(report: FlushReport) -> list[tuple[str, str]]:
-    """Name what a flush did, in the order in which it is shown."""
+    """Return the names and values of a flush report, in display order."""
     count = len(report.notes)
     notes = f"{count} note{'s' * (count != 1)}" + (f" to {report.path}" if report.path else "")
     safe = "yes" if report.safe else "no: keep the conversation as it is if you can"
@@ -167,13 +171,9 @@ def flush_rows(report: FlushReport) -> list[tuple[str, str]]:
 
 
 def clipped(text: str, most: int) -> str:
-    """Put a text on one line of at most so many characters."""
+    """Truncate a text to one line of at most so many characters."""
     line = one_line(text[: 4 * most])
     return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def _said(explanation: Explanation) -> list[tuple[str, float, str]]:
-    return [part for part in explanation_parts(explanation) if part[0] != "fused"]
 
 
 def _embeddings(status: Status) -> str:

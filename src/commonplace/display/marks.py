@@ -1,4 +1,4 @@
-"""Finds the words of a snippet that matched, so that they can be marked."""
+"""Highlighting: find the words of a snippet that match the terms of a query."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _ENDING = re.compile(
 
 
 def matched_spans(text: str, *, terms: Iterable[str]) -> list[tuple[int, int]]:
-    """Return where the terms stand in a text, as ``(start, end)`` in order, without overlaps.
+    """Return the spans of terms in a text as ``(start, end)``, in order, without overlaps.
 
     Terms are as they are indexed: folded, perhaps stemmed, and pairs of characters where a script
-    has no spaces. What is found is for the eye; it changes no score.
+    has no spaces. Spans are for display only; they change no score.
     """
     stems = [folded for term in terms if (folded := _fold(term))]
     spans = [
@@ -39,7 +39,7 @@ def matched_spans(text: str, *, terms: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def matched_words(text: str, *, terms: Iterable[str]) -> list[str]:
-    """Return the words of a text that the terms found, as they are written, each once."""
+    """Return the words of a text that match the terms, spelled as in the text, each once."""
     words: dict[str, str] = {}
     for start, end in matched_spans(text, terms=terms):
         words.setdefault(_fold(text[start:end]), text[start:end])
@@ -47,20 +47,20 @@ def matched_words(text: str, *, terms: Iterable[str]) -> list[str]:
 
 
 def query_terms(query: str) -> tuple[str, ...]:
-    """Return the words of a query that are worth marking: none that every sentence has."""
+    """Return the words of a query without stop words."""
     words = dict.fromkeys(_fold(match[0]) for match in _WORD.finditer(query[:_MOST_QUERY]))
     return tuple(word for word in words if word not in ENGLISH)
 
 
 def _fold(word: str) -> str:
-    """Fold case and accents away, as the index does."""
+    """Fold case and accents, as the index does."""
     decomposed = unicodedata.normalize("NFD", word.casefold())
     folded = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
     return unicodedata.normalize("NFC", folded)
 
 
 def _is_form(word: str, *, of: str) -> bool:
-    """Tell whether an English stem may belong to a word: ``run`` to ``running``."""
+    """Return whether an English stem may belong to a word: ``run`` to ``running``."""
     if word == of:
         return True
     stem = of[:-1] if of.endswith("i") and len(of) > 2 else of

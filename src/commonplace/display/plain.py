@@ -1,4 +1,4 @@
-"""Values as plain text, for pipes and logs: no colours, no boxes, one result after the other."""
+"""Plain text renderer for pipes and logs: no colours, no boxes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["flush_line", "plain_report", "plain_result", "plain_results", "plain
 
 
 def plain_results(results: SearchResults, *, explain: bool = False) -> str:
-    """Show results, best first, with an empty line between two."""
+    """Render results, best first, separated by empty lines."""
     return "\n".join(plain_result(result, explain=explain) for result in results)
 
 
 def plain_result(result: SearchResult, *, explain: bool = False) -> str:
-    """Show a result: ``0.72  MEMORY.md#L3-L9``, then the snippet, indented."""
+    """Render a result: ``0.72  MEMORY.md#L3-L9``, then the snippet, indented."""
     lines = [f"{result.score:.2f}  {one_line(result.citation)}"]
     if explain and result.explanation is not None:
         lines.append("      " + " · ".join(_named(result)))
@@ -36,12 +36,12 @@ def plain_result(result: SearchResult, *, explain: bool = False) -> str:
 
 
 def plain_report(report: IndexReport) -> str:
-    """Show what an index run did, a line for each thing."""
+    """Render an index report, a line for each fact."""
     return _aligned(report_rows(report))
 
 
 def plain_status(status: Status) -> str:
-    """Show the state of a memory, a line for each thing; what to do stands at the end."""
+    """Render a status, a line for each fact; the last line is the command to run next."""
     text = _aligned(status_rows(status))
     for path, reason in status.stale:
         text += f"stale: {one_line(path)}: {one_line(reason)}\n"
@@ -53,8 +53,8 @@ def plain_status(status: Status) -> str:
 
 
 def flush_line(report: FlushReport) -> str:
-    """Show what a flush did, in one line."""
-    # A provider's error text may hold line breaks and control characters.
+    """Render a flush report in one line."""
+    # A provider's error text may hold line breaks and control characters: `one_line` masks them.
     if report.skipped:
         outcome = f"skipped: {one_line(report.skipped)}"
     elif report.failed:

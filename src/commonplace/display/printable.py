@@ -1,8 +1,8 @@
-"""Makes text from notes harmless for a terminal.
+"""Sanitizing of text from notes before it reaches a terminal.
 
-Notes are written by models and pasted from anywhere. An escape code in one could recolour, clear or
-retitle a terminal, or make it answer; a right-to-left override could show a path backwards; signs
-that nobody sees could say something else to a model than to its reader.
+Notes are written by models and pasted from anywhere. An escape code could recolour, clear or
+retitle a terminal, or make it answer. A right-to-left override could show a path backwards.
+Invisible characters could carry a text to a model that its reader does not see.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HARMFUL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line feed; CR is below
     "\u2028\u2029"  # line and paragraph separators
     "\u202a-\u202e\u2066-\u2069"  # embeddings, overrides and isolates of direction
-    "\u2060-\u2064\ufeff\u180e\U000e0000-\U000e007f"  # joiners, marks and tags that are not seen
+    "\u2060-\u2064\ufeff\u180e\U000e0000-\U000e007f"  # invisible joiners, marks and tags
     "\ud800-\udfff]"  # lone surrogates, which no stream can encode
     "|(?<=[\x00-\x7f])\u200b|\u200b(?=[\x00-\x7f])"  # a break; Thai and Khmer have it between words
     "|\r(?!\n)"  # a carriage return that would overwrite its line
@@ -23,16 +23,16 @@ _HARMFUL = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Replace what a terminal would act on by signs that show it; lines stay as they are.
+    r"""Escape the characters that a terminal acts on; line breaks and tabs are kept.
 
-    Control characters become their pictures (``\x1b`` is shown as ``␛``), the others their code
-    points (``<U+202E>``), lone surrogates U+FFFD. Tabs and ends of lines are left.
+    Control characters become control pictures (``\x1b`` is shown as ``␛``), lone surrogates U+FFFD,
+    all others their code points (``<U+202E>``).
     """
     return _HARMFUL.sub(_shown, text)
 
 
 def one_line(text: str) -> str:
-    """Make a text printable and put it on one line."""
+    """Escape a text as `printable` does, on one line."""
     return " ".join(printable(text).split())
 
 

@@ -1,4 +1,4 @@
-"""The looks of values in a notebook: one style sheet, of names that nothing else has."""
+"""Style sheet of values in a notebook, with class names that collide with no other."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ COLOURS = {
     "good": "#2e8b57",
     "care": "#b0791b",
 }
-"""Accents, which stand out 3 to 1 from a white and from a black page alike (WCAG 1.4.11)."""
+"""Accent colours, with a contrast of 3 to 1 on white and on black pages (WCAG 1.4.11)."""
 
 _OWN = ".commonplace" * 4
-"""Repeated, so that no rule of the page for lists and tables weighs more than ours."""
+"""Selector, repeated for a specificity above the page's rules for lists and tables."""
 
 _RULES = f"""
 & {{ font-size: 13px; line-height: 1.5; max-width: 60em; color: inherit }}
@@ -56,6 +56,6 @@ _RULES = f"""
   padding: .1em 1.2em .1em 0; color: inherit; max-width: 48em; overflow-wrap: anywhere;
   white-space: normal }}
 """
-"""``&`` stands for the element that a value is shown in."""
+"""Rules, with ``&`` for the element of a value."""
 
 STYLE = " ".join(_RULES.split()).replace("&", _OWN)

@@ -1,4 +1,4 @@
-"""Values as rich renderables, for a terminal; rich is imported when one is made."""
+"""Terminal renderer: values as rich renderables. Functions import rich when they are called."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 
 _BAR_CELLS = 10
 _MARK = "bold black on yellow"
-"""Read on a light and on a dark terminal alike, and seen without colours as bold."""
+"""Readable on light and on dark terminals; bold where there are no colours."""
 _CELLS = {
     "score": ("█", "green"),
     "vector": ("█", "cyan"),
@@ -61,8 +61,8 @@ _MOST_LINES = 400
 
 @singledispatch
 def as_rich(value: object) -> RenderableType:
-    """Show a value of `commonplace.types` in a terminal."""
-    raise TypeError(f"a {type(value).__name__} has no look of its own.")
+    """Render a value of `commonplace.types` for a terminal."""
+    raise TypeError(f"a {type(value).__name__} has no renderer.")
 
 
 @as_rich.register(SearchResults)
@@ -76,11 +76,11 @@ def _(result: SearchResult) -> RenderableType:
 
 
 def results_table(results: SearchResults, *, explain: bool = False) -> RenderableType:
-    """Show results, best first, and below how they were found.
+    """Render results, best first, with a caption of the search below.
 
     Args:
-        results: What a search found.
-        explain: Whether to show what made the scores, where that is known.
+        results: Results of a search.
+        explain: Whether to show the parts of each score, where there is an explanation.
     """
     from rich.text import Text
 
@@ -93,7 +93,7 @@ def results_table(results: SearchResults, *, explain: bool = False) -> Renderabl
 
 
 def result_view(result: SearchResult, *, explain: bool = False) -> RenderableType:
-    """Show a result: its score, place and snippet and, on request, what made the score."""
+    """Render a result: score, citation, snippet and, with `explain`, the parts of the score."""
     table = _hit_grid()
     table.add_row(*_hit(result, query="", explain=explain))
     return table
@@ -101,14 +101,14 @@ def result_view(result: SearchResult, *, explain: bool = False) -> RenderableTyp
 
 @as_rich.register(IndexReport)
 def report_panel(report: IndexReport) -> RenderableType:
-    """Show what an index run did."""
+    """Render an index report."""
     failed = _listed("could not be indexed", report.failed)
     return _panel([_grid(report_rows(report)), *failed], title="index", good=not report.failed)
 
 
 @as_rich.register(Status)
 def status_panel(status: Status) -> RenderableType:
-    """Show the state of a memory, what is out of date, and what to do about it."""
+    """Render a status: its facts, stale files, warnings and the command to run next."""
     from rich.text import Text
 
     parts = [_grid(status_rows(status)), *_listed("out of date", status.stale)]
@@ -120,7 +120,7 @@ def status_panel(status: Status) -> RenderableType:
 
 @as_rich.register(FlushReport)
 def flush_panel(report: FlushReport) -> RenderableType:
-    """Show what a flush did, and the notes that it wrote."""
+    """Render a flush report and its notes."""
     from rich.text import Text
 
     parts = [_grid(flush_rows(report))]
@@ -132,7 +132,7 @@ def flush_panel(report: FlushReport) -> RenderableType:
 
 @as_rich.register(Excerpt)
 def excerpt_view(excerpt: Excerpt) -> RenderableType:
-    """Show lines of a file with their numbers."""
+    """Render lines of a file with their numbers."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -165,7 +165,7 @@ def _hit_grid() -> Table:
 def _hit(
     result: SearchResult, *, query: str, explain: bool
 ) -> tuple[RenderableType, RenderableType]:
-    """Return what stands left of a result, its score, and right."""
+    """Return the two cells of a result: score and bar, then citation and snippet."""
     from rich.console import Group
     from rich.text import Text
 
@@ -182,7 +182,7 @@ def _hit(
 
 
 def _bar(result: SearchResult, *, split: bool) -> Text:
-    """Draw a score, cut into its parts or whole, to the nearest cell."""
+    """Draw a score as a bar, whole or split into its parts, rounded to cells."""
     from rich.text import Text
 
     parts = score_parts(result) if split else [("score", result.score)]
@@ -197,7 +197,7 @@ def _bar(result: SearchResult, *, split: bool) -> Text:
 
 
 def _legend(result: SearchResult) -> Text:
-    """Name the numbers behind a bar, each with the sign that stands for it."""
+    """Return the legend of a bar: each part's sign, name and value."""
     from rich.text import Text
 
     assert result.explanation is not None
@@ -230,7 +230,7 @@ def _panel(parts: Sequence[RenderableType], *, title: str, good: bool) -> Render
 
 
 def _listed(title: str, rows: Sequence[tuple[str, str]]) -> list[RenderableType]:
-    """Show rows under a title, the first ones of many."""
+    """Render the first rows of a list under a title, and the number of the others."""
     from rich.text import Text
 
     if not rows:

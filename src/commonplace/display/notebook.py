@@ -1,8 +1,8 @@
-"""Values as HTML, for notebooks: one element each, without scripts and with nothing loaded.
+"""HTML renderer for notebooks: one element per value, no scripts, no external resources.
 
-All text goes through `_text`. The text has the page's own colour, and the accents are seen on light
-and dark pages alike, so that no theme has to be asked for. Where a page drops the styles, as code
-hosts do, headings, lists and marks still tell what is what.
+`_text` escapes all text. Text has the page's own colour, and accents have enough contrast on light
+and on dark pages, so that no theme has to be detected. Code hosts drop the styles; headings, lists
+and marks keep the structure readable there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from commonplace.display.facts import (
     found_words,
     report_rows,
     results_caption,
+    score_label,
     score_parts,
-    score_words,
     shown_terms,
     status_rows,
     to_do,
@@ -46,8 +46,8 @@ _MOST_CHARS = 20_000
 
 @singledispatch
 def as_html(value: object) -> str:
-    """Show a value of `commonplace.types` as one HTML element."""
-    raise TypeError(f"a {type(value).__name__} has no look of its own.")
+    """Render a value of `commonplace.types` as one HTML element."""
+    raise TypeError(f"a {type(value).__name__} has no renderer.")
 
 
 @as_html.register(SearchResults)
@@ -126,22 +126,22 @@ def _bar(result: SearchResult) -> str:
         f'<span class="cp-{part.name}" style="width:{100 * part.share:.1f}%"></span>'
         for part in score_parts(result)
     )
-    words = _text(score_words(result))
+    words = _text(score_label(result))
     return f'<span class="cp-bar" role="img" aria-label="{words}" title="{words}">{pieces}</span>'
 
 
 def _legend(result: SearchResult) -> str:
     if result.explanation is None:
         return ""
-    told = [
+    parts = [
         f'<span class="cp-key cp-{name}"></span>{name} {value:.2f}' + (f" ({note})" if note else "")
         if name in ("vector", "keyword", "decay")
         else f"{name} {value:.2f}"
         for name, value, note in explanation_parts(result.explanation)
     ]
     if words := found_words(result):
-        told.append(f"words: <bdi>{_text(words)}</bdi>")
-    return f'<div class="cp-legend">{" · ".join(told)}</div>'
+        parts.append(f"words: <bdi>{_text(words)}</bdi>")
+    return f'<div class="cp-legend">{" · ".join(parts)}</div>'
 
 
 def _marked(snippet: str, *, terms: Iterable[str]) -> str:
@@ -194,7 +194,7 @@ def _place(name: str) -> str:
 
 
 def _pre(inner: str) -> str:
-    # A newline right behind the tag is dropped by the parser: this one, and none of the text's.
+    # HTML parsers drop a newline right after the tag: it is added, so that the text keeps its own.
     return f'<pre class="cp-text" dir="auto">\n{inner}</pre>'
 
 
