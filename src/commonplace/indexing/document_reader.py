@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord
-from commonplace.text.chunking import chunk_markdown
-from commonplace.text.chunks import split_oversized
+from commonplace.text.chunking import chunk_markdown, split_oversized
 from commonplace.transcripts.parts import SessionPart, read_parts
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import Chunk, MemoryFile

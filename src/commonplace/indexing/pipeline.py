@@ -15,7 +15,7 @@ from commonplace.indexing.document_reader import DocumentReader, ReadDocument
 from commonplace.indexing.planner import IndexPlan
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, Store
-from commonplace.text.chunks import chunk_id
+from commonplace.text.chunking import chunk_id
 from commonplace.transcripts.progress import SessionProgress
 from commonplace.types import IndexReport, MemoryFile
 

@@ -45,7 +45,7 @@ from commonplace.retrieval.term_matching import (
 from commonplace.settings import SearchSettings
 from commonplace.store.base import RowFilter, Snapshot, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
-from commonplace.text.outline import read_outline
+from commonplace.text.chunking import read_outline
 from commonplace.text.stopwords import ENGLISH_REQUESTS
 from commonplace.text.time_expressions import Days, closeness, days_named, without_times
 from commonplace.types import Explanation, SearchResult, Source

@@ -1,8 +1,8 @@
-"""What a word is: the same cutting, folding and stemming for the index and for the query.
+"""Text analysis: tokenizing, folding and stemming, the same for the index and for the query.
 
-Words are cut by SQLite's own ``unicode61`` (with ``porter`` on top where words are stemmed), asked
-directly through APSW, so that a query's word and the index's never disagree. Scripts that are
-written without spaces between words are indexed by pairs of characters besides.
+The tokenizer is SQLite's own ``unicode61`` (with ``porter`` on top for stemming), called through
+APSW, so that the terms of queries and indexes never differ. Scripts without spaces between words
+are also indexed as bigrams: pairs of neighbouring characters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FTS5_TOKENIZE = {
 }
 """FTS5's ``tokenize`` option for each name of `SearchSettings.tokenizer`.
 
-The second is the reference's, with SQLite's default handling of diacritics."""
+``unicode61`` removes diacritics as SQLite does by default: not all of them."""
 
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
 _UNSPACED = re.compile(
@@ -31,14 +31,14 @@ _UNSPACED = re.compile(
     "\U00020000-\U0003ffff]+"
 )
 _MAX_TERMS = 50_000
-"""Words whose terms are remembered."""
+"""Size of the cache of terms, in words."""
 
 
 def grams_text(text: str, tokenizer: str) -> str:
-    """Return the pairs of neighbouring characters of unspaced scripts, separated by spaces.
+    """Return the bigrams of unspaced scripts, separated by spaces.
 
-    The last character of a run stands alone, so that every character begins a gram. The reference's
-    tokenizer goes without.
+    The last character of a run is a gram by itself, so that every character begins a gram. With
+    the ``unicode61`` tokenizer there are no grams.
     """
     if text.isascii() or tokenizer == "unicode61":
         return ""
@@ -65,14 +65,14 @@ class Term(NamedTuple):
 
 
 class Analyzer:
-    """Cuts texts into the terms that an index of one tokenizer holds. Threads may share one."""
+    """Analyzer of one tokenizer: texts to terms, as an index holds them. Safe for threads."""
 
     def __init__(self, tokenizer: str) -> None:
         self.tokenizer = tokenizer
         name, *arguments = FTS5_TOKENIZE[tokenizer].split()
         self._connection = apsw.Connection(":memory:")
         self._tokenize = self._connection.fts5_tokenizer(name, arguments)
-        self._lock = threading.Lock()  # SQLite's tokenizers fold words in a buffer of their own
+        self._lock = threading.Lock()  # SQLite's tokenizers fold words in a shared buffer
         self._terms: dict[str, str] = {}
 
     def terms(self, text: str) -> list[str]:
@@ -88,7 +88,7 @@ class Analyzer:
         return list(found)
 
     def words(self, query: str) -> list[Term]:
-        """Return the different words of a query, in order; unspaced runs become grams."""
+        """Return the distinct words of a query, in order; unspaced runs become grams."""
         words: dict[Term, None] = {}
         raw = _utf8(_UNSPACED.sub(" ", query))
         with self._lock:
@@ -103,16 +103,16 @@ class Analyzer:
         return [word for word in words if unique[word.term, word.gram] is word]
 
     def term_of_each(self, words: Collection[str]) -> Mapping[str, str]:
-        """Return the term of each word; "" for one that has none, or several. They are remembered.
+        """Return the cached term of each word; "" for a word with no term, or with several.
 
-        A mapping of these words, and perhaps of others.
+        The mapping may hold further words.
         """
         known = self._terms
         new = [word for word in words if word not in known]
         if new:
-            if len(known) > _MAX_TERMS:  # others may be reading the one that is full
+            if len(known) > _MAX_TERMS:  # replaced, not cleared: other threads may read it
                 self._terms = known = {word: known[word] for word in words if word in known}
-            # A call takes longer than many words in it; of ASCII, each plain word is one term.
+            # Plain ASCII words are one term each: one call for all, because calls are expensive.
             plain = [word for word in new if word.isascii() and word.isalnum()]
             known.update(zip(plain, self.terms(" ".join(plain)), strict=True))
             for word in new:

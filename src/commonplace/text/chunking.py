@@ -1,22 +1,21 @@
-"""Markdown text into chunks: runs of lines that are each indexed as one text.
+"""Chunking of Markdown: runs of lines that are each indexed as one text.
 
-Two measures. ``tokens`` is ours: a chunk never exceeds its size, sections stay together where they
-can, and a chunk's text is always a verbatim piece of the file. ``chars`` is the reference's.
+A chunk never exceeds the size in `ChunkingSettings`. Sections stay together where they fit, and a
+chunk's text is always a verbatim part of the file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from commonplace.compat.openclaw.chunking import openclaw_chunks
 from commonplace.settings import ChunkingSettings
-from commonplace.text.chunks import chunk_id, make_chunk, split_oversized
-from commonplace.text.outline import Outline, read_outline
 from commonplace.text.tokens import (
     NEWLINE_UNITS,
     UNITS_PER_TOKEN,
@@ -25,12 +24,21 @@ from commonplace.text.tokens import (
 )
 from commonplace.types import Chunk
 
-__all__ = ["chunk_id", "chunk_markdown", "split_oversized"]
+__all__ = [
+    "Outline",
+    "chunk_id",
+    "chunk_markdown",
+    "make_chunk",
+    "read_outline",
+    "split_oversized",
+]
 
 
 def chunk_markdown(text: str, settings: ChunkingSettings) -> list[Chunk]:
     """Cut a file's text into chunks, in order; together they hold every line that is not blank."""
     if settings.measure == "chars":
+        from commonplace.compat.openclaw.chunking import openclaw_chunks
+
         chunks = openclaw_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
     else:
         chunks = _token_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
@@ -42,13 +50,13 @@ def _is_blank(text: str) -> bool:
 
 
 class _Piece(NamedTuple):
-    """A line, or a part of one that is longer than a chunk.
+    """A line, or a part of a line that is longer than a chunk.
 
     Attributes:
         line: Index of the line, from 0.
-        start: Where in the text it begins.
-        end: Where it ends, before the line break.
-        size: Its weight in units, a line break included.
+        start: Offset of its first character in the text.
+        end: Offset of its end, before the line break.
+        size: Token estimate in units, a line break included.
         whole: Whether it is the whole line.
     """
 
@@ -63,7 +71,7 @@ def _token_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
     text = text.removesuffix("\n")
     lines = text.split("\n")
     outline = read_outline(lines)
-    # A part of a line leaves room for the overlap, so that a heading right above is carried along.
+    # Parts of long lines leave room for the overlap, so that it carries a heading right above.
     pieces = _pieces(
         lines,
         sizes=units_by_line(text),
@@ -83,7 +91,7 @@ def _token_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
 def _chunk(text: str, pieces: Sequence[_Piece], outline: Outline) -> Chunk:
     start, end = pieces[0].start, pieces[-1].end
     body = text[start:end]
-    # The first line that says something: a heading may follow blank lines.
+    # The chunk's first line with text: a heading may follow blank lines.
     blank = body[: len(body) - len(body.lstrip())].count("\n")
     heading = outline.path_at(pieces[0].line + blank)
     return make_chunk(pieces[0].line + 1, pieces[-1].line + 1, body, heading)
@@ -92,9 +100,9 @@ def _chunk(text: str, pieces: Sequence[_Piece], outline: Outline) -> Chunk:
 def _pack(
     pieces: Sequence[_Piece], *, headings: frozenset[int], capacity: int, overlap: int
 ) -> list[tuple[int, int]]:
-    """Fill chunks one after the other; return each one's range of pieces, its end excluded.
+    """Pack pieces greedily into chunks; return each chunk's range of pieces, its end excluded.
 
-    A heading begins a new chunk, which carries nothing over, once the current one is half full.
+    Once the current chunk is half full, a heading begins a new one, without overlap.
     """
     ranges: list[tuple[int, int]] = []
     first = used = 0
@@ -112,7 +120,7 @@ def _pack(
 
 
 def _carry(pieces: Sequence[_Piece], index: int, *, room: int) -> tuple[int, int]:
-    """Walk back from a piece over the whole lines that fit; return the first and their size."""
+    """Return the overlap before a piece: the first whole line that fits, and the lines' size."""
     used = 0
     first = index
     while first > 0:
@@ -136,7 +144,7 @@ def _pieces(lines: Sequence[str], *, sizes: Sequence[int], longest: int, part: i
 
 
 def _line_parts(line: str, index: int, offset: int, *, longest: int) -> Iterator[_Piece]:
-    """Cut a line that is longer than a chunk: after a space, else between characters."""
+    """Split a line that is longer than a chunk: after a space, else between characters."""
     weights = list(accumulate(character_units(line), initial=0))
     start = 0
     while start < len(line):
@@ -149,7 +157,7 @@ def _line_parts(line: str, index: int, offset: int, *, longest: int) -> Iterator
 
 
 def _cut(line: str, start: int, end: int) -> int:
-    """Return the best place to cut a line at or before an end."""
+    """Return the best split position of a line at or before an end."""
     space = max(line.rfind(" ", start, end), line.rfind("\t", start, end))
     if space > start:
         return space + 1
@@ -163,7 +171,7 @@ _COMBINING = re.compile("[\u1160-\u11ff\u200d\r\U0001f3fb-\U0001f3ff\U000e0020-\
 
 
 def _joins(before: str, after: str) -> bool:
-    """Tell whether two characters are seen as one: marks, joiners, skin tones, Hangul vowels."""
+    """Check whether two characters form one grapheme: marks, joiners, skin tones, Hangul vowels."""
     if before.isascii() and after.isascii():
         return after == "\r"
     return (
@@ -171,3 +179,107 @@ def _joins(before: str, after: str) -> bool:
         or _COMBINING.match(after) is not None
         or unicodedata.category(after).startswith("M")
     )
+
+
+# Chunks: identity and size.
+
+
+def make_chunk(start_line: int, end_line: int, text: str, heading: str = "") -> Chunk:
+    """Build a chunk with the hash of its text."""
+    return Chunk(start_line, end_line, text, _sha256(text), heading)
+
+
+def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
+    """Return a chunk's id: SHA-256 of its source, path, lines, text hash and embedding model."""
+    place = f"{source}:{path}:{chunk.start_line}:{chunk.end_line}"
+    return _sha256(f"{place}:{chunk.hash}:{model}")
+
+
+def split_oversized(chunks: Iterable[Chunk], max_bytes: int) -> list[Chunk]:
+    """Split chunks that exceed an embedder's limit in UTF-8; the parts keep the line range."""
+    return [part for chunk in chunks for part in _parts_within(chunk, max_bytes)]
+
+
+def _parts_within(chunk: Chunk, max_bytes: int) -> Iterator[Chunk]:
+    if len(chunk.text) * 4 <= max_bytes or len(chunk.text.encode()) <= max_bytes:
+        yield chunk
+        return
+    rest = chunk.text.encode()
+    while rest:
+        part = rest[:max_bytes].decode("utf-8", "ignore") or rest.decode()[0]
+        yield replace(chunk, text=part, hash=_sha256(part))
+        rest = rest[len(part.encode()) :]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Headings.
+
+_HEADING_MARKS = frozenset("#`~ \t-*+0123456789\ufeff")
+"""First characters of headings and fences: other lines, the most, are skipped without a match."""
+
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The headings of a text, in order.
+
+    Attributes:
+        lines: Index of each heading's line, from 0, ascending.
+        paths: The heading path that applies from that line on, outermost first, joined by `` > ``.
+    """
+
+    lines: tuple[int, ...]
+    paths: tuple[str, ...]
+
+    def path_at(self, line: int) -> str:
+        """Return the heading path that applies at a line, a heading on that line included."""
+        position = bisect_right(self.lines, line)
+        return self.paths[position - 1] if position else ""
+
+
+def read_outline(lines: Sequence[str]) -> Outline:
+    """Find the ATX headings among lines; lines inside a code fence are skipped."""
+    found: list[int] = []
+    paths: list[str] = []
+    titles: list[str] = [""] * 6
+    fence = ""
+    for index, line in enumerate(lines):
+        if line[:1] not in _HEADING_MARKS or not ("#" in line or "```" in line or "~~~" in line):
+            continue
+        if fence:
+            fence = "" if _closes(line, fence) else fence
+        elif heading := _heading(line):
+            level, title = heading
+            titles[level - 1 :] = [title, *[""] * (6 - level)]
+            found.append(index)
+            paths.append(" > ".join(filter(None, titles)))
+        elif opened := _FENCE.match(line):
+            fence = opened[1]
+    return Outline(tuple(found), tuple(paths))
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """Return the level and the title of a heading line; None for any other line."""
+    line = line.removeprefix("\ufeff").rstrip()
+    text = line.lstrip(" ")
+    level = len(text) - len(text.lstrip("#"))
+    rest = text[level:]
+    if not 1 <= level <= 6 or len(line) - len(text) > 3 or (rest and rest[0] not in " \t"):
+        return None
+    return level, _without_closing_marks(rest)
+
+
+def _without_closing_marks(title: str) -> str:
+    """Strip the closing sequence of #s from a heading; ``C#`` keeps its own."""
+    kept = title.rstrip("#")
+    return (kept if not kept or kept[-1] in " \t" else title).strip()
+
+
+def _closes(line: str, fence: str) -> bool:
+    """Check whether a line closes a code block: the same mark, at least as long, alone."""
+    mark = line.strip()
+    return len(mark) >= len(fence) and not mark.strip(fence[0])

@@ -1,7 +1,7 @@
-"""The finest grain that is embedded and scored: what a reader would call a line.
+"""Embedding units: the lines of a chunk, the smallest texts that are embedded and scored.
 
-A list item or a paragraph that an editor wrapped over several lines is one unit, as is a line of
-its own; what is longer than a few sentences is taken apart again, at line ends where there are any.
+A list item or a paragraph that an editor wrapped over several lines is one unit, as is a single
+line. Longer units than a few sentences are split again, at line ends where possible.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from itertools import chain
 __all__ = ["LineUnit", "line_units", "pack_units", "unit_texts"]
 
 _MAX_LINE_CHARS = 600
-"""A line up to this length is one unit: it fits a snippet whole, with room to spare."""
+"""Maximum length of a line that is one unit: a snippet holds it whole."""
 _MAX_CHARS = 350
-"""Length of what is joined from several lines, or cut from a longer one: a few sentences."""
+"""Maximum length of a unit joined from several lines, or split off a longer line."""
 
-_SAYS_SOMETHING = re.compile(r"\w\W*\w")
+_HAS_TEXT = re.compile(r"\w\W*\w")
 _SENTENCE_END = re.compile(r"[.!?…]['\")\]]*\s+|[。！？]+\s*")
-_STARTS = re.compile(
+_UNIT_START = re.compile(
     r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|#{1,6}\s|>|\||```|~~~|:?-{3,}|<|\[|[^\W\d_][\w .'-]{0,30}:\s)"
 )
-"""What begins a unit of its own: items, headings, quotes, rows, fences, rules, ``Ann: …``."""
-_ITEM = ("- ", "* ", "> ", "# ", "## ", "### ")
-"""How most of them begin."""
+"""Beginnings of a new unit: items, headings, quotes, rows, fences, rules, ``Ann: …``."""
+_FREQUENT_STARTS = ("- ", "* ", "> ", "# ", "## ", "### ")
+"""The most frequent beginnings, checked before the regular expression."""
 _WRAPPED_CHARS = 41
 _ENDS_SENTENCE = ".!?…:;。！？|"
 _MARKS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*(?:\[[ xX]\]\s+)?")
 
 
 LineUnit = tuple[int, int, int]
-"""A part of a text: its first line, from 0, and where its characters begin and end."""
+"""A unit within a text: its first line, from 0, and the offsets of its start and end."""
 
 
 def line_units(text: str) -> list[LineUnit]:
-    """Return the units of a text, in order; they do not overlap.
+    """Split a text into units, in order, without overlap.
 
-    What has no two letters or digits (rules, fences, empty items) is no unit, nothing could be
-    found by it; of a text of nothing else, the beginning is one.
+    Lines without two letters or digits (rules, fences, empty items) are skipped: no query matches
+    them. For a text that has only such lines, its beginning is the one unit.
     """
     units: list[LineUnit] = []
     start = 0
@@ -49,53 +49,53 @@ def line_units(text: str) -> list[LineUnit]:
         if len(line) > _MAX_LINE_CHARS:
             units += _sentences(text, number, start, end)
             open_ended = False
-        elif not ((len(line) > 3 and line[2:4].isalnum()) or _SAYS_SOMETHING.search(line)):
-            open_ended = False  # most lines have two letters right behind their mark
-        elif open_ended and end - units[-1][1] <= _MAX_CHARS and not _starts(line):
+        elif not ((len(line) > 3 and line[2:4].isalnum()) or _HAS_TEXT.search(line)):
+            open_ended = False  # fast check: most lines have two letters behind their mark
+        elif open_ended and end - units[-1][1] <= _MAX_CHARS and not _starts_unit(line):
             units[-1] = (*units[-1][:2], end)
             open_ended = _is_wrapped(line)
         else:
             units.append((number, start, end))
             open_ended = _is_wrapped(line) and not line.lstrip().startswith(("#", "|"))
         start = end + 1
-    return units or [_of_nothing(text)]
+    return units or [_fallback_unit(text)]
 
 
-def _starts(line: str) -> bool:
-    return line.startswith(_ITEM) or bool(_STARTS.match(line))
+def _starts_unit(line: str) -> bool:
+    return line.startswith(_FREQUENT_STARTS) or bool(_UNIT_START.match(line))
 
 
 def _is_wrapped(line: str) -> bool:
-    """Tell whether a line goes on in the next: it is long, and not at the end of a sentence."""
+    """Check whether a line continues in the next: it is long and does not end a sentence."""
     said = line.rstrip()
     return len(said) >= _WRAPPED_CHARS and said[-1] not in _ENDS_SENTENCE
 
 
-def _of_nothing(text: str) -> LineUnit:
+def _fallback_unit(text: str) -> LineUnit:
     start = len(text) - len(text.lstrip())
     said = text[start : start + _MAX_LINE_CHARS].rstrip()
     return text.count("\n", 0, start), start, start + len(said)
 
 
 def pack_units(units: Sequence[LineUnit]) -> bytes:
-    """Return the numbers of units as bytes, so that an index can keep them."""
+    """Encode the numbers of units as bytes, the form in which an index stores them."""
     return struct.pack(f"<{3 * len(units)}i", *chain.from_iterable(units))
 
 
 def unit_texts(text: str, units: Sequence[LineUnit]) -> list[str]:
-    """Return units as they are embedded: without the marks of lists, quotes and headings."""
+    """Return the texts of units to embed: without the marks of lists, quotes and headings."""
     return [_without_marks(text[start:end]) for _, start, end in units]
 
 
 def _without_marks(part: str) -> str:
     said = part[2:] if part.startswith("- ") else part
-    if not said[:1].isalpha():  # other marks, or several
+    if not said[:1].isalpha():  # another mark, or several
         said = part[_MARKS.match(part).end() :]  # type: ignore[union-attr]
     return said.replace("\n", " ") or part
 
 
 def _sentences(text: str, number: int, start: int, end: int) -> Iterator[LineUnit]:
-    """Cut a long line into parts of whole sentences, as many as fit."""
+    """Split a long line into units of whole sentences, as many as fit."""
     while end - start > _MAX_CHARS:
         cut = start
         for match in _SENTENCE_END.finditer(text, start, min(end, start + _MAX_CHARS)):
@@ -103,8 +103,8 @@ def _sentences(text: str, number: int, start: int, end: int) -> Iterator[LineUni
         if cut == start:
             cut = text.rfind(" ", start + _MAX_CHARS // 2, start + _MAX_CHARS) + 1
         cut = cut or start + _MAX_CHARS
-        if _SAYS_SOMETHING.search(text, start, cut):
+        if _HAS_TEXT.search(text, start, cut):
             yield number, start, cut
         start = cut
-    if _SAYS_SOMETHING.search(text, start, end):
+    if _HAS_TEXT.search(text, start, end):
         yield number, start, end

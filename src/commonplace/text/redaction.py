@@ -1,10 +1,8 @@
-"""Masks keys, tokens, passwords and private keys in a text before it is kept.
+"""Redaction: masks API keys, tokens, passwords and private keys in a text before it is stored.
 
-Every form that OpenClaw masks is masked the same way; further ones follow. A mask keeps the first
-six and the last four characters of a long secret, so that people can tell which one it was.
-
-Time is linear in the text: a pattern either cannot fail after a long run, or its run is bounded.
-Masking twice changes nothing.
+The mask of a long secret keeps its first six and last four characters, which identify it to its
+owner. Redaction is idempotent. Time is linear in the text, because each repetition in a pattern
+either is bounded or cannot fail after a long run.
 """
 
 from __future__ import annotations
@@ -17,16 +15,16 @@ from dataclasses import dataclass
 __all__ = ["mask", "redact"]
 
 _SHORT = 18
-"""Secrets below this length are masked whole."""
+"""Secrets below this length are masked completely."""
 _HEAD, _TAIL = 6, 4
 _MASKED = re.compile(r"\*\*\*|[^…]{6}…[^…]{4}")
 _MAX_ROUNDS = 8
 
 
 def redact(text: str) -> str:
-    """Return the text with every secret that is recognised masked."""
+    """Mask every secret that is recognised in a text."""
     for _ in range(_MAX_ROUNDS):
-        masked = _once(text)
+        masked = _mask_once(text)
         if masked == text:
             break
         text = masked
@@ -34,13 +32,13 @@ def redact(text: str) -> str:
 
 
 def mask(secret: str) -> str:
-    """Return what is shown of a secret: nothing of a short one, both ends of a long one."""
+    """Return the mask of a secret: ``***`` for a short one, both ends of a long one."""
     if _MASKED.fullmatch(secret):
         return secret
     return "***" if len(secret) < _SHORT else f"{secret[:_HEAD]}…{secret[-_TAIL:]}"
 
 
-def _once(text: str) -> str:
+def _mask_once(text: str) -> str:
     text = _without_private_keys(text)
     lowered = text.lower()
     for pattern in _PATTERNS:
@@ -48,12 +46,12 @@ def _once(text: str) -> str:
             text = pattern.regex.sub(_masked_match, text)
     for prose in _PROSE:
         if any(hint in lowered for hint in prose.hints):
-            text = _without_told(text, prose)
+            text = _mask_in_prose(text, prose)
     return text
 
 
 def _masked_match(match: re.Match[str]) -> str:
-    """Mask the group of a match that took part last: the secret itself."""
+    """Mask the last group that took part in a match: the secret itself."""
     group = match.lastindex or 0
     start, end = match.start(group) - match.start(), match.end(group) - match.start()
     return match[0][:start] + mask(match[group]) + match[0][end:]
@@ -66,7 +64,7 @@ _ARMOURED_LINES = re.compile(
     r"(?:(?:[\s>|]|\\[nr])*"
     r"(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,80}|[A-Za-z0-9+/=]{16,}))*"
 )
-"""What follows the first line of a key whose last line is missing, in a quote as well."""
+"""Body of a key whose last line is missing, plain or in a quote."""
 
 
 def _without_private_keys(text: str) -> str:
@@ -80,9 +78,9 @@ def _without_private_keys(text: str) -> str:
 
 
 def _armoured(text: str) -> Iterator[tuple[int, int]]:
-    """Find where each private key stands; one without an end reaches as far as it looks like one.
+    """Yield start and end of each private key; without a last line, the end of its body.
 
-    A first line that follows another one begins a key of its own.
+    A first line that follows another first line begins a key of its own.
     """
     marks = list(_ARMOUR.finditer(text))
     for index, mark in enumerate(marks):
@@ -103,14 +101,20 @@ def _masked_key(block: str) -> str:
     return "\n".join(line for line in (lines[0], "…redacted…", last) if line)
 
 
-# Everything that can be told by its form. The last group of a pattern is the secret.
+# Secrets that are recognised by their form. The last group of a pattern is the secret.
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
+    """A form of a secret.
+
+    Attributes:
+        regex: Regular expression whose last group is the secret.
+        hints: Lower-case parts, at least one of which every match contains: a fast check.
+    """
+
     regex: re.Pattern[str]
     hints: tuple[str, ...]
-    """The pattern can only match in a text that has one of these, in lower case."""
 
 
 def _pattern(*hints: str, regex: str, flags: int = 0) -> _Pattern:
@@ -118,7 +122,7 @@ def _pattern(*hints: str, regex: str, flags: int = 0) -> _Pattern:
 
 
 def _prefixed(*prefixes: str, rest: str, flags: int = 0) -> _Pattern:
-    """Tokens that say by how they begin what they are."""
+    """Return a pattern of tokens with a known prefix."""
     starts = "|".join(map(re.escape, prefixes))
     hints = [prefix.lower() for prefix in prefixes]
     return _pattern(*hints, regex=rf"{_START}((?:{starts}){rest})", flags=flags)
@@ -126,7 +130,7 @@ def _prefixed(*prefixes: str, rest: str, flags: int = 0) -> _Pattern:
 
 _I = re.IGNORECASE
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
-"""No letter or digit stands before a token, unless it is of an escape: of JSON, or of a URL."""
+"""Start of a token: no letter or digit before it, but for escapes of JSON and of URLs."""
 _WORDS = ("key", "token", "secret", "passw", "passphrase", "pwd", "_pass", "credential")
 _NAMES = (
     r"(?:(?:api|access|secret|private|auth|account|signing|encryption|license|master|client|ssh)"
@@ -134,7 +138,7 @@ _NAMES = (
     r"|\w{0,40}(?:password|passwd|passphrase|pwd|credential)s?)"
 )
 _PATTERNS: tuple[_Pattern, ...] = (
-    # Names and values: NAME=value, name: value; the quoted ones may hold blanks.
+    # Names and values: NAME=value, name: value; quoted values may contain blanks.
     _pattern(
         *_WORDS,
         regex=r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PWD|_PASS)\b[\"']?\s{0,40}[=:]\s{0,40}"
@@ -152,7 +156,7 @@ _PATTERNS: tuple[_Pattern, ...] = (
         regex=rf"[\"']{_NAMES}[\"']\s{{0,40}}:\s{{0,40}}[\"]((?:[^\"\\\n]|\\.){{1,2000}})\"",
         flags=_I,
     ),
-    # The same in JSON that stands in a text, its quotes escaped once or more often.
+    # The same in JSON within a string, its quotes escaped once or more.
     _pattern(
         *_WORDS,
         regex=rf"\\{{1,16}}[\"']{_NAMES}\\{{1,16}}[\"']\s{{0,40}}:\s{{0,40}}\\{{1,16}}[\"]"
@@ -186,7 +190,7 @@ _PATTERNS: tuple[_Pattern, ...] = (
         "curl",
         regex=r"\bcurl\s[^\n]{0,200}?-u\s{1,8}[\"']?[^\s:\"']{1,128}:([^\s\"']{1,256})",
     ),
-    # Tokens that say what they are: the reference's first.
+    # Tokens with a known prefix.
     _prefixed("sk-", rest=r"[A-Za-z0-9_-]{7,}[A-Za-z0-9]", flags=_I),
     _prefixed("ghp_", "gho_", "ghu_", "ghs_", "ghr_", rest=r"[A-Za-z0-9]{20,}", flags=_I),
     _prefixed("github_pat_", rest=r"[A-Za-z0-9_]{20,}", flags=_I),
@@ -230,30 +234,37 @@ _PATTERNS: tuple[_Pattern, ...] = (
 )  # fmt: skip
 
 
-# What is told in prose: "the API key is 9f8e7d6c5b4a", "his password was hunter2".
+# Secrets in prose: "the API key is 9f8e7d6c5b4a", "his password was hunter2".
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ProsePattern:
+    """A sentence that names a secret.
+
+    Attributes:
+        name: Regular expression of the words up to the secret.
+        value: Regular expression of the secret's characters.
+        hints: Lower-case parts, at least one of which every match contains: a fast check.
+        accepts: Returns whether a value is a secret, and not a word of the sentence.
+    """
+
     name: re.Pattern[str]
-    """What is told, up to the secret."""
     value: re.Pattern[str]
     hints: tuple[str, ...]
     accepts: Callable[[str], bool]
-    """Whether a value is a secret and not a word of the sentence."""
 
 
-_SHOWN = 128
-"""Characters of a value by which it is judged: a bound, so that time stays linear."""
+_JUDGED_CHARS = 128
+"""Characters of a value that `accepts` is given: a bound, so that time stays linear."""
 
 
-def _without_told(text: str, told: _Told) -> str:
+def _mask_in_prose(text: str, prose: _ProsePattern) -> str:
     parts, at, start = [], 0, 0
-    while match := told.name.search(text, start):
+    while match := prose.name.search(text, start):
         start = match.end()
-        value = told.value.match(text, start, start + _SHOWN)
-        if value and told.accepts(value[0]):
-            whole = told.value.match(text, start)
+        value = prose.value.match(text, start, start + _JUDGED_CHARS)
+        if value and prose.accepts(value[0]):
+            whole = prose.value.match(text, start)
             secret = whole[0] if whole else value[0]
             parts += [text[at:start], mask(secret)]
             at = start = start + len(secret)
@@ -261,18 +272,18 @@ def _without_told(text: str, told: _Told) -> str:
 
 
 def _looks_random(secret: str) -> bool:
-    """Tell a key from words: letters, digits and cases change places in one of its parts."""
-    return any(_changes(part) for part in re.split(r"[-_./+=~]", secret)) and len(secret) >= 12
+    """Check for a key: in one of its parts, letters, digits and cases alternate as in no word."""
+    return any(_alternates(part) for part in re.split(r"[-_./+=~]", secret)) and len(secret) >= 12
 
 
-def _changes(part: str) -> bool:
+def _alternates(part: str) -> bool:
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in part]
     changes = sum(one != other for one, other in itertools.pairwise(kinds))
     return len(part) >= 8 and changes >= max(3, 0.25 * (len(part) - 1))
 
 
 def _looks_chosen(secret: str) -> bool:
-    """Tell a password from a word: it has letters, and something that is no letter."""
+    """Check for a password: a mix of letters with digits or punctuation."""
     letters = sum(character.isalpha() for character in secret)
     others = sum(character.isdigit() or character in "!@#$%^&" for character in secret)
     return letters > 0 and others > 0 and not _MASKED.match(secret)
@@ -286,13 +297,13 @@ _WHOSE = (
 )
 _BEFORE = rf"\b{_WHOSE}{_BETWEEN}{{0,5}}{_GAP}"
 _PROSE = (
-    _Told(
+    _ProsePattern(
         re.compile(rf"(?:key|token|secret|credential)s?{_BEFORE}", re.ASCII | _I),
         re.compile(r"[A-Za-z0-9+/=_.~-]{12,}"),
         ("key", "token", "secret", "credential"),
         _looks_random,
     ),
-    _Told(
+    _ProsePattern(
         re.compile(rf"(?:password|passwd|passphrase|passcode|pwd)s?{_BEFORE}", re.ASCII | _I),
         re.compile(r"[^\s\"'`*()<>,;]{6,}"),
         ("passw", "passphrase", "passcode", "pwd"),

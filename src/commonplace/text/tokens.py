@@ -1,9 +1,9 @@
-"""How many tokens a text is for a model: a fast estimate, and a count where that is possible.
+"""Tokens of a text: a fast estimate, and an exact count where a vocabulary is on the disk.
 
-The estimate knows scripts, because four characters a token is far too low for Chinese, code or
-JSON. It errs on the high side (0.9 to 1.8 times o200k_base over 15 languages and formats), needs
-no file, and adds up: the weight of a text is the sum of its characters' weights. Inside, weights
-are whole numbers of 1 / `UNITS_PER_TOKEN`, so that sums are exact.
+The estimate depends on the script, because four characters a token is far too few tokens for
+Chinese, code or JSON. It errs on the high side: 0.9 to 1.8 times o200k_base over 15 languages and
+formats. It needs no file and is additive: a text weighs as much as its characters. Weights are
+integers, in units of 1 / `UNITS_PER_TOKEN`, so that sums are exact.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 UNITS_PER_TOKEN = 230
-"""The smallest number of which all weights below are whole multiples."""
+"""Least common denominator of the weights below."""
 
 LATIN, OTHER_SCRIPT, DIGIT, PUNCTUATION, CJK, EMOJI = 50, 92, 115, 184, 230, 460
 """1/4.6, 0.4, 0.5, 0.8, 1 and 2 tokens, in units."""
@@ -46,7 +46,7 @@ _LETTERS_AND_SPACE_IN_LINE = _LETTERS_AND_SPACE.replace(b"\n", b"")
 
 
 def token_weight(text: str) -> float:
-    """Estimate the tokens of a text, with fractions: the weights of parts add up."""
+    """Estimate the tokens of a text, not rounded: the estimates of parts add up."""
     return token_units(text) / UNITS_PER_TOKEN
 
 
@@ -56,7 +56,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def token_units(text: str) -> int:
-    """Weigh a text in units of 1 / `UNITS_PER_TOKEN`."""
+    """Estimate the tokens of a text in units of 1 / `UNITS_PER_TOKEN`."""
     if text.isascii():
         return _ascii_units(text.encode("ascii"))
     ascii_part = text.encode("ascii", "ignore")
@@ -64,7 +64,7 @@ def token_units(text: str) -> int:
 
 
 def units_by_line(text: str) -> list[int]:
-    """Weigh each line of a text, without its line break; the ASCII of all lines in one sweep."""
+    """Estimate each line of a text, without its line break; ASCII of all lines in one pass."""
     data = text.encode("ascii", "ignore")
     marks = data.translate(None, _LETTERS_AND_SPACE_IN_LINE)
     punctuation = marks.translate(None, _DIGITS)
@@ -83,7 +83,7 @@ def units_by_line(text: str) -> list[int]:
 
 
 def character_units(text: str) -> list[int]:
-    """Weigh each character of a text."""
+    """Estimate each character of a text."""
     if text.isascii():
         return [_ASCII_WEIGHTS[code] for code in text.encode("ascii")]
     weights = {character: token_units(character) for character in set(text)}
@@ -100,7 +100,7 @@ _ASCII_WEIGHTS = tuple(_ascii_units(bytes([code])) for code in range(128))
 
 
 def _block_class(high_byte: int) -> int:
-    """Name the kind of a Unicode block of 256 characters by a letter."""
+    """Return the class of a Unicode block of 256 characters, as a letter."""
     if high_byte in (0x11, *range(0x2E, 0xA0), *range(0xAC, 0xD8), 0xF9, 0xFA, 0xFF):
         return ord("c")  # CJK, kana, Hangul, full-width forms
     if high_byte in (0x26, 0x27, 0x2B, *range(0xD8, 0xDC)):
@@ -116,7 +116,7 @@ _BLOCK_CLASSES = bytes(_block_class(high_byte) for high_byte in range(256))
 
 
 def _block_units(text: str, ascii_length: int) -> int:
-    """Weigh the characters beyond ASCII by the high bytes of their UTF-16 units."""
+    """Estimate the characters beyond ASCII by the high bytes of their UTF-16 units."""
     high_bytes = text.encode("utf-16-le", "surrogatepass")[1::2]
     count = high_bytes.translate(_BLOCK_CLASSES).count
     return (
@@ -128,12 +128,12 @@ def _block_units(text: str, ascii_length: int) -> int:
 
 
 def prepare_counting() -> None:
-    """Make `count_tokens` exact where a vocabulary is on this disk; the first call in a process.
+    """Load a vocabulary from the disk, once a process, so that `count_tokens` is exact.
 
-    An encoding that tiktoken has built already is used, and built from the disk otherwise. That
-    takes about 0.2 s, in which an event loop would stand still even if it were done in a thread: so
-    whatever counts calls this in its constructor, and never in an async method. Nothing is ever
-    downloaded, and a file that is not the published one is left alone and not used.
+    An encoding that tiktoken has built already is reused. Building one takes about 0.2 s and holds
+    the GIL, which blocks an event loop even from a thread: call this in a constructor, never in an
+    async method. Nothing is downloaded; a file with another checksum than the published one is
+    ignored.
     """
     global _encoding, _is_prepared
     with _preparing:
@@ -148,10 +148,10 @@ _preparing = threading.Lock()
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text, if `prepare_counting` found a vocabulary; else estimate them.
+    """Count the tokens of a text; estimate them where `prepare_counting` found no vocabulary.
 
-    Texts of more than 100,000 characters are counted in parts, a token more or less at each seam.
-    Other threads run meanwhile.
+    Texts of more than 100,000 characters are counted in parts: each boundary may change the count
+    by one token. Other threads can run meanwhile.
     """
     encoding = _encoding
     if encoding is None:
@@ -160,7 +160,7 @@ def count_tokens(text: str) -> int:
 
 
 _PART_CHARS = 100_000
-"""Characters that are counted at once: the time is not linear in unbroken runs."""
+"""Characters per call of the encoder: its time is not linear in runs without white space."""
 
 
 def _bounded(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The tokenizers of OpenAI's models, where their vocabularies are on this disk already."""
+"""Vocabularies of OpenAI's tokenizers, loaded from files that are on the disk already."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["built_encoding", "load_encoding", "vocabulary_folders"]
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    """A published vocabulary of OpenAI's.
+    """A vocabulary that OpenAI published.
 
     Attributes:
         name: The encoding's name in tiktoken.
-        file_name: SHA-1 of its address, the name under which tiktoken keeps it.
-        sha256: Of the file's content. tiktoken deletes a file that differs and downloads it again,
-            so this is checked here and tiktoken's own look-up is never used.
-        pattern: What the text is split by before pairs of bytes are merged.
+        file_name: SHA-1 of its address, the file's name in tiktoken's cache.
+        sha256: Checksum of the file's content. It is checked here, and tiktoken's own loader is
+            never used, because that deletes a file that differs and downloads it again.
+        pattern: Regular expression that splits a text before pairs of bytes are merged.
     """
 
     name: str
@@ -69,7 +69,7 @@ _VOCABULARIES = (
 
 
 def vocabulary_folders() -> list[Path]:
-    """List where tiktoken and LlamaIndex keep vocabularies, without importing either."""
+    """List the cache folders of tiktoken and LlamaIndex, without importing either."""
     named = (os.environ.get(name) for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"))
     return [*(Path(folder) for folder in named if folder), *_default_folder(), *_bundled_folders()]
 
@@ -77,30 +77,30 @@ def vocabulary_folders() -> list[Path]:
 def _default_folder() -> list[Path]:
     try:
         return [Path(tempfile.gettempdir(), "data-gym-cache")]
-    except FileNotFoundError:  # no temporary folder can be written to
+    except FileNotFoundError:  # no temporary folder is writable
         return []
 
 
 def _bundled_folders() -> list[Path]:
     try:
         spec = importlib.util.find_spec("llama_index")
-    except ValueError:  # a module of that name was put together by hand
+    except ValueError:  # a module of that name without a spec is loaded
         return []
     roots = (spec.submodule_search_locations or ()) if spec else ()
     return [Path(root, "core", "_static", "tiktoken_cache") for root in roots]
 
 
 def built_encoding() -> tiktoken.Encoding | None:
-    """Return an encoding that tiktoken has built in this process, as LlamaIndex has it do."""
+    """Return an encoding that tiktoken has built in this process, such as for LlamaIndex."""
     built = getattr(sys.modules.get("tiktoken.registry"), "ENCODINGS", {})
     found = (built.get(vocabulary.name) for vocabulary in _VOCABULARIES)
     return next(filter(None, found), None)
 
 
 def load_encoding(folders: Sequence[Path]) -> tiktoken.Encoding | None:
-    """Build o200k_base, else cl100k_base, from the first folder that holds it undamaged.
+    """Build o200k_base, else cl100k_base, from the first folder with an undamaged file.
 
-    It takes about 0.2 s, most of it in one call beside which no other thread can run.
+    It takes about 0.2 s, most of it in one call that holds the GIL.
     """
     for vocabulary in _VOCABULARIES:
         for folder in folders:
@@ -112,7 +112,7 @@ def load_encoding(folders: Sequence[Path]) -> tiktoken.Encoding | None:
 
 def _read_verified(path: Path, *, sha256: str) -> bytes | None:
     try:
-        # Only a regular file: reading a pipe of that name would wait for ever.
+        # Only a regular file: reading a named pipe would block for ever.
         data = path.read_bytes() if path.is_file() else b""
     except OSError:
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from commonplace.settings import Settings
-from commonplace.text.chunks import split_oversized
+from commonplace.text.chunking import split_oversized
 from commonplace.transcripts.incremental import Line, Mark, Rules, SessionReader
 from commonplace.transcripts.progress import SessionProgress, fingerprint, goes_on, rules_key
 from commonplace.transcripts.rendering import MAX_GAP, SessionChunk, session_chunks

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.settings import ChunkingSettings
-from commonplace.text.chunking import chunk_markdown
-from commonplace.text.chunks import make_chunk
+from commonplace.text.chunking import chunk_markdown, make_chunk
 from commonplace.transcripts.incremental import Line
 from commonplace.types import Chunk
 

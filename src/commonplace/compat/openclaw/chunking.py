@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from commonplace.text.chunks import make_chunk
+from commonplace.text.chunking import make_chunk
 from commonplace.types import Chunk
 
 __all__ = ["openclaw_chunks"]

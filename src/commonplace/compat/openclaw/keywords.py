@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 
-from commonplace.text.stopwords import ALL_LANGUAGES, KOREAN_PARTICLES
+from commonplace.compat.openclaw.stopwords import ALL_LANGUAGES, KOREAN_PARTICLES
 
 __all__ = ["bm25_rank_to_score", "extract_keywords", "query_words"]
 

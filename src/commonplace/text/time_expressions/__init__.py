@@ -1,7 +1,7 @@
-"""The days a question names ("what did we decide last week?"), and how close a log is to them.
+"""Time expressions: the days that a question names ("last week"), and a log's closeness to them.
 
-English, and dates in numbers (ISO 8601, ``7.5.2023``); other languages name no days here. A query
-that names none is told from its words alone, for next to nothing.
+English, and dates in numbers (ISO 8601, ``7.5.2023``); other languages are not parsed. One regular
+expression recognises a query without a time expression in microseconds.
 """
 
 from commonplace.text.time_expressions.days import Days, closeness

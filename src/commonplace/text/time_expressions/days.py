@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["Days", "closeness", "days_from", "month_days", "third_of"]
 
 _GRACE_DAYS = 3
-"""What happened on a day is still written down this much later."""
+"""Days after an event in which notes about it are still written."""
 
 _FADE_DAYS = 7
-"""At this distance a log is not close any more."""
+"""Distance, in days, at which closeness reaches 0."""
 
 
 class Days(NamedTuple):
@@ -25,11 +25,11 @@ class Days(NamedTuple):
 
 
 def closeness(days: ArrayLike, named: Days) -> NDArray[np.float32]:
-    """Tell how close days are to those named: 1 up to three days after them, 0 a week off that.
+    """Score days by their distance from a span: 1 up to three days after it, 0 a week from that.
 
     Args:
-        days: Proleptic ordinals; 0 stands for no day, which is close to none.
-        named: What a question names.
+        days: Proleptic ordinals; 0 means undated and scores 0.
+        named: The span that a question names.
     """
     ordinals = np.asarray(days, dtype=np.int64)
     before = named.first.toordinal() - ordinals
@@ -47,7 +47,7 @@ def month_days(year: int, month: int, *, count: int = 1) -> Days:
     """Return the days of a month, or of several; month 0 is the December before, and so on.
 
     Raises:
-        ValueError: They are beyond the calendar.
+        ValueError: The days are beyond the calendar.
     """
     return Days(_month_start(year, month), _month_start(year, month + count) - timedelta(1))
 
@@ -58,7 +58,7 @@ def _month_start(year: int, month: int) -> date:
 
 
 def third_of(days: Days, part: str) -> Days:
-    """Return the early, the middle or the late third of a span, whichever the words mean."""
+    """Return the early, middle or late third of a span, as the words of `part` name it."""
     third = (days.last - days.first) // 3
     if part in ("early", "start of", "beginning of"):
         return Days(days.first, days.first + third)

@@ -1,7 +1,7 @@
-"""What a phrase means: the days it names, seen from today.
+"""Meanings of time expressions: functions from the words of a phrase, and today, to days.
 
-Each function takes the words of a phrase by name, ``""`` for one that it could have and has not.
-All raise ValueError or OverflowError for days that are not in the calendar.
+Words are given by the names of the pattern's groups, ``""`` for an optional group without a match.
+All functions raise ValueError or OverflowError for days that are not in the calendar.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = [
     "WEEKDAYS",
     "Meaning",
     "Words",
-    "a_date",
-    "a_season",
-    "a_week_of_month",
     "ago",
+    "calendar_date",
     "in_context",
     "near_today",
     "on_day",
+    "season",
     "until_today",
+    "week_of_month",
     "years",
 ]
 
@@ -32,7 +32,7 @@ Words: TypeAlias = Mapping[str, str]
 """A phrase, by the names of its parts."""
 
 Meaning: TypeAlias = Callable[[Words, date], Days]
-"""What tells the days of a phrase from its words and today."""
+"""Function that returns the days of a phrase from its words and today."""
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 """The days of the week, in the order of `date.weekday`."""
@@ -48,7 +48,7 @@ _STEPS = {"last": -1, "past": -1, "previous": -1, "next": 1}
 _DAY_STEPS = {"day before yesterday": -2, "yesterday": -1, "tomorrow": 1, "day after tomorrow": 2}
 
 
-def a_date(words: Words, today: date) -> Days:
+def calendar_date(words: Words, today: date) -> Days:
     """Read a day or a month: "7 may 2023", "may 7", "in may", "2023-05"."""
     name = words["month"]
     month = int(name) if name.isdecimal() else _MONTHS.index(name[:3]) + 1
@@ -60,24 +60,24 @@ def a_date(words: Words, today: date) -> Days:
     return _in_a_year(in_year, words, today)
 
 
-def a_week_of_month(words: Words, today: date) -> Days:
+def week_of_month(words: Words, today: date) -> Days:
     """Read "second week of november": weeks begin on the 1st, the 8th, the 15th and the 22nd."""
-    month = a_date(words, today)
+    month = calendar_date(words, today)
     if words["nth"] == "last":
         return days_from(month.last - timedelta(6), 7)
     return days_from(month.first + timedelta(weeks=_WEEKS[words["nth"]]), 7)
 
 
-def a_season(words: Words, today: date) -> Days:
+def season(words: Words, today: date) -> Days:
     """Read three months: "q2 2023", "summer of 2021", "last winter"."""
     month = _SEASONS.get(words["season"], 12)
     return _in_a_year(lambda year: month_days(year, month, count=3), words, today)
 
 
 def _in_a_year(in_year: Callable[[int], Days], words: Words, today: date) -> Days:
-    """Return the days in the year named, else the latest that have begun.
+    """Return the days in the year named, else the latest days that have begun.
 
-    "last" are those that are over, "next" those to come, "this" those of the calendar year.
+    With "last" they are over, with "next" in the future, with "this" in the calendar year.
     """
     if year := words.get("year"):
         return in_year(int(year))
@@ -92,7 +92,7 @@ def _in_a_year(in_year: Callable[[int], Days], words: Words, today: date) -> Day
 
 
 def _possible(in_year: Callable[[int], Days], years: Iterable[int]) -> Iterator[Days]:
-    """Leave out the years that have no 29 February, or are beyond the calendar."""
+    """Skip the years that have no 29 February, or are beyond the calendar."""
     for year in years:
         with suppress(ValueError):
             yield in_year(year)
@@ -113,7 +113,7 @@ def until_today(words: Words, today: date) -> Days:
 
 
 def _length(words: Words) -> timedelta:
-    """Return how long "two weeks" are; a unit without a number is one."""
+    """Return the length of "two weeks"; a unit without a number counts once."""
     count = words.get("count", "")
     number = int(count) if count.isdecimal() else _COUNTS.get(count, 1)
     return timedelta(round(number * _unit_days(words)))
@@ -146,7 +146,7 @@ def near_today(words: Words, today: date) -> Days:
 
 
 def _weekday(weekday: int, step: int, today: date) -> date:
-    """Return the next such day, or the latest, which is today only without a step."""
+    """Return the next such weekday, or the latest, which may be today only without a step."""
     latest = today + timedelta(7 if step > 0 else step)
     return latest - timedelta((latest.weekday() - weekday) % 7)
 
@@ -163,7 +163,7 @@ def years(words: Words, today: date) -> Days:  # noqa: ARG001 - a meaning like t
 
 
 def in_context(days: Days, words: Words, today: date) -> Days:
-    """Apply what stands before a date: "early", "since", "two weeks before"."""
+    """Apply the words before a date: "early", "since", "two weeks before"."""
     lead, has_unit = words.get("lead"), bool(words.get("unit"))
     if words.get("part"):
         days = third_of(days, words["part"])

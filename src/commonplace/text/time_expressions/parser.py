@@ -1,4 +1,4 @@
-"""A question's days: what all of its phrases together name."""
+"""Parser of time expressions: the days that all phrases of a question together name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["days_named", "without_times"]
 
 _VERBS = ("march", "may")
 _WEAK_LEADS = ("", "and", "on", "or", "through", "to")
-"""What does not make a month of "may" or "jan", as "in" does."""
+"""Words before "may" or "jan" that do not make it a month, as "in" does."""
 
 
 def days_named(query: str, today: date) -> Days | None:
     """Return the days that a question names, from the first to the last; None when it names none.
 
-    Dates say more than words counted from today, such as "last week", and those more than a mere
-    year. What has no year is the latest that has begun. "may" and "march" count only where the
-    words around them leave no doubt.
+    Dates take precedence over days relative to today ("last week"), and those over a mere year. A
+    date without a year is the latest that has begun. "may" and "march" count as months only where
+    the words around them are unambiguous.
 
     Args:
         query: English; a date may also be in ISO 8601, or ``7.5.2023``.
@@ -36,7 +36,7 @@ def days_named(query: str, today: date) -> Days | None:
 
 
 def without_times(query: str) -> str:
-    """Return a query without what counts from today, such as "last week"."""
+    """Remove expressions relative to today, such as "last week", from a query."""
     text = " ".join(query.lower().split())
     for pattern, _ in rules()[1]:
         text = pattern.sub(" ", text)
@@ -44,7 +44,7 @@ def without_times(query: str) -> str:
 
 
 def _credible(found: Sequence[Phrase]) -> list[Phrase]:
-    """Leave out what only looks like a date; beside a sure one, "and may" is one too."""
+    """Filter out phrases that only look like a date; beside a certain one, "and may" counts."""
     if not any(_is_surely_a_time(words) for words, _ in found):
         return []
     return [
@@ -64,7 +64,7 @@ def _is_surely_a_time(words: Words) -> bool:
 
 
 def _named_by(found: Sequence[Phrase], today: date) -> Days | None:
-    """Return the days from the first to the last; a year named once is meant throughout."""
+    """Return the days from the first to the last; a year named once applies to all phrases."""
     year = next((words["year"] for words, _ in found if words.get("year")), "")
     days = _union(_spans(found, today, year))
     if days is None or year:
@@ -75,7 +75,7 @@ def _named_by(found: Sequence[Phrase], today: date) -> Days | None:
 
 
 def _spans(found: Iterable[Phrase], today: date, year: str) -> Iterator[Days]:
-    """Yield the days of each phrase but "30 February"; the year is for dates without one."""
+    """Yield the days of each phrase but "30 February"; `year` completes dates without one."""
     for words, meaning in found:
         if words.get("year") == "":
             words = {**words, "year": year}

@@ -1,7 +1,7 @@
-"""The phrases that name a time: a pattern for each, and the function that knows what it means.
+"""Phrases of time expressions: a pattern for each, with the function of its meaning.
 
-They see lower-case text with single spaces. No pattern repeats without a bound, so the time they
-take is linear in the length of the text.
+Patterns match lower-case text with single spaces. All repetitions are bounded, so that time is
+linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["Phrase", "Rule", "has_time_word", "phrases", "rules"]
 
 
 Rule: TypeAlias = tuple[re.Pattern[str], Meaning]
-"""A kind of phrase, and how it is read."""
+"""A kind of phrase: its pattern and its meaning."""
 
 
 class Phrase(NamedTuple):
-    """A piece of a text, by the names of its pattern's groups, and how it is read."""
+    """A match in a text: the words by the names of the pattern's groups, and the meaning."""
 
     words: Words
     meaning: Meaning
@@ -35,12 +35,12 @@ _TIME_WORD = re.compile(
 
 
 def has_time_word(text: str) -> bool:
-    """Tell, in microseconds, whether a text may name a time at all."""
+    """Check, in microseconds, whether a text may name a time at all."""
     return _TIME_WORD.search(text) is not None
 
 
 def phrases(text: str, rules: Iterable[Rule]) -> Iterator[Phrase]:
-    """Yield what the rules find; a rule does not see what one before it has taken."""
+    """Yield the matches of the rules in order; each rule's matches are removed from the text."""
     for pattern, meaning in rules:
         for match in pattern.finditer(text):
             yield Phrase(match.groupdict(""), meaning)
@@ -104,16 +104,16 @@ _IN_YEAR = (
 
 @cache
 def rules() -> tuple[tuple[Rule, ...], ...]:
-    """Compile the rules: dates, what is counted from today, years; in each, the longer first."""
+    """Compile the rules: dates, days relative to today, years; in each, the longer ones first."""
     dates = (
-        *(_rule(pattern, meanings.a_date) for pattern in _DATES),
-        _rule(_WEEK_OF_MONTH, meanings.a_week_of_month),
-        _rule(_ONE_MONTH, meanings.a_date),
-        _rule(_QUARTER, meanings.a_season),
+        *(_rule(pattern, meanings.calendar_date) for pattern in _DATES),
+        _rule(_WEEK_OF_MONTH, meanings.week_of_month),
+        _rule(_ONE_MONTH, meanings.calendar_date),
+        _rule(_QUARTER, meanings.season),
     )
     from_today = (
-        _rule(_WHICH_SEASON, meanings.a_season),
-        _rule(_THE_SEASON, meanings.a_season),
+        _rule(_WHICH_SEASON, meanings.season),
+        _rule(_THE_SEASON, meanings.season),
         _rule(_AGO, meanings.ago),
         _rule(_LATELY, meanings.until_today),
         _rule(_WHICH_UNIT, meanings.near_today),

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from commonplace.compat.openclaw.chunking import openclaw_chunks
 from commonplace.settings import ChunkingSettings
-from commonplace.text.chunking import chunk_id, chunk_markdown, split_oversized
-from commonplace.text.outline import read_outline
+from commonplace.text.chunking import chunk_id, chunk_markdown, read_outline, split_oversized
 from commonplace.text.tokens import token_weight
 from commonplace.types import Chunk
 from support.reference import vectors
