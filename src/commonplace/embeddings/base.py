@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     """``(d,)`` float32, of length 1."""
 
 __all__ = [
-    "BatchJobs",
     "Embedder",
-    "JobState",
     "ModelName",
     "Provider",
     "ProviderOptions",
@@ -101,43 +99,6 @@ class RequestLimits:
     max_texts: int = 2048
     max_bytes: int = 8000
     concurrency: int = 4
-
-
-@dataclass(frozen=True, slots=True)
-class JobState:
-    """How a batch job of a vendor stands.
-
-    Attributes:
-        state: ``running`` until the vendor is through; ``done`` when results can be fetched
-            (some texts may still be missing from them); ``failed`` when there will be none
-            (failed, expired, cancelled).
-        detail: The vendor's own word for it, or its reason; no secrets.
-    """
-
-    state: Literal["running", "done", "failed"]
-    detail: str = ""
-
-
-class BatchJobs(Protocol):
-    """A vendor's batch interface. Every call is one or a few requests, without retries.
-
-    The vendor client's exceptions are let through.
-    """
-
-    max_texts: int
-    """Texts in one job, at most."""
-
-    def submit(self, texts: list[str]) -> str:
-        """Hand in texts and return the job's id, by which another process can go on."""
-
-    def poll(self, job: str) -> JobState:
-        """Ask how a job stands."""
-
-    def results(self, job: str) -> Mapping[int, Sequence[float]]:
-        """Fetch a done job's vectors by the text's place in `submit`; failed texts are absent."""
-
-    def cancel(self, job: str) -> None:
-        """Tell the vendor that nobody waits for the job any more."""
 
 
 class Provider(Protocol):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from commonplace.embeddings.adapters import EmbedderAdapter, limits_of
-from commonplace.embeddings.base import BatchJobs, ModelName, ProviderOptions, RequestLimits
+from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.failures import Failure, classify
 from commonplace.embeddings.masking import hidden_values, masked, tells_secrets
 from commonplace.embeddings.query_client import QueryClient
@@ -68,7 +68,7 @@ class EmbeddingClient:
         key = self.name.provider, self.name.endpoint, self.name.model
         self._service = shared_service(*key) if self._is_named else ServiceState()
         self._impatient = QueryClient(
-            classify=self.judged, deadline_s=settings.query_timeout_s, service=self._service
+            classify=self.failure_of, deadline_s=settings.query_timeout_s, service=self._service
         )
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._lock = threading.Lock()
@@ -88,11 +88,6 @@ class EmbeddingClient:
         """US dollars for a million tokens; None where it is not known."""
         price = getattr(self.embedder, "price", None)
         return float(price) if isinstance(price, int | float) else None
-
-    @property
-    def jobs(self) -> BatchJobs | None:
-        """The vendor's batch interface; None where there is none."""
-        return getattr(self.embedder, "jobs", None)
 
     def embed_documents(self, texts: Sequence[str]) -> EmbeddingMatrix:
         """Embed texts: ``(len(texts), d)``.
@@ -128,7 +123,8 @@ class EmbeddingClient:
         try:
             vector: Vector = self._asked(text)
         except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
-            raise self.told(error) from self.cause(error)
+            failed = self.error_of(error)
+            raise failed from failed.__cause__
         with self._lock:
             self._queries[text] = vector
             if len(self._queries) > _QUERIES_KEPT:
@@ -147,7 +143,7 @@ class EmbeddingClient:
 
     def _asked(self, text: str) -> Vector:
         def call() -> Vector:
-            vector: Vector = self.checked([self._calls.query(text)], 1)[0]
+            vector: Vector = self.unit_rows([self._calls.query(text)], 1)[0]
             return vector
 
         return call() if self.is_local else self._impatient.ask(call)
@@ -158,7 +154,7 @@ class EmbeddingClient:
         """Begin a run of requests; what `check` raises while they are waited for ends it."""
         return RequestQueue(
             self._answered,
-            classify=self.judged,
+            classify=self.failure_of,
             limits=self.limits,
             service=self._service,
             inline=self.is_local,
@@ -167,11 +163,11 @@ class EmbeddingClient:
         )
 
     def _answered(self, texts: list[str]) -> EmbeddingMatrix:
-        matrix = self.checked(self._calls.documents(texts), len(texts))
+        matrix = self.unit_rows(self._calls.documents(texts), len(texts))
         self._impatient.answered()
         return matrix
 
-    def checked(self, answer: Any, count: int) -> EmbeddingMatrix:
+    def unit_rows(self, answer: Any, count: int) -> EmbeddingMatrix:
         """Return an answer as unit rows.
 
         Raises:
@@ -209,23 +205,21 @@ class EmbeddingClient:
 
     # -- what is told of failures ----------------------------------------------------------------
 
-    def told(self, error: Exception) -> EmbedderError:
-        """Say what failed, without secrets."""
-        if isinstance(error, EmbedderError) and not tells_secrets(error, self._hidden):
-            return error
-        fault = self.judged(error)
-        return EmbedderError(
-            f"the embedder {self.label} failed: {fault.message}",
-            temporary=fault.kind == "transient",
+    def error_of(self, exception: Exception) -> EmbedderError:
+        """Return the error to raise for a failure; neither it nor its cause shows a secret."""
+        shows_secrets = tells_secrets(exception, self._hidden)
+        if isinstance(exception, EmbedderError) and not shows_secrets:
+            return exception
+        failure = self.failure_of(exception)
+        error = EmbedderError(
+            f"the embedder {self.label} failed: {failure.message}",
+            temporary=failure.kind == "transient",
         )
+        error.__cause__ = None if shows_secrets else exception
+        error.__suppress_context__ = True
+        return error
 
-    def cause(self, error: Exception) -> BaseException | None:
-        """What a traceback may show: the exception, unless it tells a secret."""
-        if isinstance(error, EmbedderError):
-            return error.__cause__ if not tells_secrets(error, self._hidden) else None
-        return None if tells_secrets(error, self._hidden) else error
-
-    def judged(self, error: BaseException) -> Failure:
+    def failure_of(self, error: BaseException) -> Failure:
         """Say what an exception means."""
         if isinstance(error, EmbedderError):
             return Failure("permanent", masked(str(error), self._hidden))
@@ -286,10 +280,7 @@ class EmbeddingRun:
             return EmbeddingResult(answer.texts, answer.vectors)
         error = told.get(id(answer.error))
         if error is None:
-            error = self.client.told(answer.error)
-            error.__cause__ = self.client.cause(answer.error)
-            error.__suppress_context__ = True
-            told[id(answer.error)] = error
+            error = told[id(answer.error)] = self.client.error_of(answer.error)
         return EmbeddingResult(answer.texts, None, error)
 
 

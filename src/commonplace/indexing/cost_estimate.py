@@ -1,22 +1,19 @@
-"""Before a long run: what it will cost, and the vendor's batch interface where it is wanted."""
+"""Cost estimate of a long index run: texts, tokens and price."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.embeddings.client import EmbeddingClient
-from commonplace.settings import EmbeddingSettings
 from commonplace.types import IndexReport
 
 if TYPE_CHECKING:
-    from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
     from commonplace.indexing.planner import IndexPlan
 
-__all__ = ["IndexEstimate", "announce", "batch_of", "combined", "is_long"]
+__all__ = ["IndexEstimate", "announce", "combined", "is_long"]
 
 logger = logging.getLogger(__name__)
 
@@ -85,25 +82,6 @@ def announce(texts: Iterable[str], encoder: EmbeddingClient, progress: object) -
         if callable(told):
             told(estimate)
     return estimate
-
-
-def batch_of(
-    encoder: EmbeddingClient | None,
-    *,
-    settings: EmbeddingSettings,
-    state: Path,
-    index: str,
-    check: Callable[[], object],
-) -> BatchJobQueue | None:
-    """Return the vendor's batch interface, where there is one and it is wanted."""
-    if not settings.batch or encoder is None or encoder.jobs is None:
-        return None
-    from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue, JobLedger
-    from commonplace.system.state import StateFile
-
-    return BatchJobQueue(
-        encoder, JobLedger(StateFile(state), encoder.name, index), settings, check=check
-    )
 
 
 def combined(first: IndexReport, then: IndexReport) -> IndexReport:

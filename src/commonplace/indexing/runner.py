@@ -129,12 +129,14 @@ class IndexRunner:
 
     def batch(self, encoder: EmbeddingClient | None) -> BatchJobQueue | None:
         """The vendor's batch interface, where there is one and it is wanted."""
-        return cost_estimate.batch_of(
+        from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
+
+        return BatchJobQueue.of(
             encoder,
-            settings=self._settings.embedding,
-            state=self._handle.path.with_name("state.sqlite"),
+            self._settings.embedding,
+            self._handle.path.with_name("state.sqlite"),
             index=self._handle.path.name,
-            check=self._handle.check_open,
+            check=self._handle.check_running,
         )
 
     def indexer(

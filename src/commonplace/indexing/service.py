@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -30,8 +28,6 @@ from commonplace.types import IndexReport
 from commonplace.workspace.discovery import Workspace
 
 __all__ = ["IndexService", "default_index_path"]
-
-logger = logging.getLogger(__name__)
 
 _CLOSING_S = 0.1
 """How soon a thread that waits, for another one's run or a job, notices that all is closed."""
@@ -128,32 +124,11 @@ class IndexService:
         """
         with self._alone():
             report = self.recovering(lambda: self._runs.run(force=force, progress=progress))
-        while not force and self._wait_for_jobs():
+        while not force and (jobs := self._runs.batch(self.encoder)) and jobs.wait():
             with self._alone():
                 then = self.recovering(lambda: self._runs.run(progress=progress))
             report = cost_estimate.combined(report, then)
         return report
-
-    def _wait_for_jobs(self) -> bool:
-        """Wait until something can be done about the vendor's jobs; False when there are none."""
-        batch = self._runs.batch(self.encoder)
-        if batch is None or not batch.has_jobs:
-            return False
-        while True:
-            self._pause(self._settings.embedding.batch_poll_s)
-            busy = batch.is_busy()
-            if batch.refusal is not None:
-                logger.warning("the vendor's jobs are left to a later run: %s", batch.refusal)
-                return False
-            if not busy:
-                return True
-
-    def _pause(self, seconds: float) -> None:
-        """Wait, unless the memory is closed meanwhile."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _CLOSING_S))
-            self.handle.check_running()
 
     def refresh(
         self,

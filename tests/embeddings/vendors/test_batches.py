@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from commonplace.embeddings.batch_jobs import job_queue
-from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue, JobLedger
+from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue, batch_jobs_of
+from commonplace.embeddings.batch_jobs.ledger import JobLedger
+from commonplace.embeddings.client import EmbeddingClient
 from commonplace.system.state import StateFile
+from support.fakes import HashedWords
 from support.loopback_clients import expected
 
 TEXTS = [f"note {n} on the printer" for n in range(6)]
@@ -21,9 +24,14 @@ def _nothing_given_up():
 def batch(vendor, folder, **settings):
     """Return what a process would make: a client of its own over the same state file."""
     settings = {"batch": True, "batch_min_texts": 2, **settings}
-    encoder = vendor.encoder(**settings)
-    book = JobLedger(StateFile(folder / "state.sqlite"), encoder.name)
-    return BatchJobQueue(encoder, book, vendor.settings(**settings), clock=vendor.clock)
+    client = vendor.encoder(**settings)
+    return BatchJobQueue(
+        client,
+        batch_jobs_of(client.embedder),
+        JobLedger(StateFile(folder / "state.sqlite"), client.name),
+        settings=vendor.settings(**settings),
+        clock=vendor.clock,
+    )
 
 
 def waited_for(run, vendor, poll_s=10.0):
@@ -62,14 +70,14 @@ def test_a_job_that_takes_too_long_is_handed_in_once_more_and_then_given_up(
     assert not waited_for(run, batching_vendor)
     assert batching_vendor.server.jobs.submitted == [TEXTS, TEXTS]
     assert len(batching_vendor.server.jobs.cancelled) == 2
-    assert run.is_given_up
+    assert job_queue._FAILURES.total() >= 2
 
 
 def test_after_two_failures_no_job_is_made_any_more(batching_vendor, tmp_path):
     batching_vendor.server.jobs.broken = True
     run = batch(batching_vendor, tmp_path)
     assert not waited_for(run, batching_vendor)
-    assert run.is_given_up
+    assert job_queue._FAILURES.total() >= 2
     batching_vendor.server.jobs.broken = False
     assert not waited_for(batch(batching_vendor, tmp_path), batching_vendor)
     assert batching_vendor.server.jobs.submitted == []
@@ -81,3 +89,33 @@ def test_texts_that_failed_are_left_to_plain_requests(batching_vendor, tmp_path)
     found = waited_for(run, batching_vendor)
     assert set(found) == set(TEXTS[1:5])
     assert batching_vendor.server.jobs.submitted == [TEXTS]
+
+
+def test_a_queue_is_made_only_where_it_is_wanted_and_there_is_a_batch_api(
+    batching_vendor, tmp_path
+):
+    client, state = batching_vendor.encoder(), tmp_path / "state.sqlite"
+    wanted = batching_vendor.settings(batch=True)
+    assert BatchJobQueue.of(client, wanted, state) is not None
+    assert BatchJobQueue.of(client, batching_vendor.settings(batch=False), state) is None
+    assert BatchJobQueue.of(None, wanted, state) is None
+    assert BatchJobQueue.of(EmbeddingClient(HashedWords()), wanted, state) is None
+
+
+def test_a_provider_of_another_package_brings_its_own_batch_api():
+    embedder = HashedWords()
+    embedder.jobs = object()
+    assert batch_jobs_of(embedder) is embedder.jobs
+
+
+def test_waiting_ends_at_once_without_jobs_and_when_the_vendor_refuses(
+    batching_vendor, tmp_path, monkeypatch
+):
+    run = batch(batching_vendor, tmp_path, batch_poll_s=0.01)
+    assert not run.wait()
+    assert not list(run.fetch(TEXTS))
+    dialect = batching_vendor.server.dialect
+    refusal = dialect.failure(401, "Incorrect API key")
+    monkeypatch.setattr(dialect, "answer", lambda *_, **__: refusal)
+    assert not run.wait()
+    assert run.has_jobs

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from commonplace.embeddings.batch_jobs.job_queue import batch_jobs_of
 from support.loopback_clients import expected
 
 TEXTS = ["one two", "two three", "日本語 🎉\nand a second line", "four"]
@@ -11,7 +12,7 @@ OUTCOMES = {"gemini": "BATCH_STATE_{}", "openai": "{}", "voyage": "{}"}
 
 
 def jobs_of(vendor, **settings):
-    return vendor.encoder(**settings).jobs
+    return batch_jobs_of(vendor.encoder(**settings).embedder)
 
 
 def outcome(vendor, word):

@@ -1,273 +1,286 @@
-"""Embedding through a vendor's batch interface: half the price, minutes to hours.
+"""Queue of batch jobs: many texts embedded through a vendor's batch API.
 
-A job is noted in the state file as soon as it is handed in, and taken off when its results were
-handed over: whoever runs next, after a restart or a crash, goes on waiting for it.
+Submission is idempotent: a job is in the ledger as soon as it is submitted and until its vectors
+were taken over, and no text of a pending job is submitted again. So any run, after a restart or a
+crash too, resumes the jobs of the runs before it.
 """
 
 from __future__ import annotations
 
-import hashlib
+import importlib
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-from commonplace.embeddings.base import BatchJobs, JobState, ModelName
+from commonplace.embeddings.base import ModelName
+from commonplace.embeddings.batch_jobs.base import BatchJobs, JobState
+from commonplace.embeddings.batch_jobs.ledger import JobLedger, PendingJob, digest
 from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 from commonplace.system.state import StateFile
 
-__all__ = ["BatchJobQueue", "JobLedger"]
+__all__ = ["BatchJobQueue", "batch_jobs_of"]
 
 logger = logging.getLogger(__name__)
 
-_DIGEST_BYTES = 16
-_GIVE_UP_AFTER = 2
+_VENDOR_JOBS = {
+    f"commonplace.embeddings.providers.{provider}": f"commonplace.embeddings.batch_jobs.{jobs}"
+    for provider, jobs in (
+        ("gemini.GeminiEmbedder", "gemini.GeminiJobs"),
+        ("openai.OpenAIEmbedder", "openai.OpenAIJobs"),
+        ("voyage.VoyageEmbedder", "voyage.VoyageJobs"),
+    )
+}
+"""Providers of this package with a batch API, and the class that speaks it."""
+_MAX_FAILURES = 2
 _FAILURES: Counter[ModelName] = Counter()
-"""Failures of each model's batch interface in this process, since the last success."""
+"""Consecutive failures of each model's batch API in this process."""
+_STEP_S = 0.1
+"""How often `BatchJobQueue.wait` calls its `check`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job that was handed in.
+def batch_jobs_of(provider: object) -> BatchJobs | None:
+    """Return the batch API of a provider; None where there is none.
 
-    Attributes:
-        id: The vendor's.
-        digests: Which text stands at which place.
-        submitted: When, in seconds since the epoch.
-        tries: How often these texts were handed in.
+    A provider of another package brings its own as the attribute ``jobs``.
     """
-
-    id: str
-    digests: tuple[bytes, ...]
-    submitted: float
-    tries: int = 1
-
-
-class JobLedger:
-    """The jobs of a model that are under way, in the state file.
-
-    Args:
-        file: Indexes of one folder share it.
-        name: Whose jobs.
-        index: Name of the index that they are for.
-    """
-
-    def __init__(self, file: StateFile, name: ModelName, index: str = "") -> None:
-        self._file = file
-        self._key = name.provider, name.model, f"{name.endpoint}/{index}"
-
-    def jobs(self) -> list[Job]:
-        """Return them, the oldest first."""
-        rows = self._file.rows(
-            """SELECT job, texts, submitted, tries FROM embedding_jobs
-            WHERE provider = ? AND model = ? AND endpoint = ? ORDER BY submitted, job""",
-            self._key,
-        )
-        return [Job(job, _cut(texts), submitted, tries) for job, texts, submitted, tries in rows]
-
-    def add(self, job: Job) -> None:
-        """Note a job."""
-        with self._file.transaction() as connection:
-            connection.execute(
-                """INSERT OR REPLACE INTO embedding_jobs
-                (provider, model, endpoint, job, texts, submitted, tries)
-                VALUES (?, ?, ?, ?, ?, ?, ?)""",
-                (*self._key, job.id, b"".join(job.digests), job.submitted, job.tries),
-            )
-
-    def drop(self, job: Job) -> None:
-        """Take a job off."""
-        with self._file.transaction() as connection:
-            connection.execute(
-                """DELETE FROM embedding_jobs
-                WHERE provider = ? AND model = ? AND endpoint = ? AND job = ?""",
-                (*self._key, job.id),
-            )
+    kind = type(provider)
+    path = _VENDOR_JOBS.get(f"{kind.__module__}.{kind.__qualname__}")
+    if path is None:
+        return getattr(provider, "jobs", None)
+    module, _, name = path.rpartition(".")
+    jobs: BatchJobs = getattr(importlib.import_module(module), name)(provider)
+    return jobs
 
 
 class BatchJobQueue:
-    """Embeds many texts through jobs, as far as that goes.
+    """Queue of the batch jobs of one model and index.
+
+    After two consecutive failures of the batch API, this process leaves all texts to plain
+    requests.
 
     Args:
-        encoder: Whose jobs.
-        book: Where they are noted.
-        settings: How long to wait.
-        check: Called between the steps; what it raises ends them, and the jobs stay noted.
+        client: The client of the model.
+        jobs: Its batch API.
+        ledger: The pending jobs.
+        settings: How long a job may take, and how often it is polled.
+        check: Called between the steps; what it raises ends them, and the jobs stay pending.
         clock: Seconds since the epoch.
     """
 
     def __init__(
         self,
-        encoder: EmbeddingClient,
-        book: JobLedger,
-        settings: EmbeddingSettings,
+        client: EmbeddingClient,
+        jobs: BatchJobs,
+        ledger: JobLedger,
         *,
+        settings: EmbeddingSettings,
         check: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._encoder = encoder
-        self._book = book
+        self._client = client
+        self._jobs = jobs
+        self._ledger = ledger
         self._settings = settings
         self._check = check
         self._clock = clock
         self._by_digest: dict[bytes, str] = {}
-        self.refusal: str | None = None
-        """Why the vendor does not talk to us any more: waiting for its jobs is no use today."""
+        self._refusal: str | None = None
 
-    @property
-    def is_given_up(self) -> bool:
-        """Whether jobs have failed so often in this process that plain requests are made."""
-        return _FAILURES[self._encoder.name] >= _GIVE_UP_AFTER
+    @classmethod
+    def of(
+        cls,
+        client: EmbeddingClient | None,
+        settings: EmbeddingSettings,
+        state: Path,
+        *,
+        index: str = "",
+        check: Callable[[], object] = lambda: None,
+    ) -> BatchJobQueue | None:
+        """Return the queue for a client; None without a batch API, or where the settings say no.
+
+        Args:
+            client: The client of the model; None for keyword search.
+            settings: `EmbeddingSettings.batch` asks for a queue.
+            state: Path of the state database.
+            index: Name of the index that the jobs are for.
+            check: As in the constructor.
+        """
+        if not settings.batch or client is None:
+            return None
+        jobs = batch_jobs_of(client.embedder)
+        if jobs is None:
+            return None
+        ledger = JobLedger(StateFile(state), client.name, index)
+        return cls(client, jobs, ledger, settings=settings, check=check)
 
     @property
     def has_jobs(self) -> bool:
-        """Whether jobs were handed in whose results were not fetched yet."""
-        return bool(self._book.jobs())
+        """Whether jobs are pending: their texts are left alone until their results are fetched."""
+        return bool(self._ledger.jobs())
 
     def is_busy(self) -> bool:
-        """Whether there are jobs and the vendor still works at each of them: nothing can be done.
-
-        Whoever waits asks again after `EmbeddingSettings.batch_poll_s`.
-        """
-        jobs, under_way = self._encoder.jobs, self._book.jobs()
-        if jobs is None or not under_way:
-            return False
-        return all(self._is_running(jobs, job) and not self._is_late(job) for job in under_way)
+        """Return whether jobs are pending and none of them is done, failed or late."""
+        pending = self._ledger.jobs()
+        return bool(pending) and all(
+            self._is_running(job) and not self._is_late(job) for job in pending
+        )
 
     def fetch(self, texts: Sequence[str]) -> Iterator[EmbeddingResult]:
-        """Hand in texts that no job has, and yield the vectors of each job that is done.
+        """Submit the texts that no job holds, and yield the vectors of each job that is done.
 
-        It does not wait: while `has_jobs`, their texts are to be left alone, and this is to be
-        called again later. What is in no job then, for whatever reason, is left to plain requests.
+        It does not wait: while `has_jobs`, call it again later. Texts that are in no job by then,
+        for whatever reason, are left to plain requests.
 
         Raises:
-            StateError: The state file cannot be written.
+            StateError: The state database cannot be written.
         """
-        jobs = self._encoder.jobs
-        if jobs is None:
-            return
-        self._by_digest = {_digest(text): text for text in texts}
-        under_way = self._resumed(jobs)
-        held = {digest for job in under_way for digest in job.digests}
-        rest = tuple(digest for digest in self._by_digest if digest not in held)
+        self._by_digest = {digest(text): text for text in texts}
+        pending = self._resume()
+        held = {key for job in pending for key in job.digests}
+        rest = [key for key in self._by_digest if key not in held]
         if len(rest) >= self._settings.batch_min_texts:
-            for at in range(0, len(rest), jobs.max_texts):
-                self._submit(jobs, rest[at : at + jobs.max_texts])
-        for job in under_way:
+            for at in range(0, len(rest), self._jobs.max_texts):
+                self._submit(rest[at : at + self._jobs.max_texts])
+        for job in pending:
             self._check()
-            yield from self._settled(jobs, job)
+            yield from self._settle(job)
 
-    def _resumed(self, jobs: BatchJobs) -> list[Job]:
-        """The jobs of an earlier run; those whose texts are all gone are told off."""
+    def wait(self) -> bool:
+        """Wait until `fetch` has something to do; False when there is nothing to wait for.
+
+        That is when no job is pending, or when the vendor refuses the requests: the jobs then stay
+        pending, for a later run.
+        """
+        if not self.has_jobs:
+            return False
+        while True:
+            self._pause(self._settings.batch_poll_s)
+            is_busy = self.is_busy()
+            if self._refusal is not None:
+                logger.warning("the vendor's jobs are left to a later run: %s", self._refusal)
+                return False
+            if not is_busy:
+                return True
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    @property
+    def _is_disabled(self) -> bool:
+        return _FAILURES[self._client.name] >= _MAX_FAILURES
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _STEP_S))
+            self._check()
+
+    def _resume(self) -> list[PendingJob]:
+        """Return the pending jobs; cancel those whose texts are all gone."""
         wanted = []
-        for job in self._book.jobs():
-            if any(digest in self._by_digest for digest in job.digests):
-                logger.info("going on with the job %s of %s", job.id, self._encoder.label)
+        for job in self._ledger.jobs():
+            if any(key in self._by_digest for key in job.digests):
+                logger.info("resuming the job %s of %s", job.id, self._client.label)
                 wanted.append(job)
             else:
-                self._cancel(jobs, job)
+                self._cancel(job)
         return wanted
 
-    def _submit(self, jobs: BatchJobs, digests: Sequence[bytes], tries: int = 1) -> None:
-        texts = [self._by_digest[digest] for digest in digests if digest in self._by_digest]
-        while texts and not self.is_given_up:
+    def _submit(self, digests: Sequence[bytes], tries: int = 1) -> None:
+        texts = [self._by_digest[key] for key in digests if key in self._by_digest]
+        while texts and not self._is_disabled:
             self._check()
             try:
-                made = jobs.submit(texts)
+                made = self._jobs.submit(texts)
             except Exception as error:  # noqa: BLE001 - whatever the vendor's client raises
-                self._failed(error)
+                self._record_failure(error)
                 continue
-            self._book.add(Job(made, tuple(map(_digest, texts)), self._clock(), tries))
-            logger.info("%d texts were handed in to %s", len(texts), self._encoder.label)
+            self._ledger.add(PendingJob(made, tuple(map(digest, texts)), self._clock(), tries))
+            logger.info("submitted %d texts to %s", len(texts), self._client.label)
             return
 
-    def _settled(self, jobs: BatchJobs, job: Job) -> Iterator[EmbeddingResult]:
-        state = self._polled(jobs, job)
+    def _settle(self, job: PendingJob) -> Iterator[EmbeddingResult]:
+        state = self._poll(job)
         if state is None or state.state == "running":
             if self._is_late(job):
-                self._try_again(jobs, job)
+                self._resubmit(job)
         elif state.state == "failed":
-            self._failed(EmbedderError(f"the job {job.id} failed: {state.detail}"))
-            self._book.drop(job)
+            self._record_failure(EmbedderError(f"the job {job.id} failed: {state.detail}"))
+            self._ledger.remove(job)
         else:
-            yield from self._results(jobs, job)
+            yield from self._results(job)
 
-    def _is_running(self, jobs: BatchJobs, job: Job) -> bool:
-        state = self._polled(jobs, job)
+    def _is_running(self, job: PendingJob) -> bool:
+        state = self._poll(job)
         return state is None or state.state == "running"
 
-    def _polled(self, jobs: BatchJobs, job: Job) -> JobState | None:
-        """Ask how a job stands; None when that could not be learned this time."""
+    def _poll(self, job: PendingJob) -> JobState | None:
+        """Return the state of a job; None when the vendor did not say it this time."""
         try:
-            return jobs.poll(job.id)
+            return self._jobs.poll(job.id)
         except Exception as error:  # noqa: BLE001 - as above
-            told = self._encoder.judged(error).message
-            logger.info("the job %s could not be asked for: %s", job.id, told)
-            return None if self._may_pass(error) else JobState("failed", told)
+            message = self._client.failure_of(error).message
+            logger.info("the job %s could not be polled: %s", job.id, message)
+            return None if self._may_pass(error) else JobState("failed", message)
 
     def _may_pass(self, error: Exception) -> bool:
-        """Tell whether a failure is none of the job, which goes on; note a refusal."""
-        fault = self._encoder.judged(error)
-        if fault.kind in ("refused", "quota"):
-            self.refusal = fault.message
-        return fault.kind in ("transient", "refused", "quota")
+        """Return whether a failure is of the request and not of the job; note a refusal."""
+        failure = self._client.failure_of(error)
+        if failure.kind in ("refused", "quota"):
+            self._refusal = failure.message
+        return failure.kind in ("transient", "refused", "quota")
 
-    def _is_late(self, job: Job) -> bool:
+    def _is_late(self, job: PendingJob) -> bool:
         return self._clock() >= job.submitted + 60 * self._settings.batch_timeout_minutes
 
-    def _try_again(self, jobs: BatchJobs, job: Job) -> None:
-        self._cancel(jobs, job)
+    def _resubmit(self, job: PendingJob) -> None:
+        self._cancel(job)
         late = EmbedderError(
             f"the job {job.id} took longer than {self._settings.batch_timeout_minutes:g} minutes"
         )
         if job.tries > 1:
-            self._failed(late, times=_GIVE_UP_AFTER)
+            self._record_failure(late, times=_MAX_FAILURES)
             return
-        logger.warning("%s; its texts are handed in once more", late)
-        self._submit(jobs, job.digests, tries=2)
+        logger.warning("%s; its texts are submitted once more", late)
+        self._submit(job.digests, tries=2)
 
-    def _results(self, jobs: BatchJobs, job: Job) -> Iterator[EmbeddingResult]:
+    def _results(self, job: PendingJob) -> Iterator[EmbeddingResult]:
         try:
-            found = jobs.results(job.id)
+            found = self._jobs.results(job.id)
             pairs = [
-                (self._by_digest[digest], vector)
-                for place, digest in enumerate(job.digests)
-                if digest in self._by_digest and (vector := found.get(place)) is not None
+                (self._by_digest[key], vector)
+                for place, key in enumerate(job.digests)
+                if key in self._by_digest and (vector := found.get(place)) is not None
             ]
             texts = [text for text, _ in pairs]
-            vectors = self._encoder.checked([vector for _, vector in pairs], len(pairs))
+            vectors = self._client.unit_rows([vector for _, vector in pairs], len(pairs))
         except Exception as error:  # noqa: BLE001 - as above, and what the vectors are
             if self._may_pass(error) and not self._is_late(job):
-                return  # they are made and paid for: fetched at the next look
-            self._failed(error)
+                return  # the vectors are made and paid for: the next call fetches them
+            self._record_failure(error)
         else:
-            _FAILURES[self._encoder.name] = 0
+            _FAILURES[self._client.name] = 0
             yield EmbeddingResult(texts, vectors)
-        # Only now: whoever took the vectors has kept them.
-        self._book.drop(job)
+        # Only now: the consumer of the vectors has stored them.
+        self._ledger.remove(job)
 
-    def _cancel(self, jobs: BatchJobs, job: Job) -> None:
-        self._book.drop(job)
+    def _cancel(self, job: PendingJob) -> None:
+        self._ledger.remove(job)
         try:
-            jobs.cancel(job.id)
+            self._jobs.cancel(job.id)
         except Exception as error:  # noqa: BLE001 - it ends by itself some day
-            told = self._encoder.judged(error).message
-            logger.info("the job %s could not be told off: %s", job.id, told)
+            message = self._client.failure_of(error).message
+            logger.info("the job %s could not be cancelled: %s", job.id, message)
 
-    def _failed(self, error: Exception, *, times: int = 1) -> None:
-        _FAILURES[self._encoder.name] += times
-        what = self._encoder.told(error)
-        then = "plain requests are made" if self.is_given_up else "it is tried once more"
-        logger.warning("the batch interface of %s failed, %s: %s", self._encoder.label, then, what)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
-
-
-def _cut(texts: Any) -> tuple[bytes, ...]:
-    return tuple(texts[at : at + _DIGEST_BYTES] for at in range(0, len(texts), _DIGEST_BYTES))
+    def _record_failure(self, error: Exception, *, times: int = 1) -> None:
+        _FAILURES[self._client.name] += times
+        then = "plain requests are made" if self._is_disabled else "it is tried once more"
+        logger.warning(
+            "the batch interface of %s failed, %s: %s",
+            self._client.label,
+            then,
+            self._client.error_of(error),
+        )

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from commonplace.embeddings.base import ProviderOptions
@@ -21,8 +21,6 @@ __all__ = [
     "LazyClient",
     "api_key",
     "endpoint_key",
-    "job_lines",
-    "job_vectors",
     "told_of_pages",
     "vector_of",
     "without_suffix",
@@ -104,32 +102,3 @@ def told_of_pages() -> Iterator[None]:
         yield
     except json.JSONDecodeError as error:
         raise ValueError(f"it answered with no JSON: {error.doc[:200]}") from error
-
-
-# -- the files of OpenAI's batch interface, which Voyage speaks too --------------------------------
-
-
-def job_lines(texts: Iterable[str], request: Callable[[str], Mapping[str, Any]]) -> bytes:
-    """Return a JSON Lines file of one request for each text, named by the text's place."""
-    lines = (
-        json.dumps({"custom_id": str(n), **request(text)}, ensure_ascii=False)
-        for n, text in enumerate(texts)
-    )
-    return "\n".join(lines).encode()
-
-
-def job_vectors(lines: Iterable[str]) -> dict[int, NDArray[np.float32]]:
-    """Return the vectors of a results file by the text's place; failed texts are absent."""
-    vectors = {}
-    for answer in _objects(lines):
-        response = answer.get("response") or {}
-        if answer.get("error") or response.get("status_code") != 200:
-            continue
-        vectors[int(answer["custom_id"])] = vector_of(response["body"]["data"][0]["embedding"])
-    return vectors
-
-
-def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if line.strip():
-            yield json.loads(line)

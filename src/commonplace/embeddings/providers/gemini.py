@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import warnings
-from collections.abc import Callable
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from commonplace.embeddings.base import JobState, ModelName, ProviderOptions, RequestLimits
+from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.providers.common import (
     LazyClient,
     api_key,
@@ -25,11 +21,11 @@ if TYPE_CHECKING:
     from google.genai import Client
     from numpy.typing import NDArray
 
-__all__ = ["GeminiEmbedder", "GeminiJobs"]
+__all__ = ["DOCUMENT_TASK", "GeminiEmbedder"]
 
 _MODEL = "gemini-embedding-001"
 _API_VERSION = "v1beta"
-_DOCUMENT, _QUERY = "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
+DOCUMENT_TASK, _QUERY_TASK = "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
 
 # Read on 2026-11-21 from opencode.ai/data/google/gemini-embedding-001 and
 # tokencost.app/blog/gemini-embedding-2-pricing, which quote Google's price list.
@@ -55,40 +51,29 @@ class GeminiEmbedder:
         )
         self.dimension = options.dimensions
         self.price = None if self._base_url else _PRICES.get(self._model)
-        self._client: LazyClient[Client] = LazyClient(self._connect, methodcaller("close"))
-        self.jobs = GeminiJobs(self._client, self._model, self._job_request)
+        self.client: LazyClient[Client] = LazyClient(self._connect, methodcaller("close"))
 
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
         """Return one vector for each text, from one request."""
-        return self._embed(texts, _DOCUMENT)
+        return self._embed(texts, DOCUMENT_TASK)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query."""
-        return self._embed([text], _QUERY)[0]
+        return self._embed([text], _QUERY_TASK)[0]
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self.client.close()
 
     def _embed(self, texts: list[str], task: str) -> list[NDArray[np.float32]]:
         with told_of_pages():
-            answer = self._client().models.embed_content(
+            answer = self.client().models.embed_content(
                 model=self._model,
                 # Each in a content of its own: plain texts are taken for parts of one.
                 contents=[{"parts": [{"text": text}]} for text in texts],  # type: ignore[arg-type]
                 config={"task_type": task, "output_dimensionality": self.dimension},
             )
         return [vector_of(item.values or ()) for item in answer.embeddings or ()]
-
-    def _job_request(self, text: str) -> dict[str, Any]:
-        request = {
-            "model": f"models/{self._model}",
-            "content": {"parts": [{"text": text}]},
-            "taskType": _DOCUMENT,
-        }
-        return request | (
-            {} if self.dimension is None else {"outputDimensionality": self.dimension}
-        )
 
     def _connect(self) -> Client:
         from google.genai import Client
@@ -106,67 +91,3 @@ class GeminiEmbedder:
                 retry_options=HttpRetryOptions(attempts=1),
             ),
         )
-
-
-class GeminiJobs:
-    """asyncBatchEmbedContent over an uploaded file: half the price, within 24 hours."""
-
-    max_texts = 50_000
-
-    def __init__(
-        self, client: LazyClient[Client], model: str, request: Callable[[str], dict[str, Any]]
-    ) -> None:
-        self._client = client
-        self._model = model
-        self._request = request
-
-    def submit(self, texts: list[str]) -> str:
-        """Upload the texts and begin a job."""
-        client = self._client()
-        lines = (
-            json.dumps({"key": str(n), "request": self._request(text)}, ensure_ascii=False)
-            for n, text in enumerate(texts)
-        )
-        # Google deletes uploaded files after two days.
-        uploaded = client.files.upload(
-            file=io.BytesIO("\n".join(lines).encode()),
-            config={"mime_type": "application/jsonl", "display_name": "commonplace texts"},
-        )
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="batches.create_embeddings")
-            job = client.batches.create_embeddings(
-                model=self._model,
-                src={"file_name": uploaded.name},
-                config={"display_name": "commonplace"},
-            )
-        return str(job.name)
-
-    def poll(self, job: str) -> JobState:
-        """Ask how a job stands."""
-        found = self._client().batches.get(name=job)
-        state = found.state.name.removeprefix("JOB_STATE_").lower() if found.state else "unknown"
-        if state in ("succeeded", "partially_succeeded"):
-            return JobState("done", state)
-        if state in ("failed", "cancelled", "expired"):
-            reason = found.error.message if found.error and found.error.message else ""
-            return JobState("failed", f"{state}: {reason}" if reason else state)
-        return JobState("running", state)
-
-    def results(self, job: str) -> dict[int, NDArray[np.float32]]:
-        """Fetch a done job's vectors by the text's place."""
-        client = self._client()
-        found = client.batches.get(name=job)
-        if not found.dest or not found.dest.file_name:
-            return {}
-        content = client.files.download(file=found.dest.file_name)
-        vectors = {}
-        for line in content.decode().splitlines():
-            answer = json.loads(line) if line.strip() else {}
-            values = ((answer.get("response") or {}).get("embedding") or {}).get("values")
-            if values:
-                vectors[int(answer["key"])] = vector_of(values)
-        return vectors
-
-    def cancel(self, job: str) -> None:
-        """Tell Google that nobody waits for the job."""
-        self._client().batches.cancel(name=job)

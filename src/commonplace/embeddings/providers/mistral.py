@@ -45,7 +45,7 @@ class MistralEmbedder:
         )
         self.dimension = options.dimensions
         self.price = None if options.base_url else _PRICES.get(self._model)
-        self._client: LazyClient[Mistral] = LazyClient(
+        self.client: LazyClient[Mistral] = LazyClient(
             self._connect, methodcaller("__exit__", None, None, None)
         )
 
@@ -54,7 +54,7 @@ class MistralEmbedder:
         chosen: dict[str, Any] = (
             {} if self.dimension is None else {"output_dimension": self.dimension}
         )
-        answer = self._client().embeddings.create(
+        answer = self.client().embeddings.create(
             model=self._model, inputs=texts, http_headers=dict(self._options.headers), **chosen
         )
         return [vector_of(item.embedding) for item in answer.data]
@@ -65,7 +65,7 @@ class MistralEmbedder:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self.client.close()
 
     def _connect(self) -> Mistral:
         from mistralai.client import Mistral

@@ -45,7 +45,7 @@ class OllamaEmbedder:
             "ollama", self._model, endpoint_key(options.base_url, options.dimensions)
         )
         self.dimension = options.dimensions
-        self._client: LazyClient[Client] = LazyClient(self._connect, methodcaller("close"))
+        self.client: LazyClient[Client] = LazyClient(self._connect, methodcaller("close"))
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
         """Return one vector for each text, from one request."""
@@ -53,7 +53,7 @@ class OllamaEmbedder:
 
         try:
             with told_of_pages():
-                answer = self._client().embed(self._model, texts, dimensions=self.dimension)
+                answer = self.client().embed(self._model, texts, dimensions=self.dimension)
         except ResponseError as error:
             # The client drops the response, and with it Retry-After.
             error.response = getattr(error.__context__, "response", None)  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ class OllamaEmbedder:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self.client.close()
 
     def _connect(self) -> Client:
         from ollama import Client

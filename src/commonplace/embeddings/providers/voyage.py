@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from commonplace.embeddings.base import JobState, ModelName, ProviderOptions, RequestLimits
+from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.providers.common import (
     NO_KEY,
     LazyClient,
     api_key,
     endpoint_key,
-    job_lines,
-    job_vectors,
     vector_of,
 )
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["VoyageEmbedder", "VoyageJobs"]
+__all__ = ["VoyageEmbedder"]
 
 _MODEL = "voyage-4-large"
 
@@ -52,9 +49,9 @@ class VoyageEmbedder:
             "voyage", self._model, endpoint_key(options.base_url, options.dimensions)
         )
         self.dimension = options.dimensions
+        self.timeout_s = options.timeout_s
         self.price = None if options.base_url else _PRICES.get(self._model)
-        self._client: LazyClient[Any] = LazyClient(self._connect)
-        self.jobs = VoyageJobs(self._client, lambda: self._request("document"), options.timeout_s)
+        self.client: LazyClient[Any] = LazyClient(self._connect)
 
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
         """Return one vector for each text, from one request."""
@@ -65,13 +62,14 @@ class VoyageEmbedder:
         return self._embed([text], "query")[0]
 
     def _embed(self, texts: list[str], kind: str) -> list[NDArray[np.float32]]:
-        request = {"input": texts, "encoding_format": "base64", **self._request(kind)}
-        answer = self._client().request(
-            "post", "/embeddings", params=request, request_timeout=self._options.timeout_s
+        request = {"input": texts, "encoding_format": "base64", **self.request_parameters(kind)}
+        answer = self.client().request(
+            "post", "/embeddings", params=request, request_timeout=self.timeout_s
         )
         return [vector_of(item["embedding"]) for item in answer.data["data"]]
 
-    def _request(self, kind: str) -> dict[str, Any]:
+    def request_parameters(self, kind: str) -> dict[str, Any]:
+        """Return what a request says besides its texts, which are ``document`` or ``query``."""
         request: dict[str, Any] = {"model": self._model, "input_type": kind}
         if self.dimension is not None:
             request["output_dimension"] = self.dimension
@@ -96,66 +94,3 @@ class VoyageEmbedder:
         connect: Any = Requestor  # its signature has no types
         # Without a base URL the key's form decides between Voyage's and MongoDB's.
         return connect(key, self._options.base_url)
-
-
-class VoyageJobs:
-    """Files and batches, which the client has no names for: a third cheaper, within 12 hours."""
-
-    max_texts = 50_000
-
-    def __init__(
-        self, client: LazyClient[Any], request: Callable[[], dict[str, Any]], timeout_s: float
-    ) -> None:
-        self._client = client
-        self._request = request
-        self._timeout_s = timeout_s
-
-    def submit(self, texts: list[str]) -> str:
-        """Upload the texts and begin a job."""
-        lines = job_lines(texts, lambda text: {"body": {"input": text}})
-        uploaded = self._ask(
-            "post",
-            "/files",
-            params={"purpose": "batch"},
-            files={"file": ("texts.jsonl", lines, "application/jsonl")},
-        )
-        job = self._ask(
-            "post",
-            "/batches",
-            params={
-                "endpoint": "/v1/embeddings",
-                "completion_window": "12h",
-                "input_file_id": uploaded["id"],
-                "request_params": self._request(),
-            },
-        )
-        return str(job["id"])
-
-    def poll(self, job: str) -> JobState:
-        """Ask how a job stands."""
-        batch = self._ask("get", f"/batches/{job}")
-        state = str(batch.get("status"))
-        if batch.get("output_file_id") and state in ("completed", "expired", "cancelled"):
-            return JobState("done", state)
-        if state in ("completed", "failed", "expired", "cancelled"):
-            return JobState("failed", state)
-        return JobState("running", state)
-
-    def results(self, job: str) -> dict[int, NDArray[np.float32]]:
-        """Fetch a done job's vectors by the text's place."""
-        found = self._ask("get", f"/batches/{job}").get("output_file_id")
-        if not found:
-            return {}
-        answer = self._client().request_raw(
-            "get", f"/files/{found}/content", request_timeout=self._timeout_s
-        )
-        answer.raise_for_status()
-        return job_vectors(answer.content.decode().splitlines())
-
-    def cancel(self, job: str) -> None:
-        """Tell Voyage that nobody waits for the job."""
-        self._ask("post", f"/batches/{job}/cancel")
-
-    def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        answer = self._client().request(method, path, request_timeout=self._timeout_s, **request)
-        return dict(answer.data)
