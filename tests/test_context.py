@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from commonplace import prompts
 from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
+from commonplace.prompts.templates import PromptTemplate, load_prompt
 from commonplace.settings import ContextSettings
 
 SECTIONS = "# Memory\n\n" + "".join(
@@ -170,11 +170,11 @@ def test_there_is_no_guidance_without_a_tool_to_recall_with(tools):
 
 def test_a_prompt_with_other_places_than_expected_fails_when_it_is_loaded():
     with pytest.raises(ValueError, match=r"recall_get\.md has the places \['citations'\]"):
-        prompts.load("recall_get", "date")
+        load_prompt("recall_get", "date")
 
 
 def test_a_prompt_is_filled_completely_and_values_are_not_filled_again():
-    prompt = prompts.Prompt("{a} and {b}, {Not} {1}")
+    prompt = PromptTemplate("{a} and {b}, {Not} {1}")
     assert prompt.fill(a="{b}", b="x") == "{b} and x, {Not} {1}"
     with pytest.raises(ValueError, match="places"):
         prompt.fill(a="x")

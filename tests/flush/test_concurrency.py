@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.flush import ModelCalls
-from commonplace.flush.journal import Journal
-from commonplace.flush.leases import JournalLeases
+from commonplace.flush import CallableFlushModel
+from commonplace.flush.journal import Journal, JournalLeases
 from support.fakes import NOON
 from support.silent import Chat, FailingAt, Noting, Slow, append, said
 
@@ -81,7 +80,7 @@ def test_one_event_loop_serves_many_conversations_at_once(chat):
         return Noting().reply(request)
 
     async def main():
-        flusher = chat.flusher(ModelCalls(Noting().reply, slow))
+        flusher = chat.flusher(CallableFlushModel(Noting().reply, slow))
         await asyncio.gather(*(flusher.aflush(said(n), thread=f"t{n}") for n in range(1, 7)))
 
     begun = time.monotonic()
@@ -98,7 +97,9 @@ def test_what_another_is_at_is_left_to_it(chat):
         go_on.wait(20)
         return append("- fact-1") if len(request.messages) == 1 else Noting().reply(request)
 
-    flushing = threading.Thread(target=lambda: chat.flusher(ModelCalls(reply)).flush(said(1)))
+    flushing = threading.Thread(
+        target=lambda: chat.flusher(CallableFlushModel(reply)).flush(said(1))
+    )
     flushing.start()
     assert asked.wait(20)
     model = Noting()
@@ -155,7 +156,7 @@ def test_working_off_stops_when_the_time_is_over(chat):
 
 def test_an_owner_is_alive_as_long_as_its_block(tmp_path):
     here, there = JournalLeases(tmp_path / "state.sqlite"), JournalLeases(tmp_path / "state.sqlite")
-    with here.one() as name:
+    with here.acquire() as name:
         assert here.is_alive(name)
         assert there.is_alive(name)
     assert not here.is_alive(name)
@@ -164,33 +165,33 @@ def test_an_owner_is_alive_as_long_as_its_block(tmp_path):
 
 
 def test_an_owner_that_left_its_lock_file_behind_is_dead(tmp_path):
-    left = tmp_path / "state.sqlite.abc.owner"
+    left = tmp_path / "state.sqlite.abc.lease"
     left.touch()
     assert not JournalLeases(tmp_path / "state.sqlite").is_alive("abc")
     assert not left.exists()
 
 
 def test_old_lock_files_are_swept_and_young_ones_are_not(tmp_path):
-    old, young = tmp_path / "state.sqlite.old.owner", tmp_path / "state.sqlite.young.owner"
+    old, young = tmp_path / "state.sqlite.old.lease", tmp_path / "state.sqlite.young.lease"
     for path in (old, young):
         path.touch()
     os.utime(old, (1, 1))
-    with JournalLeases(tmp_path / "state.sqlite").one():
+    with JournalLeases(tmp_path / "state.sqlite").acquire():
         assert not old.exists()
         assert young.exists()
 
 
 def test_a_journal_in_memory_knows_its_owners(tmp_path):
     journal = Journal(None, workspace="w")
-    with journal.owner() as one, journal.owner() as other:
-        (number,) = journal.enter(
-            "t", said(1), reason="tokens", moment=NOON, portions=lambda m: [m], owner=one
+    with journal.lease() as one, journal.lease() as other:
+        (number,) = journal.add(
+            "t", said(1), reason="tokens", moment=NOON, split=lambda m: [m], lease=one
         )
-        assert journal.claim(number, owner=other) is None
-        entry = journal.claim(number, owner=one)
+        assert journal.claim(number, lease=other) is None
+        entry = journal.claim(number, lease=one)
         assert entry.messages == tuple(said(1))
-    with journal.owner() as third:
-        assert journal.claim(number, owner=third) == entry
-        assert journal.claim(number + 1, owner=third) is None
-        journal.leave(entry)
-        assert journal.waiting() == []
+    with journal.lease() as third:
+        assert journal.claim(number, lease=third) == entry
+        assert journal.claim(number + 1, lease=third) is None
+        journal.remove(entry)
+        assert journal.pending() == []

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from commonplace.errors import StateError
-from commonplace.flush import FlushReply, ModelCalls, ToolCall
+from commonplace.flush import CallableFlushModel, FlushReply, ToolCall
 from commonplace.flush.journal import Journal
 from support.silent import SILENT, Chat, FailingAt, Noting, Scripted, Slow, append, said
 
@@ -83,7 +83,7 @@ def test_a_failure_is_told_without_the_vendors_secrets(chat, caplog):
     ids=["none", "text", "number", "no text", "dict"],
 )
 def test_an_adapter_that_answers_nonsense_has_failed(chat, form, answer):
-    report = run(chat.flusher(ModelCalls(lambda request: answer)), form, said(1))
+    report = run(chat.flusher(CallableFlushModel(lambda request: answer)), form, said(1))
     assert "not a FlushReply" in report.failed
     chat.flusher().flush(said(1))
     assert chat.noted() == ["fact-1"]
@@ -136,7 +136,7 @@ def test_a_model_that_hangs_is_given_up_and_its_late_answer_lands_nowhere(tmp_pa
         answered.set()
         return append("- late fact-1")
 
-    flusher = chat.flusher(ModelCalls(hang))
+    flusher = chat.flusher(CallableFlushModel(hang))
     begun = time.monotonic()
 
     async def flush():
@@ -179,7 +179,9 @@ def test_an_async_model_that_heeds_no_cancellation_is_given_up(tmp_path):
             return append("- late fact-1")
 
         begun = time.monotonic()
-        report = await chat.flusher(ModelCalls(lambda request: SILENT, stubborn)).aflush(said(1))
+        report = await chat.flusher(CallableFlushModel(lambda request: SILENT, stubborn)).aflush(
+            said(1)
+        )
         assert time.monotonic() - begun < 5
         assert "did not answer" in report.failed
         release.set()
@@ -200,7 +202,7 @@ def test_the_event_loop_goes_on_during_a_flush(chat):
                 await asyncio.sleep(0.01)
 
         ticking = asyncio.ensure_future(tick())
-        await chat.flusher(ModelCalls(Slow(0.3).reply)).aflush(said(1))
+        await chat.flusher(CallableFlushModel(Slow(0.3).reply)).aflush(said(1))
         ticking.cancel()
         return ticks
 
@@ -211,7 +213,9 @@ def test_the_event_loop_goes_on_during_a_flush(chat):
 @pytest.mark.parametrize("delay_s", [0.0, 0.002, 0.01, 0.03, 0.1])
 def test_a_flush_that_is_cancelled_keeps_the_journal(chat, delay_s):
     async def main():
-        flush = asyncio.ensure_future(chat.flusher(ModelCalls(Slow(0.05).reply)).aflush(said(1)))
+        flush = asyncio.ensure_future(
+            chat.flusher(CallableFlushModel(Slow(0.05).reply)).aflush(said(1))
+        )
         await asyncio.sleep(delay_s)
         flush.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -369,7 +373,7 @@ def test_what_only_memory_kept_is_written_down_when_the_state_is_back(chat):
     assert sorted(chat.noted()) == ["fact-1", "fact-2"]
 
 
-@pytest.mark.parametrize("method", ["keep_replies", "fail", "leave", "release"])
+@pytest.mark.parametrize("method", ["save_replies", "record_failure", "remove", "release"])
 def test_a_state_file_that_fails_in_the_middle_loses_and_doubles_nothing(chat, monkeypatch, method):
     flusher = chat.flusher(FailingAt(2))
 
@@ -422,7 +426,7 @@ def test_what_goes_wrong_in_the_core_is_told_and_not_raised(chat, monkeypatch, c
     def fail(*args, **options):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Journal, "waiting", fail)
+    monkeypatch.setattr(Journal, "pending", fail)
     report = flusher.flush(said(1))
     assert report.failed == "ZeroDivisionError: a bug"
     assert not report.safe

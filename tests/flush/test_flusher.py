@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from commonplace.flush import FlushMessage, FlushReply, FlushReport, ModelCalls, ToolCall
+from commonplace.flush import CallableFlushModel, FlushMessage, FlushReply, FlushReport, ToolCall
 from commonplace.settings import SessionsSettings
 from commonplace.tools import FLUSH_APPEND_TOOL
 from support.fakes import clock
@@ -174,7 +174,7 @@ def test_a_model_without_tools_replies_with_the_note(chat, flush):
         asked.append(request.without_tool()[-1].text)
         return FlushReply("- Noted fact-1.\n- And more.", offered_tool=False)
 
-    report = flush(chat.flusher(ModelCalls(reply)), said(1))
+    report = flush(chat.flusher(CallableFlushModel(reply)), said(1))
     assert report.notes == ("- Noted fact-1.\n- And more.",)
     assert chat.noted() == ["fact-1"]
     assert len(asked) == 1
@@ -196,7 +196,7 @@ def test_an_async_function_is_asked_on_the_loop(chat):
     def reply(request):
         raise AssertionError("the sync form was asked")
 
-    asyncio.run(chat.flusher(ModelCalls(reply, areply)).aflush(said(1)))
+    asyncio.run(chat.flusher(CallableFlushModel(reply, areply)).aflush(said(1)))
     assert chat.noted() == ["fact-1"]
 
 
@@ -263,7 +263,7 @@ def test_a_turn_over_midnight_stays_with_the_day_it_began(chat, flush):
         now[0] += timedelta(seconds=2)
         return append("- fact-1") if len(request.messages) == 1 else append("- fact-2")
 
-    flush(chat.flusher(ModelCalls(slow), memory=chat.memory(now=lambda: now[0])), said(1))
+    flush(chat.flusher(CallableFlushModel(slow), memory=chat.memory(now=lambda: now[0])), said(1))
     assert chat.log() == "# 2026-11-20\n\n- fact-1\n- fact-2\n"
     assert chat.log("2026-11-21") == ""
 

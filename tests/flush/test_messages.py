@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.flush.messages import (
-    from_json,
-    marks_of,
+    dump_messages,
+    fingerprints,
+    flushable_messages,
+    load_messages,
     message_tokens,
-    portions,
-    said,
-    to_json,
+    new_positions,
+    split_by_tokens,
     transcript_bytes,
-    unmarked,
 )
 from commonplace.types import FlushMessage, ToolCall
 
@@ -30,29 +30,29 @@ def agent(text, *calls):
 
 
 def known(messages):
-    return {mark for marks in marks_of(messages) for mark in marks}
+    return {mark for marks in fingerprints(messages) for mark in marks}
 
 
 def test_messages_that_were_flushed_are_not_new():
     first = [user("Which port?"), agent("51820"), user("yes")]
-    assert unmarked(first, set()) == [0, 1, 2]
-    assert unmarked(first, known(first)) == []
-    assert unmarked([*first, agent("Done.")], known(first)) == [3]
+    assert new_positions(first, set()) == [0, 1, 2]
+    assert new_positions(first, known(first)) == []
+    assert new_positions([*first, agent("Done.")], known(first)) == [3]
 
 
 def test_the_first_message_of_what_a_compaction_left_is_known():
     first = [user("Which port?"), agent("51820"), user("yes"), agent("Done.")]
-    assert unmarked(first[2:], known(first)) == []
+    assert new_positions(first[2:], known(first)) == []
 
 
 def test_the_same_short_answer_to_another_question_is_new():
     first = [agent("Use Postgres?"), user("yes")]
     second = [*first, agent("Use TLS?"), user("yes")]
-    assert unmarked(second, known(first)) == [2, 3]
+    assert new_positions(second, known(first)) == [2, 3]
 
 
 def test_a_long_message_is_known_wherever_it_stands():
-    assert unmarked([user("Something else"), user(LONG)], known([user(LONG)])) == [0]
+    assert new_positions([user("Something else"), user(LONG)], known([user(LONG)])) == [0]
 
 
 def test_role_text_and_calls_make_a_message_and_ids_do_not():
@@ -60,16 +60,16 @@ def test_role_text_and_calls_make_a_message_and_ids_do_not():
     same = ToolCall("search", {"k": 1, "q": "x"}, "2")
     other = ToolCall("search", {"q": "y", "k": 1}, "1")
     base = known([agent(LONG, call)])
-    assert unmarked([agent(LONG + " \n", same)], base) == []
-    assert unmarked([agent(LONG, other)], base) == [0]
-    assert unmarked([agent(LONG)], base) == [0]
-    assert unmarked([user(LONG)], base) == [0]
+    assert new_positions([agent(LONG + " \n", same)], base) == []
+    assert new_positions([agent(LONG, other)], base) == [0]
+    assert new_positions([agent(LONG)], base) == [0]
+    assert new_positions([user(LONG)], base) == [0]
 
 
 def test_empty_and_system_messages_are_no_part_of_it():
     call = ToolCall("search", {})
     messages = [FlushMessage("system", "rules"), user(" \n"), user("hi"), agent("", call)]
-    assert said(messages) == (user("hi"), agent("", call))
+    assert flushable_messages(messages) == (user("hi"), agent("", call))
 
 
 def test_tokens_and_bytes_count_the_calls():
@@ -104,7 +104,7 @@ def test_tokens_and_bytes_count_the_calls():
     )
 )
 def test_the_journal_gives_back_what_was_put_in(messages):
-    assert from_json(to_json(messages)) == tuple(messages)
+    assert load_messages(dump_messages(messages)) == tuple(messages)
 
 
 def test_arguments_that_are_no_json_are_kept_as_text():
@@ -113,7 +113,7 @@ def test_arguments_that_are_no_json_are_kept_as_text():
     odd = agent(
         "x", ToolCall("f", {"when": datetime(2026, 1, 1, tzinfo=UTC)}), ToolCall("g", circle)
     )
-    (back,) = from_json(to_json([odd]))
+    (back,) = load_messages(dump_messages([odd]))
     assert back.tool_calls[0].arguments == {"when": "2026-01-01 00:00:00+00:00"}
     assert back.tool_calls[1].arguments == "[[...]]"
     assert known([odd]) == known([back])
@@ -125,7 +125,7 @@ def test_portions_hold_everything_in_order_and_no_more_than_they_may(limit):
         return sum(len(message.text) for message in messages)
 
     messages = [user(f"{number}\n" * number) for number in range(1, 40)]
-    found = portions(messages, limit=limit, count=count)
+    found = split_by_tokens(messages, limit=limit, count=count)
     assert all(count(part) <= limit for part in found)
     text = "".join(message.text for part in found for message in part)
     assert text == "".join(message.text for message in messages)
@@ -134,11 +134,11 @@ def test_portions_hold_everything_in_order_and_no_more_than_they_may(limit):
 
 
 def test_an_exchange_that_is_said_again_is_new_again():
-    def said(*texts):
+    def talk(*texts):
         return [FlushMessage(("user", "assistant")[n % 2], text) for n, text in enumerate(texts)]
 
-    first = said("Delete the staging database.", "Shall I really?", "Yes, do.", "Done.")
-    again = said("Delete the production database.", "Shall I really?", "Yes, do.", "Done.")
-    known = {mark for marks in marks_of(first) for mark in marks}
-    assert unmarked(first + again, known) == [4, 5, 6, 7]
-    assert unmarked(first, known) == []
+    first = talk("Delete the staging database.", "Shall I really?", "Yes, do.", "Done.")
+    again = talk("Delete the production database.", "Shall I really?", "Yes, do.", "Done.")
+    known = {mark for marks in fingerprints(first) for mark in marks}
+    assert new_positions(first + again, known) == [4, 5, 6, 7]
+    assert new_positions(first, known) == []

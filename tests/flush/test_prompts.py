@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonplace.flush.prompt import (
+from commonplace.flush.turn import (
     SAFETY_HINTS,
     first_request,
     system_prompt,

@@ -19,7 +19,7 @@ def test_the_reference_flushes_at_the_same_counts(given, expected):
     tokens = given.get("tokenCount") or entry.get("totalTokens", 0)
     flushed_at = entry.get("memoryFlushCompactionCount")
     cycle = FlushCycle(str(flushed_at), flushed=flushed_at is not None)
-    cycle = cycle.at(str(entry.get("compactionCount")))
+    cycle = cycle.for_compaction(str(entry.get("compactionCount")))
     limit = token_limit(flush, openclaw=True)
     limits = FlushLimits(limit)
     assert (flush_reason(limits, tokens=tokens, cycle=cycle) == "tokens") is expected
@@ -66,13 +66,16 @@ def test_the_window_is_that_of_the_model_or_of_the_setting():
 
 
 def test_limits_come_from_the_settings():
-    assert FlushLimits.of(Settings()) == FlushLimits(176_000, 2 * 1024 * 1024)
-    assert FlushLimits.of(Settings(), context_window=16_000).tokens == 8_000
-    assert FlushLimits.of(Settings.openclaw(), context_window=16_000).tokens is None
+    assert FlushLimits.from_settings(Settings()) == FlushLimits(176_000, 2 * 1024 * 1024)
+    assert FlushLimits.from_settings(Settings(), context_window=16_000).tokens == 8_000
+    assert FlushLimits.from_settings(Settings.openclaw(), context_window=16_000).tokens is None
     assert (
-        FlushLimits.of(Settings(flush=FlushSettings(transcript_bytes=0))).transcript_bytes is None
+        FlushLimits.from_settings(
+            Settings(flush=FlushSettings(transcript_bytes=0))
+        ).transcript_bytes
+        is None
     )
-    off = FlushLimits.of(Settings(flush=FlushSettings(enabled=False)))
+    off = FlushLimits.from_settings(Settings(flush=FlushSettings(enabled=False)))
     assert off == FlushLimits(None, None)
 
 
@@ -111,10 +114,10 @@ def test_a_cycle_has_one_flush_until_the_next_compaction():
     done = FlushReport("tokens")
     failed = FlushReport("tokens", failed="the model raised")
     kept = FlushReport("tokens", failed="three times", transcript="x.jsonl")
-    cycle = FlushCycle().at("summary-1")
+    cycle = FlushCycle().for_compaction("summary-1")
     assert cycle.after(failed) == cycle
     assert cycle.after(done).flushed
     assert cycle.after(kept).flushed
     assert cycle.after(done).after(failed).flushed
-    assert cycle.after(done).at("summary-1").flushed
-    assert not cycle.after(done).at("summary-2").flushed
+    assert cycle.after(done).for_compaction("summary-1").flushed
+    assert not cycle.after(done).for_compaction("summary-2").flushed

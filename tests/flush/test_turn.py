@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.flush.protocol import FlushReply, FlushRequest
-from commonplace.flush.turn import next_request, read_reply, verdict
+from commonplace.flush.turn import lost_note_problem, next_request, parse_reply
 from commonplace.types import FlushMessage, ToolCall
 
 PATH = "memory/2026-11-20.md"
@@ -13,7 +13,7 @@ FIRST = FlushRequest("system", (FlushMessage("user", "conversation"),))
 
 
 def read(reply, *, last=False):
-    return read_reply(reply, path=PATH, last=last)
+    return parse_reply(reply, path=PATH, last=last)
 
 
 def call(arguments, name="memory_append", id_="1"):
@@ -114,7 +114,7 @@ def test_garbage_is_answered_with_an_error_and_appends_nothing(arguments):
     reading = read(reply)
     assert reading.notes == ()
     assert reading.answers[0].text.startswith("Error: memory_append: ")
-    assert verdict([reading]) is not None
+    assert lost_note_problem([reading]) is not None
     assert next_request(FIRST, [reply], [reading]) is not None
 
 
@@ -130,13 +130,13 @@ def test_the_verdict_tells_whether_a_note_may_be_lost():
     good, bad = read(call({"text": "- a"})), read(call({}))
     other = read(call({}, name="read"))
     nothing = read(FlushReply("NO_REPLY"))
-    assert verdict([]) is None
-    assert verdict([good, nothing]) is None
-    assert verdict([bad, good]) is None
-    assert "could not be used" in verdict([other, nothing])
-    assert verdict([other, good]) is None
-    assert "could not be used" in verdict([bad, nothing])
-    assert "could not be used" in verdict([good, bad])
+    assert lost_note_problem([]) is None
+    assert lost_note_problem([good, nothing]) is None
+    assert lost_note_problem([bad, good]) is None
+    assert "could not be used" in lost_note_problem([other, nothing])
+    assert lost_note_problem([other, good]) is None
+    assert "could not be used" in lost_note_problem([bad, nothing])
+    assert "could not be used" in lost_note_problem([good, bad])
 
 
 @settings(deadline=None)

@@ -54,7 +54,7 @@ class Rewording(Noting):
 
 def flush(folder, kill_at, numbers):
     for kind, names in (
-        (Journal, ("enter", "waiting", "claim", "keep_replies", "leave", "release")),
+        (Journal, ("add", "pending", "claim", "save_replies", "remove", "release")),
         (Memory, ("append",)),
         (Rewording, ("reply",)),
     ):

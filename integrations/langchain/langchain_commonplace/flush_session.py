@@ -63,7 +63,9 @@ class FlushSession:
         self._flusher = Flusher(
             memory, silent, context_window=context_window(silent.model), on_flush=on_flush
         )
-        self._limits = FlushLimits.of(memory.settings, context_window=context_window(model))
+        self._limits = FlushLimits.from_settings(
+            memory.settings, context_window=context_window(model)
+        )
         self._trigger = None
         if trigger is not None:
             self._trigger = Trigger(trigger, window=context_window(model))
@@ -82,7 +84,7 @@ class FlushSession:
         """Do what `open` does."""
         if not self._is_open:
             self._is_open = True
-            await self._flusher.awork_off_journal()
+            await self._flusher.aprocess_pending()
 
     def flush(
         self, messages: Iterable[BaseMessage], *, thread: str, reason: FlushReason
@@ -141,7 +143,7 @@ class FlushSession:
         """
         kept = state.get("commonplace_flush")
         cycle = FlushCycle(**kept) if kept else self._cycles.get(thread)
-        return (cycle or FlushCycle()).at(cycle_id(messages))
+        return (cycle or FlushCycle()).for_compaction(cycle_id(messages))
 
 
 def current_thread() -> str:

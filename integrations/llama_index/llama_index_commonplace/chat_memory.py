@@ -202,7 +202,7 @@ class ChatMemory(StockMemory):
         self, stake: list[FlushMessage], *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
         if self._is_first_use():
-            await self._notes.awork_off_journal()
+            await self._notes.aprocess_pending()
         if not stake:
             return None
         return await self._notes.aflush(stake, thread=self.session_id, reason=reason)

@@ -73,7 +73,7 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
         for session in tuple(self._unwritten):
             self._done(session, await self._flusher.aflush([], thread=session))
         if self._is_first_use():
-            await self._flusher.awork_off_journal()
+            await self._flusher.aprocess_pending()
 
     def _is_first_use(self) -> bool:
         """Tell once that the block is new: another process may have left something."""
@@ -91,7 +91,7 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         session = _session(messages)
         self._unwritten.add(session)
-        await asyncio.to_thread(self._flusher.keep, flush_messages(messages), thread=session)
+        await asyncio.to_thread(self._flusher.enqueue, flush_messages(messages), thread=session)
 
 
 def _session(messages: list[ChatMessage]) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from commonplace import prompts
+from commonplace.prompts.templates import load_prompt
 from commonplace.settings import ContextSettings
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def recall_instructions(
     have = [name for name in ("search", "get") if f"memory_{name}" in tools]
     if not have:
         return ""
-    rule = prompts.load("citations_off" if citations == "off" else "citations_on").text
-    return prompts.load("_".join(["recall", *have]), "citations").fill(citations=rule)
+    rule = load_prompt("citations_off" if citations == "off" else "citations_on").text
+    return load_prompt("_".join(["recall", *have]), "citations").fill(citations=rule)
 
 
 def _rendered(
@@ -92,7 +92,7 @@ def _rendered(
     budget: ContextSettings,
 ) -> str:
     """Render the files, each in its share of the budget, and name those that are left out."""
-    intro = prompts.load("startup_context").text
+    intro = load_prompt("startup_context").text
     outro = "".join(
         f"\n… {file.path} not shown; read it with memory_get path={file.path}\n"
         for file in left_out

@@ -1,14 +1,21 @@
-"""When and how a conversation becomes notes before it is compacted."""
+"""Flush of a conversation into notes before it is compacted: triggers, journal, silent turn."""
 
-from commonplace.flush.entry_processor import MAX_ATTEMPTS, FlushMemory
+from commonplace.flush.entry_processor import MAX_ATTEMPTS
 from commonplace.flush.flusher import Flusher
 from commonplace.flush.messages import message_tokens, transcript_bytes
-from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest, ModelCalls
+from commonplace.flush.protocol import (
+    CallableFlushModel,
+    FlushMemory,
+    FlushModel,
+    FlushReply,
+    FlushRequest,
+)
 from commonplace.flush.triggers import FlushCycle, FlushLimits, flush_reason, token_limit
 from commonplace.types import FlushMessage, FlushReason, FlushReport, ToolCall
 
 __all__ = [
     "MAX_ATTEMPTS",
+    "CallableFlushModel",
     "FlushCycle",
     "FlushLimits",
     "FlushMemory",
@@ -19,7 +26,6 @@ __all__ = [
     "FlushReport",
     "FlushRequest",
     "Flusher",
-    "ModelCalls",
     "ToolCall",
     "flush_reason",
     "message_tokens",

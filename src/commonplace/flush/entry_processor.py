@@ -1,4 +1,4 @@
-"""One entry of the journal: the silent turn about it, and what becomes of it."""
+"""Processor of journal entries: silent turn, failed attempts, session file as a last resort."""
 
 from __future__ import annotations
 
@@ -8,67 +8,44 @@ import logging
 import time
 from collections.abc import Generator
 from dataclasses import replace
-from datetime import date, datetime
 from pathlib import Path
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from commonplace.errors import CommonplaceError, StateError, WorkspaceReadOnlyError
-from commonplace.flush.journal import Entry, Journal
-from commonplace.flush.prompt import first_request
-from commonplace.flush.protocol import FlushReply, FlushRequest
-from commonplace.flush.runner import DeadlineError, ModelCall
-from commonplace.flush.turn import MAX_ROUNDS, Reading, next_request, read_reply, verdict
-from commonplace.settings import Settings
+from commonplace.flush.journal import Journal, JournalEntry
+from commonplace.flush.protocol import FlushMemory, FlushReply, FlushRequest
+from commonplace.flush.runner import DeadlineError, FlushSteps, ModelCall
+from commonplace.flush.turn import (
+    MAX_ROUNDS,
+    ReplyActions,
+    first_request,
+    lost_note_problem,
+    next_request,
+    parse_reply,
+)
 from commonplace.text.redaction import redact
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushReport
-from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.log_dates import log_path
 
-__all__ = ["MAX_ATTEMPTS", "EntryProcessor", "FlushMemory", "logged", "told"]
+__all__ = ["MAX_ATTEMPTS", "EntryProcessor", "error_text", "log_state_errors"]
 
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""Failures after which the messages are kept as a session file, and the model is left in peace."""
+"""Failed attempts after which the messages go to a session file and the model is not retried."""
 
-_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_PERMISSION_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ERROR_CHARS = 400
-
-Steps = Generator[ModelCall, FlushReply, FlushReport]
-"""A flush in steps, which stop at each question to the model."""
-
-
-class FlushMemory(Protocol):
-    """What a flush needs of a memory."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that the memory was opened with."""
-
-    @property
-    def workspace(self) -> Workspace:
-        """Its folder."""
-
-    @property
-    def index_path(self) -> Path:
-        """Its index, beside which the state file is."""
-
-    def now(self) -> datetime:
-        """The time, in the zone of the logs' days."""
-
-    def append(self, text: str, *, when: date | datetime | None = None) -> str:
-        """Add a note to a day's log and return the log's path."""
 
 
 class EntryProcessor:
-    """Works entries off.
+    """Processor of journal entries.
 
     Args:
-        memory: Where the notes go.
-        journal: Where the entries are.
-        sessions: Folder of session files, for messages that no model could note.
+        memory: Takes the notes.
+        journal: Holds the entries.
+        sessions: Folder of session files, for the messages of the last failed attempt.
     """
 
     def __init__(self, memory: FlushMemory, journal: Journal, *, sessions: Path) -> None:
@@ -76,53 +53,55 @@ class EntryProcessor:
         self._journal = journal
         self._sessions = sessions
 
-    def work_off(self, entry: Entry, *, deadline: float) -> Steps:
-        """Ask the model about an entry and write its notes down; it goes on where it stopped.
+    def process(self, entry: JournalEntry, *, deadline: float) -> FlushSteps[FlushReport]:
+        """Run an entry's silent turn from where it stopped, and remove the entry when it is done.
 
         Args:
-            entry: What is claimed.
-            deadline: Until when the model may answer, by the monotonic clock.
+            entry: A claimed entry.
+            deadline: Deadline of the model's replies, on the monotonic clock.
         """
-        turn = _Turn(self._memory, entry)
+        turn = _SilentTurn(self._memory, entry)
         try:
             turn.resume()
             while (request := turn.request()) is not None:
                 reply = yield ModelCall(request, deadline - time.monotonic())
                 turn.replies.append(reply)
-                with logged("a model's reply could not be journaled"):
-                    self._journal.keep_replies(entry, turn.replies)
-                turn.take(reply)
+                with log_state_errors("a model's reply could not be journaled"):
+                    self._journal.save_replies(entry, turn.replies)
+                turn.apply(reply)
         except WorkspaceReadOnlyError as error:
-            # No fault of the model's: its replies are kept, and written down when that is possible.
-            return _unwritten(turn.report(safe=self._journal.is_durable), error)
-        except Exception as error:  # noqa: BLE001 - the report tells it, and the log
-            return self._failed(entry, turn, told(error), afresh=False)
-        lost = verdict(turn.readings)
-        if lost is not None:
-            return self._failed(entry, turn, lost, afresh=True)
-        self._leave(entry)
+            # Not a failed attempt: the replies stay in the journal and are written down later.
+            return _unwritten_report(turn.report(safe=self._journal.is_durable), error)
+        except Exception as error:  # noqa: BLE001 - reported and logged
+            return self._failed(entry, turn, error_text(error), discard_replies=False)
+        problem = lost_note_problem(turn.actions)
+        if problem is not None:
+            return self._failed(entry, turn, problem, discard_replies=True)
+        self._remove(entry)
         return turn.report()
 
-    def _failed(self, entry: Entry, turn: _Turn, problem: str, *, afresh: bool) -> FlushReport:
-        """Count a failure; after the last one, keep the messages as a session file."""
+    def _failed(
+        self, entry: JournalEntry, turn: _SilentTurn, problem: str, *, discard_replies: bool
+    ) -> FlushReport:
+        """Count a failed attempt; after the last one, write the messages to a session file."""
         report = turn.report(safe=self._journal.is_durable)
         attempts = entry.attempts + 1
-        with logged("a failure could not be counted"):
-            self._journal.fail(entry, problem, afresh=afresh)
+        with log_state_errors("a failure could not be counted"):
+            self._journal.record_failure(entry, problem, discard_replies=discard_replies)
         if attempts < MAX_ATTEMPTS:
             text = (
                 f"{problem}; attempt {attempts} of {MAX_ATTEMPTS}, the journal keeps the messages"
             )
             return replace(report, failed=text)
         try:
-            path = self._keep(entry)
+            path = self._write_session_file(entry)
         except OSError as error:
-            return replace(report, failed=f"{problem}; and no session file: {told(error)}")
-        self._leave(entry)
+            return replace(report, failed=f"{problem}; and no session file: {error_text(error)}")
+        self._remove(entry)
         text = f"{problem}; after {attempts} failures the messages are kept in {path}"
         return replace(report, failed=text, transcript=str(path), safe=True)
 
-    def _keep(self, entry: Entry) -> Path:
+    def _write_session_file(self, entry: JournalEntry) -> Path:
         key = f"{self._memory.workspace.root}\0{entry.thread}\0{entry.id}\0{entry.moment}"
         return write_session_file(
             self._sessions,
@@ -133,15 +112,17 @@ class EntryProcessor:
             unwritten=True,
         )
 
-    def _leave(self, entry: Entry) -> None:
-        with logged("an entry that is done could not leave the journal; it is done once more"):
-            self._journal.leave(entry)
+    def _remove(self, entry: JournalEntry) -> None:
+        with log_state_errors(
+            "an entry that is done could not leave the journal; it is done once more"
+        ):
+            self._journal.remove(entry)
 
 
-class _Turn:
-    """One entry's silent turn: what was asked, answered and written so far."""
+class _SilentTurn:
+    """Progress of one entry's silent turn: replies, their actions, and the notes written."""
 
-    def __init__(self, memory: FlushMemory, entry: Entry) -> None:
+    def __init__(self, memory: FlushMemory, entry: JournalEntry) -> None:
         self._memory = memory
         self._entry = entry
         zone = memory.settings.timezone
@@ -151,31 +132,31 @@ class _Turn:
             entry.messages, settings=memory.settings, moment=moment, thread=entry.thread
         )
         self.replies: list[FlushReply] = []
-        self.readings: list[Reading] = []
+        self.actions: list[ReplyActions] = []
         self.notes: list[str] = []
 
     def resume(self) -> None:
-        """Do again what was answered before; the log leaves out what it holds already."""
+        """Apply the saved replies again; `Memory.append` skips the notes that the log holds."""
         for reply in self._entry.replies:
             self.replies.append(reply)
-            self.take(reply)
+            self.apply(reply)
 
     def request(self) -> FlushRequest | None:
-        """Return what to ask next."""
-        return next_request(self._first, self.replies, self.readings)
+        """Return the next round's request; None when the turn is over."""
+        return next_request(self._first, self.replies, self.actions)
 
-    def take(self, reply: FlushReply) -> None:
-        """Write down what the last reply asks for."""
+    def apply(self, reply: FlushReply) -> None:
+        """Append the notes of the last reply to the day's log."""
         last = len(self.replies) >= MAX_ROUNDS
-        reading = read_reply(reply, path=log_path(self._day), last=last)
-        for note in reading.notes:
+        actions = parse_reply(reply, path=log_path(self._day), last=last)
+        for note in actions.notes:
             masked = redact(note)
             self._memory.append(masked, when=self._day)
             self.notes.append(masked)
-        self.readings.append(reading)
+        self.actions.append(actions)
 
     def report(self, *, safe: bool = True) -> FlushReport:
-        """Tell what was done."""
+        """Return a report on the turn so far."""
         return FlushReport(
             self._entry.reason,
             self._entry.thread,
@@ -187,26 +168,26 @@ class _Turn:
         )
 
 
-def _unwritten(report: FlushReport, error: WorkspaceReadOnlyError) -> FlushReport:
-    """Tell a workspace that may not be written from one that cannot be written just now."""
-    text = f"{told(error)} The notes are kept, and written when that is possible."
+def _unwritten_report(report: FlushReport, error: WorkspaceReadOnlyError) -> FlushReport:
+    """Return the report as skipped if permissions forbid writing, else as failed."""
+    text = f"{error_text(error)} The notes are kept, and written when that is possible."
     cause = error.__cause__
-    if isinstance(cause, OSError) and cause.errno in _NOT_ALLOWED:
+    if isinstance(cause, OSError) and cause.errno in _PERMISSION_ERRORS:
         return replace(report, skipped=text)
     return replace(report, failed=text)
 
 
 @contextlib.contextmanager
-def logged(what: str) -> Generator[None, None, None]:
-    """Go on after an error of the state file."""
+def log_state_errors(message: str) -> Generator[None, None, None]:
+    """Log errors of the state file instead of raising them."""
     try:
         yield
     except StateError as error:
-        logger.warning("%s: %s", what, error)
+        logger.warning("%s: %s", message, error)
 
 
-def told(error: Exception) -> str:
-    """Say in one line what went wrong, without the secrets that vendors put into their errors."""
+def error_text(error: Exception) -> str:
+    """Return an error as one line, without the secrets that vendors put into their errors."""
     text = " ".join(str(error).split())
     if not isinstance(error, CommonplaceError | DeadlineError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""The flush: a silent turn that writes down what a conversation is about to forget."""
+"""Flusher: a silent turn of a model writes down what a conversation is about to lose."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.errors import StateError
-from commonplace.flush.entry_processor import EntryProcessor, FlushMemory, Steps, logged, told
+from commonplace.flush.entry_processor import EntryProcessor, error_text, log_state_errors
 from commonplace.flush.journal import Journal
-from commonplace.flush.messages import message_tokens, portions, said
-from commonplace.flush.protocol import FlushModel, FlushReply
-from commonplace.flush.runner import ModelCall, run, run_async
+from commonplace.flush.messages import flushable_messages, message_tokens, split_by_tokens
+from commonplace.flush.protocol import FlushMemory, FlushModel
+from commonplace.flush.runner import FlushSteps, run_async, run_sync
 from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
@@ -26,20 +26,25 @@ __all__ = ["Flusher"]
 
 logger = logging.getLogger(__name__)
 
+_NOTHING_NEW = "every message was written down before"
+_BUSY = "another thread or process is writing these messages down"
+_SMALLEST_WINDOW = 4_000
+"""Context window, in tokens, that is assumed at least when messages are split."""
+
 
 class Flusher:
-    """Flushes the conversations of one workspace. It may be shared by threads.
+    """Flusher of one workspace's conversations; safe for threads.
 
-    Nothing that goes wrong here is raised: a report tells it, and the user's turn goes on. The
-    first one of a process takes about 0.2 s to make where tokens can be counted exactly, so that
-    no async method has to.
+    Errors are not raised: a report states them, and the user's turn continues. The first one of a
+    process takes about 0.2 s to construct where tokens can be counted exactly, so that no async
+    method has to.
 
     Args:
-        memory: Where the notes go.
-        model: Who writes them.
-        context_window: Tokens that the model takes; the setting by default. More at once than that
-            is flushed in several turns.
-        on_flush: Called with each report; what it raises is logged.
+        memory: Takes the notes.
+        model: Writes the notes.
+        context_window: Context window of the model in tokens; the setting by default. A longer
+            conversation is flushed in several turns.
+        on_flush: Called with each report; its exceptions are logged.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class Flusher:
         self._workspace = str(memory.workspace.root)
         self._path = memory.index_path.with_name("state.sqlite")
         self._journal = Journal(self._path, workspace=self._workspace)
-        self._spare: Journal | None = None
+        self._memory_journal: Journal | None = None
 
     def flush(
         self,
@@ -68,17 +73,17 @@ class Flusher:
         reason: FlushReason = "compaction",
         model: FlushModel | None = None,
     ) -> FlushReport:
-        """Write down what is new among messages, then what earlier flushes left over.
+        """Write down what is new among messages, then the pending entries of earlier flushes.
 
         Args:
-            messages: What is at stake, in order. What was flushed before may be among it.
-            thread: The conversation. Messages are known by it: agents that share a thread share
-                their flushes.
-            reason: What made it run.
-            model: Who writes the notes this time.
+            messages: Messages of the conversation, in order; flushed ones are skipped.
+            thread: Conversation id. Messages are identified within it: agents that share a thread
+                share their flushes.
+            reason: Why the flush runs.
+            model: Writes the notes this time.
         """
         steps = self._flush(messages, thread=thread, reason=reason)
-        return run(steps, model or self._model)
+        return run_sync(steps, model or self._model)
 
     async def aflush(
         self,
@@ -88,56 +93,55 @@ class Flusher:
         reason: FlushReason = "compaction",
         model: FlushModel | None = None,
     ) -> FlushReport:
-        """Do what `flush` does; the event loop goes on."""
+        """Run `flush` without blocking the event loop."""
         steps = self._flush(messages, thread=thread, reason=reason)
         return await run_async(steps, model or self._model)
 
-    def keep(
+    def enqueue(
         self,
         messages: Iterable[FlushMessage],
         *,
         thread: str = "",
         reason: FlushReason = "compaction",
     ) -> None:
-        """Put what is new among messages into the journal; the next flush writes it down.
+        """Put what is new among messages into the journal, for the next flush.
 
-        For messages that come in parts: what is kept until then is one question to the model.
+        For messages that arrive in parts: all parts until the next flush are one silent turn.
 
         Args:
-            messages: What is at stake, in order.
-            thread: The conversation.
-            reason: What the flush is for.
+            messages: Messages of the conversation, in order.
+            thread: Conversation id.
+            reason: Why they will be flushed.
         """
         if not self._memory.settings.flush.enabled:
             return
         try:
             with contextlib.ExitStack() as stack:
-                self._enter(stack, _Stake(said(messages), thread, reason), join=True)
-        except Exception:  # the user's turn goes on, whatever it is
+                task = _FlushTask(flushable_messages(messages), thread, reason)
+                self._journal_new(stack, task, merge=True)
+        except Exception:  # the user's turn continues after any error
             logger.exception("messages could not be kept for a flush")
 
     def process_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
-        """Write down what earlier flushes of any process left over; for when a chat is opened."""
-        return run(self._work_off(), model or self._model)
+        """Process the entries that earlier flushes of any process left; for the start of a chat."""
+        return run_sync(self._process_pending(), model or self._model)
 
-    async def awork_off_journal(
-        self, *, model: FlushModel | None = None
-    ) -> tuple[FlushReport, ...]:
-        """Do what `process_pending` does; the event loop goes on."""
-        return await run_async(self._work_off(), model or self._model)
+    async def aprocess_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
+        """Run `process_pending` without blocking the event loop."""
+        return await run_async(self._process_pending(), model or self._model)
 
     def new_messages(
         self, messages: Iterable[FlushMessage], *, thread: str = ""
     ) -> tuple[FlushMessage, ...]:
         """Return the messages that a flush would write down; all of them if that is unknown."""
-        stake = said(messages)
+        flushable = flushable_messages(messages)
         try:
-            return self._journal.new_messages(thread, stake)
+            return self._journal.new_messages(thread, flushable)
         except StateError:
-            return stake
+            return flushable
 
     def archive(self, messages: Iterable[FlushMessage], *, thread: str = "") -> Path:
-        """Keep a whole conversation as a session file and return its path.
+        """Write a whole conversation to a session file and return its path.
 
         Raises:
             OSError: The file cannot be written.
@@ -146,123 +150,127 @@ class Flusher:
         key = f"{self._workspace}\0{thread}\0{moment.isoformat()}"
         return write_session_file(self._sessions, messages, session=thread, moment=moment, key=key)
 
-    # -- what is done, in steps that stop at each question to the model ----------------------------
+    # -- steps: generators that yield at each model call -------------------------------------------
 
     def _flush(
         self, messages: Iterable[FlushMessage], *, thread: str, reason: FlushReason
-    ) -> Steps:
-        begun = time.monotonic()
+    ) -> FlushSteps[FlushReport]:
+        started = time.monotonic()
         with contextlib.ExitStack() as stack:
             try:
-                stake = _Stake(said(messages), thread, reason)
-                report = yield from self._flush_stake(stack, stake)
-            except Exception as error:  # the user's turn goes on, whatever it is
+                task = _FlushTask(flushable_messages(messages), thread, reason)
+                report = yield from self._flush_task(stack, task)
+            except Exception as error:  # the user's turn continues after any error
                 logger.exception("a flush failed")
-                report = FlushReport(reason, thread, failed=told(error), safe=False)
-            report = replace(report, seconds=time.monotonic() - begun)
-            self._tell(report)
+                report = FlushReport(reason, thread, failed=error_text(error), safe=False)
+            report = replace(report, seconds=time.monotonic() - started)
+            self._notify(report)
             if report.failed is None and report.safe:
-                yield from self._work_off(deadline=self._deadline(begun))
+                yield from self._process_pending(deadline=self._deadline(started))
         return report
 
-    def _flush_stake(self, stack: contextlib.ExitStack, stake: _Stake) -> Steps:
-        report = stake.report()
-        why = self._why_skipped()
-        if why is not None:
-            tokens = message_tokens(stake.messages)
-            count = len(stake.messages)
-            return replace(report, messages=count, tokens=tokens, skipped=why, safe=False)
-        journal, owner = self._enter(stack, stake)
-        waiting = journal.waiting(thread=stake.thread)
-        if not waiting:
+    def _flush_task(self, stack: contextlib.ExitStack, task: _FlushTask) -> FlushSteps[FlushReport]:
+        """Journal the new messages of a task, then process the entries of its thread."""
+        report = FlushReport(task.reason, task.thread)
+        skipped = self._skip_reason()
+        if skipped is not None:
+            tokens, count = message_tokens(task.messages), len(task.messages)
+            return replace(report, messages=count, tokens=tokens, skipped=skipped, safe=False)
+        journal, lease = self._journal_new(stack, task)
+        pending = journal.pending(thread=task.thread)
+        if not pending:
             return replace(report, skipped=_NOTHING_NEW)
         deadline = self._deadline(time.monotonic())
-        reports = yield from self._work_through(journal, waiting, owner=owner, deadline=deadline)
-        if not reports:
-            return replace(report, skipped=_BUSY)
-        return _merged(report, reports)
+        reports = yield from self._process(journal, pending, lease=lease, deadline=deadline)
+        return _merged(report, reports) if reports else replace(report, skipped=_BUSY)
 
-    def _enter(
-        self, stack: contextlib.ExitStack, stake: _Stake, *, join: bool = False
-    ) -> tuple[Journal, str]:
-        """Put what is new into the journal; into one in memory, if the state cannot be written."""
-        try:
-            return self._journal, self._enter_into(self._journal, stack, stake, join=join)
-        except StateError as error:
-            logger.warning("a flush goes on without a journal on the disk: %s", error)
-            self._spare = self._spare or Journal(None, workspace=self._workspace)
-            return self._spare, self._enter_into(self._spare, stack, stake, join=join)
-
-    def _enter_into(
-        self, journal: Journal, stack: contextlib.ExitStack, stake: _Stake, *, join: bool
-    ) -> str:
-        owner = self._own(journal, stack)
-        if stake.messages:
-            journal.enter(
-                stake.thread,
-                stake.messages,
-                reason=stake.reason,
-                moment=self._memory.now(),
-                portions=self._portions,
-                owner=owner,
-                join=join,
-            )
-        return owner
-
-    def _own(self, journal: Journal, stack: contextlib.ExitStack) -> str:
-        owner = stack.enter_context(journal.owner())
-        stack.callback(self._release, journal, owner)
-        return owner
-
-    def _work_off(
+    def _process_pending(
         self, *, deadline: float | None = None
-    ) -> Generator[ModelCall, FlushReply, tuple[FlushReport, ...]]:
-        """Work off whatever is left in any thread; stop at the first failure."""
+    ) -> FlushSteps[tuple[FlushReport, ...]]:
+        """Process the pending entries of all threads; stop at the first failure."""
         deadline = self._deadline(time.monotonic()) if deadline is None else deadline
-        found: list[FlushReport] = []
+        reports: list[FlushReport] = []
         try:
-            if self._why_skipped() is None:
-                for journal in filter(None, (self._spare, self._journal)):
-                    found += yield from self._work_off_journal(journal, deadline)
-                    if any(report.failed for report in found):
+            if self._skip_reason() is None:
+                for journal in filter(None, (self._memory_journal, self._journal)):
+                    reports += yield from self._process_journal(journal, deadline)
+                    if any(report.failed for report in reports):
                         break
-        except Exception:  # the user's turn goes on, whatever it is
+        except Exception:  # the user's turn continues after any error
             logger.exception("the flush journal could not be worked off")
-        return tuple(found)
+        return tuple(reports)
 
-    def _work_off_journal(
-        self, journal: Journal, deadline: float
-    ) -> Generator[ModelCall, FlushReply, list[FlushReport]]:
-        waiting = journal.waiting()
-        if not waiting:
+    def _process_journal(self, journal: Journal, deadline: float) -> FlushSteps[list[FlushReport]]:
+        pending = journal.pending()
+        if not pending:
             return []
         with contextlib.ExitStack() as stack:
-            owner = self._own(journal, stack)
-            steps = self._work_through(journal, waiting, owner=owner, deadline=deadline)
+            lease = self._lease(stack, journal)
+            steps = self._process(journal, pending, lease=lease, deadline=deadline)
             reports = [replace(report, reason="journal") for report in (yield from steps)]
         for report in reports:
-            self._tell(report)
+            self._notify(report)
         return reports
 
-    def _work_through(
-        self, journal: Journal, numbers: Iterable[int], *, owner: str, deadline: float
-    ) -> Generator[ModelCall, FlushReply, list[FlushReport]]:
-        """Work off entries until one fails or the time is over; those of others are left out."""
-        worker = EntryProcessor(self._memory, journal, sessions=self._sessions)
+    def _process(
+        self, journal: Journal, numbers: Iterable[int], *, lease: str, deadline: float
+    ) -> FlushSteps[list[FlushReport]]:
+        """Process entries until one fails or the deadline is over; skip those leased elsewhere."""
+        processor = EntryProcessor(self._memory, journal, sessions=self._sessions)
         reports: list[FlushReport] = []
         for number in numbers:
             if time.monotonic() >= deadline or (reports and reports[-1].failed):
                 break
-            entry = journal.claim(number, owner=owner)
+            entry = journal.claim(number, lease=lease)
             if entry is not None:
-                begun = time.monotonic()
-                report = yield from worker.work_off(entry, deadline=deadline)
-                reports.append(replace(report, seconds=time.monotonic() - begun))
+                started = time.monotonic()
+                report = yield from processor.process(entry, deadline=deadline)
+                reports.append(replace(report, seconds=time.monotonic() - started))
         return reports
 
-    # -- what is needed for it ---------------------------------------------------------------------
+    # -- journal -----------------------------------------------------------------------------------
 
-    def _why_skipped(self) -> str | None:
+    def _journal_new(
+        self, stack: contextlib.ExitStack, task: _FlushTask, *, merge: bool = False
+    ) -> tuple[Journal, str]:
+        """Add the new messages to the journal; to one in memory if the state file fails."""
+        try:
+            return self._journal, self._add(self._journal, stack, task, merge=merge)
+        except StateError as error:
+            logger.warning("a flush goes on without a journal on the disk: %s", error)
+            journal = self._memory_journal or Journal(None, workspace=self._workspace)
+            self._memory_journal = journal
+            return journal, self._add(journal, stack, task, merge=merge)
+
+    def _add(
+        self, journal: Journal, stack: contextlib.ExitStack, task: _FlushTask, *, merge: bool
+    ) -> str:
+        lease = self._lease(stack, journal)
+        if task.messages:
+            journal.add(
+                task.thread,
+                task.messages,
+                reason=task.reason,
+                moment=self._memory.now(),
+                split=self._split,
+                lease=lease,
+                merge=merge,
+            )
+        return lease
+
+    def _lease(self, stack: contextlib.ExitStack, journal: Journal) -> str:
+        """Hold a lease of the journal until the stack closes; release its entries then."""
+        lease = stack.enter_context(journal.lease())
+        stack.callback(self._release, journal, lease)
+        return lease
+
+    def _release(self, journal: Journal, lease: str) -> None:
+        with log_state_errors("entries could not be released; the next process takes them over"):
+            journal.release(lease)
+
+    # -- conditions --------------------------------------------------------------------------------
+
+    def _skip_reason(self) -> str | None:
         if not self._memory.settings.flush.enabled:
             return "flush.enabled is false"
         root = self._memory.workspace.root
@@ -274,18 +282,18 @@ class Flusher:
             return f"{place} cannot be written: the workspace is read-only"
         return None
 
-    def _deadline(self, begun: float) -> float:
-        return begun + self._memory.settings.flush.deadline_s
+    def _deadline(self, started: float) -> float:
+        return started + self._memory.settings.flush.deadline_s
 
-    def _portions(self, messages: Sequence[FlushMessage]) -> list[tuple[FlushMessage, ...]]:
-        """Divide what no window can take; everything else stays together."""
+    def _split(self, messages: Sequence[FlushMessage]) -> list[tuple[FlushMessage, ...]]:
+        """Split messages that exceed the context window; keep all others together."""
         window = (
             self._memory.settings.flush.context_window if self._window is None else self._window
         )
         window = max(window, _SMALLEST_WINDOW)
         if message_tokens(messages) <= window:
             return [tuple(messages)]
-        return portions(messages, limit=window * 3 // 4)
+        return split_by_tokens(messages, limit=window * 3 // 4)
 
     @property
     def _sessions(self) -> Path:
@@ -294,12 +302,8 @@ class Flusher:
             memory.settings, root=memory.workspace.root, index_path=memory.index_path
         )
 
-    def _release(self, journal: Journal, owner: str) -> None:
-        with logged("entries could not be released; the next process takes them over"):
-            journal.release(owner)
-
-    def _tell(self, report: FlushReport) -> None:
-        """Log one line and call back; a flush that had nothing to do is not worth either."""
+    def _notify(self, report: FlushReport) -> None:
+        """Log a report and call `on_flush`; a flush without new messages does neither."""
         if report.skipped == _NOTHING_NEW:
             logger.debug("%s", report)
             return
@@ -311,26 +315,17 @@ class Flusher:
                 logger.exception("on_flush failed")
 
 
-_NOTHING_NEW = "every message was written down before"
-_BUSY = "another thread or process is writing these messages down"
-_SMALLEST_WINDOW = 4_000
-
-
 @dataclass(frozen=True, slots=True)
-class _Stake:
-    """What a caller wants flushed."""
+class _FlushTask:
+    """Messages of one conversation that a caller wants flushed."""
 
     messages: tuple[FlushMessage, ...]
     thread: str
     reason: FlushReason
 
-    def report(self) -> FlushReport:
-        """Return a report on nothing yet."""
-        return FlushReport(self.reason, self.thread)
-
 
 def _merged(empty: FlushReport, reports: Sequence[FlushReport]) -> FlushReport:
-    """Make one report of those on a thread's entries."""
+    """Merge the reports on a thread's entries into one."""
     return replace(
         empty,
         path=next((report.path for report in reversed(reports) if report.path), None),

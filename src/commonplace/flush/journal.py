@@ -1,14 +1,17 @@
-"""Nothing is lost: what is at stake stands in the state file until its notes are on the disk.
+"""Write-ahead journal of flushes: messages are on the disk before a model is asked for notes.
 
-An entry holds messages, and the replies that a model gave to them so far: a turn that was broken
-off goes on where it stopped, and what a reply asked to be noted is noted in the same words. Whoever
-works an entry off owns it; ownership is a lock of the operating system and ends with the process.
+An entry is deleted once its notes are written: delivery is at-least-once, and replays are
+idempotent, because a log skips the notes that it holds. An entry also holds the model's replies, so
+that a turn resumes at its last round, in the same words. A lease keeps an entry to one flush; it is
+a lock of the operating system and ends with the process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,30 +20,39 @@ from typing import Any
 
 import apsw
 
-from commonplace.flush.leases import JournalLeases
-from commonplace.flush.messages import from_json, marks_of, message_tokens, to_json, unmarked
+from commonplace.errors import StateError
+from commonplace.flush.messages import (
+    dump_messages,
+    fingerprints,
+    load_messages,
+    message_tokens,
+    new_positions,
+)
 from commonplace.flush.protocol import FlushReply
+from commonplace.system.locks import FileLease
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 
-__all__ = ["Entry", "Journal"]
+__all__ = ["Journal", "JournalEntry", "JournalLeases"]
 
-_HASHES_AT_ONCE = 500
+_HASHES_PER_QUERY = 500
+_SWEEP_AFTER_S = 3600.0
+"""Age after which the lock file of a dead lease is deleted, even if no entry names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Messages that are to be flushed.
+class JournalEntry:
+    """Messages of one conversation that are to be flushed.
 
     Attributes:
-        id: Its number; later entries have higher ones.
-        thread: The conversation.
+        id: Number; later entries have higher ones.
+        thread: Conversation id.
         reason: Why they are flushed.
-        moment: When; the notes go to the log of this day.
-        tokens: How many tokens they are.
+        moment: Time of the flush; the notes go to the log of this day.
+        tokens: Token count of the messages.
         messages: The messages.
-        replies: What a model answered so far.
-        attempts: How often it failed.
+        replies: Replies of the model so far.
+        attempts: Failed attempts so far.
     """
 
     id: int
@@ -54,17 +66,17 @@ class Entry:
 
 
 class Journal:
-    """The entries of one workspace.
+    """Journal of one workspace's flushes.
 
     Args:
-        path: The state file; None keeps the journal in memory.
-        workspace: The folder whose conversations these are; others may share the file.
+        path: State file, which several workspaces may share; None for a journal in memory.
+        workspace: Folder of the workspace.
     """
 
     def __init__(self, path: Path | None, *, workspace: str) -> None:
         self._file = StateFile(path)
         self._workspace = workspace
-        self._owners = JournalLeases(path)
+        self._leases = JournalLeases(path)
 
     @property
     def is_durable(self) -> bool:
@@ -72,14 +84,14 @@ class Journal:
         return self._file.path is not None
 
     @contextlib.contextmanager
-    def owner(self) -> Iterator[str]:
-        """Become somebody who can own entries, while the block runs.
+    def lease(self) -> Iterator[str]:
+        """Hold a lease while the block runs; yield its id, under which entries are claimed.
 
         Raises:
             StateError: The state folder cannot be written.
         """
-        with self._owners.one() as name, self._file.kept_open():
-            yield name
+        with self._leases.acquire() as lease, self._file.kept_open():
+            yield lease
 
     def new_messages(
         self, thread: str, messages: Sequence[FlushMessage]
@@ -90,106 +102,97 @@ class Journal:
             StateError: The state file cannot be read.
         """
         known = self._known(self._file.rows, thread, messages)
-        return tuple(messages[index] for index in unmarked(messages, known))
+        return tuple(messages[index] for index in new_positions(messages, known))
 
-    def enter(
+    def add(
         self,
         thread: str,
         messages: Sequence[FlushMessage],
         *,
         reason: FlushReason,
         moment: datetime,
-        portions: Callable[[Sequence[FlushMessage]], Iterable[Sequence[FlushMessage]]],
-        owner: str,
-        join: bool = False,
+        split: Callable[[Sequence[FlushMessage]], Iterable[Sequence[FlushMessage]]],
+        lease: str,
+        merge: bool = False,
     ) -> list[int]:
-        """Enter what is new among messages; the entries belong to `owner` and are on the disk.
+        """Commit entries of the new messages under a lease; return their numbers.
 
         Args:
-            thread: The conversation.
-            messages: What is at stake; some of it may be known.
+            thread: Conversation id.
+            messages: Messages to flush; known ones are skipped.
             reason: Why they are flushed.
-            moment: When.
-            portions: Divides messages into entries.
-            owner: Who enters them.
-            join: Whether they join what waits of the thread since the same day and was never
-                begun, so that it is asked about at once.
+            moment: Time of the flush.
+            split: Splits messages into entries.
+            lease: Lease of the new entries.
+            merge: Whether to merge them with the thread's pending entries of the same day that no
+                model has seen, so that one turn covers all of them.
 
         Raises:
-            StateError: They could not be written; nothing was entered.
+            StateError: The state file cannot be written; nothing was added.
         """
         with self._file.transaction() as connection:
-            places = unmarked(messages, self._known(connection.execute, thread, messages))
-            if not places:
+            known = self._known(connection.execute, thread, messages)
+            positions = new_positions(messages, known)
+            if not positions:
                 return []
-            marks = marks_of(messages)
+            hashes = fingerprints(messages)
             connection.executemany(
                 "INSERT OR IGNORE INTO flush_marks (workspace, thread, hash) VALUES (?, ?, ?)",
-                [(self._workspace, thread, mark) for at in places for mark in marks[at]],
+                [(self._workspace, thread, mark) for at in positions for mark in hashes[at]],
             )
-            new = [messages[at] for at in places]
-            if join:
-                new = [*self._taken_back(connection, thread, moment), *new]
+            new = [messages[at] for at in positions]
+            if merge:
+                new = [*self._take_untouched(connection, thread, moment), *new]
             return [
-                self._insert(connection, thread, part, reason=reason, moment=moment, owner=owner)
-                for part in portions(new)
+                self._insert(
+                    connection,
+                    (thread, reason, moment.isoformat(), message_tokens(part), dump_messages(part)),
+                    lease=lease,
+                )
+                for part in split(new)
             ]
 
     def _known(
         self, query: Callable[..., Iterable[Any]], thread: str, messages: Sequence[FlushMessage]
     ) -> set[bytes]:
-        wanted = list({mark for marks in marks_of(messages) for mark in marks})
+        """Return those fingerprints of the messages that the thread's entries had."""
+        wanted = list({mark for pair in fingerprints(messages) for mark in pair})
         known: set[bytes] = set()
-        for at in range(0, len(wanted), _HASHES_AT_ONCE):
-            some = wanted[at : at + _HASHES_AT_ONCE]
-            places = ", ".join("?" * len(some))
+        for at in range(0, len(wanted), _HASHES_PER_QUERY):
+            part = wanted[at : at + _HASHES_PER_QUERY]
+            marks = ", ".join("?" * len(part))
             rows = query(
                 "SELECT hash FROM flush_marks WHERE workspace = ? AND thread = ?"
-                f" AND hash IN ({places})",
-                (self._workspace, thread, *some),
+                f" AND hash IN ({marks})",
+                (self._workspace, thread, *part),
             )
             known.update(row[0] for row in rows)
         return known
 
-    def _taken_back(
+    def _take_untouched(
         self, connection: apsw.Connection, thread: str, moment: datetime
     ) -> list[FlushMessage]:
-        """Delete a thread's entries that nobody owns or began; return their messages."""
+        """Delete a thread's entries without lease, reply or attempt; return their messages."""
         rows = connection.execute(
             "DELETE FROM flush_entries WHERE workspace = ? AND thread = ? AND owner IS NULL"
             " AND attempts = 0 AND replies = '[]' AND substr(moment, 1, 10) = ?"
             " RETURNING id, messages",
             (self._workspace, thread, moment.isoformat()[:10]),
         )
-        return [message for _, text in sorted(rows) for message in from_json(text)]
+        return [message for _, text in sorted(rows) for message in load_messages(text)]
 
     def _insert(
-        self,
-        connection: apsw.Connection,
-        thread: str,
-        messages: Sequence[FlushMessage],
-        *,
-        reason: FlushReason,
-        moment: datetime,
-        owner: str,
+        self, connection: apsw.Connection, values: tuple[str | int, ...], *, lease: str
     ) -> int:
         connection.execute(
             "INSERT INTO flush_entries (workspace, thread, reason, moment, tokens, messages, owner)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                self._workspace,
-                thread,
-                reason,
-                moment.isoformat(),
-                message_tokens(messages),
-                to_json(messages),
-                owner,
-            ),
+            (self._workspace, *values, lease),
         )
         return connection.last_insert_rowid()
 
-    def waiting(self, *, thread: str | None = None) -> list[int]:
-        """Return the entries that are not worked off, oldest first, whoever owns them."""
+    def pending(self, *, thread: str | None = None) -> list[int]:
+        """Return the numbers of all entries, oldest first, leased ones included."""
         rows = self._file.rows(
             "SELECT id FROM flush_entries WHERE workspace = ? AND thread = ifnull(?, thread)"
             " ORDER BY id",
@@ -197,8 +200,8 @@ class Journal:
         )
         return [int(row[0]) for row in rows]
 
-    def claim(self, number: int, *, owner: str) -> Entry | None:
-        """Own an entry and read it; None when it is gone, or its owner is alive."""
+    def claim(self, number: int, *, lease: str) -> JournalEntry | None:
+        """Take an entry under a lease; None when it is gone, or another living lease has it."""
         with self._file.transaction() as connection:
             row = connection.execute(
                 "SELECT owner, thread, reason, moment, tokens, messages, replies, attempts"
@@ -207,70 +210,137 @@ class Journal:
             ).fetchone()
             if row is None:
                 return None
-            before, thread, reason, moment, tokens, messages, replies, attempts = row
-            if before not in (None, owner) and self._owners.is_alive(before):
+            holder, thread, reason, moment, tokens, messages, replies, attempts = row
+            if holder not in (None, lease) and self._leases.is_alive(holder):
                 return None
-            connection.execute("UPDATE flush_entries SET owner = ? WHERE id = ?", (owner, number))
-        return Entry(
+            connection.execute("UPDATE flush_entries SET owner = ? WHERE id = ?", (lease, number))
+        return JournalEntry(
             number,
             thread,
             reason,
             datetime.fromisoformat(moment),
             tokens,
-            from_json(messages),
-            _replies_from_json(replies),
+            load_messages(messages),
+            _load_replies(replies),
             attempts,
         )
 
-    def keep_replies(self, entry: Entry, replies: Iterable[FlushReply]) -> None:
-        """Keep what a model answered before anything is done about it."""
-        data = _replies_to_json(replies)
+    def save_replies(self, entry: JournalEntry, replies: Iterable[FlushReply]) -> None:
+        """Save the model's replies, before any of their notes is written."""
+        text = _dump_replies(replies)
         with self._file.transaction() as connection:
             connection.execute(
-                "UPDATE flush_entries SET replies = ? WHERE id = ?", (data, entry.id)
+                "UPDATE flush_entries SET replies = ? WHERE id = ?", (text, entry.id)
             )
 
-    def fail(self, entry: Entry, error: str, *, afresh: bool) -> int:
-        """Count a failure and return how many there were.
-
-        Args:
-            entry: What failed.
-            error: Why.
-            afresh: Whether the next attempt begins anew and forgets the replies.
-        """
-        replies = "'[]'" if afresh else "replies"
+    def record_failure(self, entry: JournalEntry, error: str, *, discard_replies: bool) -> None:
+        """Count a failed attempt; `discard_replies` makes the next one start at the first round."""
+        replies = "'[]'" if discard_replies else "replies"
         with self._file.transaction() as connection:
             connection.execute(
                 f"UPDATE flush_entries SET attempts = attempts + 1, error = ?, replies = {replies}"
                 " WHERE id = ?",
                 (error, entry.id),
             )
-        return entry.attempts + 1
 
-    def leave(self, entry: Entry) -> None:
-        """Take an entry out: its notes are on the disk, or its messages are kept elsewhere."""
+    def remove(self, entry: JournalEntry) -> None:
+        """Delete an entry whose notes, or whose messages in a session file, are on the disk."""
         with self._file.transaction() as connection:
             connection.execute("DELETE FROM flush_entries WHERE id = ?", (entry.id,))
 
-    def release(self, owner: str) -> None:
-        """Let others work off what was claimed and not finished."""
+    def release(self, lease: str) -> None:
+        """Release the entries that were claimed under a lease and not removed."""
         with self._file.transaction() as connection:
-            connection.execute("UPDATE flush_entries SET owner = NULL WHERE owner = ?", (owner,))
+            connection.execute("UPDATE flush_entries SET owner = NULL WHERE owner = ?", (lease,))
 
 
-def _replies_to_json(replies: Iterable[FlushReply]) -> str:
-    """Write replies as messages of the assistant, each with whether it was offered the tool."""
-    return json.dumps(
-        [
-            [to_json([FlushMessage("assistant", reply.text, reply.tool_calls)]), reply.offered_tool]
-            for reply in replies
-        ]
-    )
+class JournalLeases:
+    """Leases of a journal: lock files whose names are used only once.
+
+    Args:
+        path: State file, beside which the lock files are; None for a journal in memory.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._held: set[str] = set()
+
+    @contextlib.contextmanager
+    def acquire(self) -> Iterator[str]:
+        """Hold a new lease while the block runs; yield its id.
+
+        Raises:
+            StateError: The state folder cannot be written.
+        """
+        lease = uuid.uuid4().hex
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._held.discard, lease)
+            self._held.add(lease)
+            if self._path is not None:
+                _sweep(self._path)
+                _lock(stack, _lock_path(self._path, lease))
+            yield lease
+
+    def is_alive(self, lease: str) -> bool:
+        """Return whether a lease is held; delete the lock file of a dead one."""
+        if lease in self._held:
+            return True
+        return self._path is not None and _is_locked(_lock_path(self._path, lease))
 
 
-def _replies_from_json(text: str) -> tuple[FlushReply, ...]:
-    found = []
+def _lock_path(path: Path, lease: str) -> Path:
+    return path.with_name(f"{path.name}.{lease}.lease")
+
+
+def _lock(stack: contextlib.ExitStack, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.callback(_unlink, path)  # after the file is closed: Windows deletes no open file
+        stack.enter_context(FileLease(path).held(timeout_s=0))
+        stack.callback(_unlink, path)
+    except OSError as error:
+        raise StateError(
+            f"the state folder {path.parent} cannot be written ({error.strerror or error}). "
+            "Set COMMONPLACE_STATE_DIR to a folder of yours."
+        ) from error
+
+
+def _is_locked(path: Path) -> bool:
+    """Return whether a process holds a lock file; delete the file if none does."""
+    if not path.exists():
+        return False
+    try:
+        with FileLease(path).held(timeout_s=0) as acquired:
+            if acquired:
+                _unlink(path)
+            return not acquired
+    except OSError:
+        return False
+
+
+def _sweep(path: Path) -> None:
+    """Delete old lock files of processes that were killed before they claimed an entry."""
+    oldest = time.time() - _SWEEP_AFTER_S
+    for left in path.parent.glob(f"{path.name}.*.lease"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < oldest:
+                _is_locked(left)
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _dump_replies(replies: Iterable[FlushReply]) -> str:
+    """Serialize replies as assistant messages, each with whether the tool was offered."""
+    messages = [(FlushMessage("assistant", r.text, r.tool_calls), r.offered_tool) for r in replies]
+    return json.dumps([[dump_messages([message]), offered] for message, offered in messages])
+
+
+def _load_replies(text: str) -> tuple[FlushReply, ...]:
+    replies = []
     for data, offered in json.loads(text):
-        (message,) = from_json(data)
-        found.append(FlushReply(message.text, message.tool_calls, offered))
-    return tuple(found)
+        (message,) = load_messages(data)
+        replies.append(FlushReply(message.text, message.tool_calls, offered))
+    return tuple(replies)

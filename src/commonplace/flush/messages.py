@@ -1,4 +1,4 @@
-"""Messages at stake: which of them are new, how many they are, how a model is shown them. Pure."""
+"""Messages of a conversation: fingerprints, token counts, splitting, rendering, JSON. Pure."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from commonplace.text.tokens import count_tokens
 from commonplace.types import FlushMessage, ToolCall
 
 __all__ = [
-    "Marks",
-    "from_json",
-    "marks_of",
+    "Fingerprints",
+    "dump_messages",
+    "fingerprints",
+    "flushable_messages",
+    "load_messages",
     "message_tokens",
-    "portions",
-    "rendered",
-    "said",
-    "to_json",
+    "new_positions",
+    "render_conversation",
+    "split_by_tokens",
     "transcript_bytes",
-    "unmarked",
 ]
 
 _DISTINCTIVE_CHARS = 120
-"""A text of this length is the same message wherever it stands; "yes" is not."""
+"""A text of this length identifies a message by itself, wherever it is; a "yes" does not."""
 _MESSAGE_TOKENS = 4
-"""What a provider adds to a message for its role and its ends."""
+"""Tokens that a provider adds to a message for its role and its delimiters."""
 
-Marks = tuple[bytes, bytes]
-"""A message by itself, and behind the one before it."""
+Fingerprints = tuple[bytes, bytes]
+"""Hash of a message by itself, and hash of the message together with the one before it."""
 
 
-def said(messages: Iterable[FlushMessage]) -> tuple[FlushMessage, ...]:
-    """Leave out what has no content, and the framework's own instructions."""
+def flushable_messages(messages: Iterable[FlushMessage]) -> tuple[FlushMessage, ...]:
+    """Return the messages with content, without the framework's system messages."""
     return tuple(
         message
         for message in messages
@@ -44,30 +44,31 @@ def said(messages: Iterable[FlushMessage]) -> tuple[FlushMessage, ...]:
     )
 
 
-def marks_of(messages: Sequence[FlushMessage]) -> list[Marks]:
+def fingerprints(messages: Sequence[FlushMessage]) -> list[Fingerprints]:
     """Hash role, text and tool calls of each message.
 
-    Ids are left out: without a checkpointer, a caller sends the same messages under new ones.
+    Ids are left out: without a checkpointer, a caller sends the same messages under new ids.
     """
     alone = [_hash(_identity(message)) for message in messages]
     seen: Counter[bytes] = Counter()
-    marks = []
+    found = []
     for index, own in enumerate(alone):
         placed = _hash(alone[index - 1] + own) if index else own
         seen[placed] += 1
         again = seen[placed]
-        marks.append((own, placed if again == 1 else _hash(placed + str(again).encode())))
-    return marks
+        found.append((own, placed if again == 1 else _hash(placed + str(again).encode())))
+    return found
 
 
-def unmarked(messages: Sequence[FlushMessage], known: Collection[bytes]) -> list[int]:
-    """Return the places of the messages that were not flushed before.
+def new_positions(messages: Sequence[FlushMessage], known: Collection[bytes]) -> list[int]:
+    """Return the positions of the messages whose fingerprints are not known.
 
-    A short message is known behind the same message only: a second "yes" answers another question.
+    A short message counts as known only behind the same message: a second "yes" answers another
+    question.
     """
     return [
         index
-        for index, (own, placed) in enumerate(marks_of(messages))
+        for index, (own, placed) in enumerate(fingerprints(messages))
         if not (
             placed in known or (own in known and len(messages[index].text) >= _DISTINCTIVE_CHARS)
         )
@@ -75,37 +76,37 @@ def unmarked(messages: Sequence[FlushMessage], known: Collection[bytes]) -> list
 
 
 def message_tokens(messages: Iterable[FlushMessage]) -> int:
-    """Count the tokens of messages, tool calls included; estimate them before any `Flusher`."""
-    return sum(count_tokens(_content(message)) + _MESSAGE_TOKENS for message in messages)
+    """Count the tokens of messages, tool calls included; an estimate until a `Flusher` is made."""
+    return sum(count_tokens(_counted_text(message)) + _MESSAGE_TOKENS for message in messages)
 
 
 def transcript_bytes(messages: Iterable[FlushMessage]) -> int:
     """Count the bytes of messages in UTF-8, their tool calls included."""
-    return sum(len(_content(message).encode("utf-8", "surrogatepass")) for message in messages)
+    return sum(len(_counted_text(message).encode("utf-8", "surrogatepass")) for message in messages)
 
 
-def portions(
+def split_by_tokens(
     messages: Sequence[FlushMessage],
     *,
     limit: int,
     count: Callable[[Iterable[FlushMessage]], int] = message_tokens,
 ) -> list[tuple[FlushMessage, ...]]:
-    """Divide messages into runs of at most `limit` tokens; one that is larger is cut."""
+    """Split messages into runs of at most `limit` tokens; a larger message is cut."""
     found: list[tuple[FlushMessage, ...]] = []
     run: list[FlushMessage] = []
     size = 0
     for message in messages:
-        for piece in _pieces(message, limit=limit, count=count):
-            tokens = count([piece])
+        for part in _split_message(message, limit=limit, count=count):
+            tokens = count([part])
             if run and size + tokens > limit:
                 found.append(tuple(run))
                 run, size = [], 0
-            run.append(piece)
+            run.append(part)
             size += tokens
     return [*found, tuple(run)] if run else found
 
 
-def _pieces(
+def _split_message(
     message: FlushMessage, *, limit: int, count: Callable[[Iterable[FlushMessage]], int]
 ) -> Iterator[FlushMessage]:
     if count([message]) <= limit or len(message.text) < 2:
@@ -113,31 +114,35 @@ def _pieces(
         return
     half = len(message.text) // 2
     cut = message.text.rfind("\n", half // 2, half) + 1 or half
-    yield from _pieces(replace(message, text=message.text[:cut]), limit=limit, count=count)
+    yield from _split_message(replace(message, text=message.text[:cut]), limit=limit, count=count)
     rest = replace(message, text=message.text[cut:], tool_calls=())
-    yield from _pieces(rest, limit=limit, count=count)
+    yield from _split_message(rest, limit=limit, count=count)
 
 
-def rendered(messages: Iterable[FlushMessage]) -> str:
-    """Write a conversation as a text that can be quoted to a model."""
-    return "\n\n".join(map(_rendered, messages)).replace("</conversation", "<\\/conversation")
+def render_conversation(messages: Iterable[FlushMessage]) -> str:
+    """Render a conversation as text that can be quoted to a model inside ``<conversation>``."""
+    text = "\n\n".join(map(_render_message, messages))
+    return text.replace("</conversation", "<\\/conversation")
 
 
-def _rendered(message: FlushMessage) -> str:
-    who = {"user": "User", "assistant": "Assistant", "system": "System"}.get(message.role, "Tool")
-    who = f"Tool {message.name}" if message.role == "tool" and message.name else who
+def _render_message(message: FlushMessage) -> str:
+    speaker = {"user": "User", "assistant": "Assistant", "system": "System"}.get(
+        message.role, "Tool"
+    )
+    if message.role == "tool" and message.name:
+        speaker = f"Tool {message.name}"
     parts = [message.text.strip()] if message.text.strip() else []
     parts += [f"[calls {call.name}: {_compact(call.arguments)}]" for call in message.tool_calls]
-    return f"{who}: " + "\n".join(parts)
+    return f"{speaker}: " + "\n".join(parts)
 
 
-def to_json(messages: Iterable[FlushMessage]) -> str:
-    """Write messages for the journal."""
+def dump_messages(messages: Iterable[FlushMessage]) -> str:
+    """Serialize messages as JSON for the journal."""
     return json.dumps([_as_dict(message) for message in messages])
 
 
-def from_json(text: str) -> tuple[FlushMessage, ...]:
-    """Read messages from the journal."""
+def load_messages(text: str) -> tuple[FlushMessage, ...]:
+    """Parse messages from the journal's JSON."""
     return tuple(_from_dict(values) for values in json.loads(text))
 
 
@@ -145,7 +150,7 @@ def _as_dict(message: FlushMessage) -> dict[str, Any]:
     return {
         "role": message.role,
         "text": message.text,
-        "calls": [[call.name, _plain(call.arguments), call.id] for call in message.tool_calls],
+        "calls": [[call.name, _json_value(call.arguments), call.id] for call in message.tool_calls],
         "call_id": message.call_id,
         "name": message.name,
         "at": message.at.isoformat() if message.at else None,
@@ -163,7 +168,7 @@ def _from_dict(values: dict[str, Any]) -> FlushMessage:
     )
 
 
-def _content(message: FlushMessage) -> str:
+def _counted_text(message: FlushMessage) -> str:
     return message.text + "".join(
         call.name + _compact(call.arguments) for call in message.tool_calls
     )
@@ -175,14 +180,15 @@ def _identity(message: FlushMessage) -> bytes:
 
 
 def _compact(value: Any) -> str:
+    """Return a value as compact JSON; tool arguments may be any object of any model."""
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    except (TypeError, ValueError):  # what a model sent may be anything
+    except (TypeError, ValueError):
         return json.dumps(str(value))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it."""
+def _json_value(value: Any) -> Any:
+    """Return a value reduced to what JSON can hold."""
     return json.loads(_compact(value))
 
 

@@ -1,29 +1,33 @@
-"""The seam to a chat model: what it is asked in a silent turn, and what it answers."""
+"""Protocols of the flush: the chat model that writes notes, and the memory that takes them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
 from typing import Protocol
 
+from commonplace.settings import Settings
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL, ToolSpec
 from commonplace.types import FlushMessage, ToolCall
+from commonplace.workspace.discovery import Workspace
 
-__all__ = ["FlushModel", "FlushReply", "FlushRequest", "ModelCalls"]
+__all__ = ["CallableFlushModel", "FlushMemory", "FlushModel", "FlushReply", "FlushRequest"]
 
 
 @dataclass(frozen=True, slots=True)
 class FlushRequest:
-    """What a model is asked.
+    """Request of one round of a silent turn.
 
     Attributes:
-        system: The system prompt.
+        system: System prompt.
         messages: A user's message with the conversation and the prompt; in a second round also the
-            model's own reply and the answers to its calls. Any provider takes this sequence.
+            model's own reply and the answers to its calls. Every provider accepts this sequence.
         tool: The one tool to offer: ``memory_append``.
-        plain: What the last message says to a model that can be offered no tool.
-        thread: The conversation, for traces.
+        plain: Last message for a model that cannot be offered tools.
+        thread: Conversation id, for traces.
     """
 
     system: str
@@ -33,18 +37,18 @@ class FlushRequest:
     thread: str = ""
 
     def without_tool(self) -> tuple[FlushMessage, ...]:
-        """Return the messages for a model that can be offered no tool."""
+        """Return the messages for a model that cannot be offered tools."""
         return (*self.messages, FlushMessage("user", self.plain))
 
 
 @dataclass(frozen=True, slots=True)
 class FlushReply:
-    """What a model answered.
+    """Reply of a model to a `FlushRequest`.
 
     Attributes:
-        text: Its text, without thoughts.
-        tool_calls: Its calls.
-        offered_tool: Whether it was offered the tool; when not, the text is the note.
+        text: Text, without thoughts.
+        tool_calls: Tool calls.
+        offered_tool: Whether the model was offered the tool; if not, the text is the note.
     """
 
     text: str = ""
@@ -53,17 +57,17 @@ class FlushReply:
 
 
 class FlushModel(Protocol):
-    """Who writes the notes. Whatever it raises, the user's turn goes on."""
+    """Chat model that writes notes. Its exceptions end in a report, never in the user's turn."""
 
     def reply(self, request: FlushRequest, /) -> FlushReply:
-        """Answer, in the calling thread's context; called in a thread of its own."""
+        """Reply; called in a worker thread, with a copy of the caller's context variables."""
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Answer, on the event loop."""
+        """Reply on the event loop."""
 
 
-class ModelCalls:
-    """A `FlushModel` of one or two functions; without an async one, `call` runs in a thread."""
+class CallableFlushModel:
+    """`FlushModel` made of one or two functions; without `acall`, `call` runs in a thread."""
 
     def __init__(
         self,
@@ -78,7 +82,29 @@ class ModelCalls:
         return self._call(request)
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Call the async function, or the other one in a thread."""
+        """Call the async function, or the sync one in a thread."""
         if self._acall is None:
             return await asyncio.to_thread(self._call, request)
         return await self._acall(request)
+
+
+class FlushMemory(Protocol):
+    """Part of `Memory` that a flush uses."""
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the memory."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """Folder of the notes."""
+
+    @property
+    def index_path(self) -> Path:
+        """Index file, beside which the state file is."""
+
+    def now(self) -> datetime:
+        """Return the time, in the zone of the logs' days."""
+
+    def append(self, text: str, *, when: date | datetime | None = None) -> str:
+        """Append a note to a day's log and return the log's path."""

@@ -1,7 +1,8 @@
-"""Runs a flush, which stops wherever it asks the model, in a thread or on an event loop.
+"""Runner of a flush: drives its steps in the calling thread or on an event loop.
 
-The work between two questions is the same for both. A model that does not answer in time is left
-alone: its thread is a daemon, its task is cancelled, and what it says later reaches nobody.
+A flush is a generator that yields a `ModelCall` wherever it needs the model; the work between two
+calls is the same code for both. A call that exceeds its deadline is abandoned: its thread is a
+daemon, its task is cancelled, and a late reply is discarded.
 """
 
 from __future__ import annotations
@@ -16,75 +17,81 @@ from typing import Any, Generic, TypeVar
 
 from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest
 
-__all__ = ["DeadlineError", "ModelCall", "run", "run_async"]
+__all__ = ["DeadlineError", "FlushSteps", "ModelCall", "run_async", "run_sync"]
 
 _T = TypeVar("_T")
 
 
 class DeadlineError(Exception):
-    """The model did not answer in time."""
+    """The model did not reply before its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A question to the model, and how long it may take."""
+    """Request to the model with its timeout."""
 
     request: FlushRequest
     timeout_s: float
 
 
+FlushSteps = Generator[ModelCall, FlushReply, _T]
+"""Generator that yields model calls, receives replies and returns the result of a flush."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Done(Generic[_T]):
-    result: _T
+class _StepsResult(Generic[_T]):
+    """Return value of finished steps."""
+
+    value: _T
 
 
-def run(steps: Generator[ModelCall, FlushReply, _T], model: FlushModel) -> _T:
-    """Run to the end in this thread."""
+def run_sync(steps: FlushSteps[_T], model: FlushModel) -> _T:
+    """Run the steps in this thread and return their result."""
     try:
         state = _advance(steps)
         while isinstance(state, ModelCall):
             try:
-                reply = _ask(model, state)
-            except Exception as error:  # noqa: BLE001 - whatever a model raises, the turn decides
+                reply = _call_model(model, state)
+            except Exception as error:  # noqa: BLE001 - the steps decide, whatever a model raises
                 state = _advance(steps, error=error)
             else:
                 state = _advance(steps, reply)
-        return state.result
+        return state.value
     finally:
         steps.close()
 
 
-async def run_async(steps: Generator[ModelCall, FlushReply, _T], model: FlushModel) -> _T:
-    """Run to the end; the work between two questions is done in threads."""
-    threaded = _Threaded(steps)
+async def run_async(steps: FlushSteps[_T], model: FlushModel) -> _T:
+    """Run the steps in threads and the model calls on this event loop; return the result."""
+    threaded = _ThreadedSteps(steps)
     try:
         state = await asyncio.to_thread(threaded.advance)
         while isinstance(state, ModelCall):
             try:
-                reply = await _aask(model, state)
-            except Exception as error:  # noqa: BLE001 - whatever a model raises, the turn decides
+                reply = await _acall_model(model, state)
+            except Exception as error:  # noqa: BLE001 - the steps decide, whatever a model raises
                 state = await asyncio.to_thread(threaded.advance, error=error)
             else:
                 state = await asyncio.to_thread(threaded.advance, reply)
-        return state.result
+        return state.value
     finally:
-        threaded.leave()
+        threaded.cancel()
 
 
-class _Threaded(Generic[_T]):
-    """Steps that are gone in threads, and may be left while a thread is in the middle of one."""
+class _ThreadedSteps(Generic[_T]):
+    """Steps that advance in threads and can be cancelled while a thread runs one of them."""
 
-    def __init__(self, steps: Generator[ModelCall, FlushReply, _T]) -> None:
+    def __init__(self, steps: FlushSteps[_T]) -> None:
         self._steps = steps
         self._lock = threading.Lock()
-        self._running = self._left = False
+        self._running = self._cancelled = False
 
     def advance(
         self, reply: FlushReply | None = None, *, error: Exception | None = None
-    ) -> ModelCall | _Done[_T]:
-        """Go on to the next question, or to the end; close the steps if they were left."""
+    ) -> ModelCall | _StepsResult[_T]:
+        """Run up to the next model call or the end; close the steps if they were cancelled."""
         with self._lock:
-            if self._left:
+            if self._cancelled:
                 raise asyncio.CancelledError
             self._running = True
         try:
@@ -92,77 +99,80 @@ class _Threaded(Generic[_T]):
         finally:
             with self._lock:
                 self._running = False
-                if self._left:
+                if self._cancelled:
                     self._steps.close()
 
-    def leave(self) -> None:
-        """Close the steps now, or when the thread that goes them has gone the present one."""
+    def cancel(self) -> None:
+        """Close the steps now, or at the end of the step that a thread is running."""
         with self._lock:
-            self._left = True
+            self._cancelled = True
             if not self._running:
                 self._steps.close()
 
 
 def _advance(
-    steps: Generator[ModelCall, FlushReply, _T],
+    steps: FlushSteps[_T],
     reply: FlushReply | None = None,
     *,
     error: Exception | None = None,
-) -> ModelCall | _Done[_T]:
-    """Go on to the next question, or to the end."""
+) -> ModelCall | _StepsResult[_T]:
+    """Run the steps up to the next model call or the end."""
     try:
         if error is not None:
             return steps.throw(error)
         return next(steps) if reply is None else steps.send(reply)
     except StopIteration as end:
-        return _Done(end.value)
+        return _StepsResult(end.value)
 
 
-def _ask(model: FlushModel, ask: ModelCall) -> FlushReply:
-    answers: queue.SimpleQueue[FlushReply | BaseException] = queue.SimpleQueue()
-    call: Callable[[], FlushReply] = lambda: model.reply(ask.request)  # noqa: E731
+def _call_model(model: FlushModel, call: ModelCall) -> FlushReply:
+    """Call the model in a daemon thread and wait for its reply until the deadline."""
+    replies: queue.SimpleQueue[FlushReply | BaseException] = queue.SimpleQueue()
+    reply: Callable[[], FlushReply] = lambda: model.reply(call.request)  # noqa: E731
     context = contextvars.copy_context()
 
     def work() -> None:
         try:
-            answers.put(context.run(call))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
-            answers.put(error)
+            replies.put(context.run(reply))
+        except BaseException as error:  # noqa: BLE001 - raised by the waiting thread
+            replies.put(error)
 
     threading.Thread(target=work, name="commonplace-flush", daemon=True).start()
     try:
-        answer = answers.get(timeout=max(ask.timeout_s, 0.001))
+        answer = replies.get(timeout=max(call.timeout_s, 0.001))
     except queue.Empty:
-        raise _late(ask) from None
+        raise _deadline_error(call) from None
     if isinstance(answer, BaseException):
         raise answer
     return _checked(answer)
 
 
-async def _aask(model: FlushModel, ask: ModelCall) -> FlushReply:
-    answering: Coroutine[Any, Any, FlushReply] = model.areply(ask.request)
-    task = asyncio.ensure_future(answering)
+async def _acall_model(model: FlushModel, call: ModelCall) -> FlushReply:
+    """Call the model in a task and wait for its reply until the deadline."""
+    replying: Coroutine[Any, Any, FlushReply] = model.areply(call.request)
+    task = asyncio.ensure_future(replying)
     try:
-        done, _ = await asyncio.wait({task}, timeout=max(ask.timeout_s, 0.001))
+        done, _ = await asyncio.wait({task}, timeout=max(call.timeout_s, 0.001))
     except asyncio.CancelledError:
         task.cancel()
         raise
     if not done:
         task.cancel()
-        task.add_done_callback(_forget)  # not awaited: it may not heed the cancellation
-        raise _late(ask)
+        task.add_done_callback(_discard_result)  # not awaited: a task may ignore cancellation
+        raise _deadline_error(call)
     if task.cancelled():
         raise DeadlineError("the model's call was cancelled")
     return _checked(task.result())
 
 
-def _forget(task: asyncio.Task[Any]) -> None:
+def _discard_result(task: asyncio.Task[Any]) -> None:
+    """Retrieve a task's exception, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
 
-def _late(ask: ModelCall) -> DeadlineError:
-    return DeadlineError(f"the model did not answer within {ask.timeout_s:.3g} s")
+def _deadline_error(call: ModelCall) -> DeadlineError:
+    return DeadlineError(f"the model did not answer within {call.timeout_s:.3g} s")
 
 
 def _checked(reply: object) -> FlushReply:

@@ -1,8 +1,8 @@
-"""When a conversation is flushed: pure functions of what is counted.
+"""Flush triggers: pure functions that decide when a conversation is flushed.
 
-A cycle is the time from one compaction to the next. It has one flush: early, when the tokens or
-the bytes reach their limit, or at the compaction itself. It has a second one only for messages that
-came between an early flush and the compaction.
+A cycle lasts from one compaction to the next and has one flush: early, when tokens or bytes reach
+their trigger threshold, or at the compaction itself. A second flush of the cycle happens only for
+messages that arrived between an early flush and the compaction.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ __all__ = ["FlushCycle", "FlushLimits", "flush_reason", "token_limit"]
 def token_limit(
     settings: FlushSettings, *, context_window: int | None = None, openclaw: bool = False
 ) -> int | None:
-    """Return the tokens at which a conversation is flushed; None for never.
+    """Return the trigger threshold in tokens; None for never.
 
-    The window less the reserve less the soft threshold. In a small window the reserve is at most a
-    quarter of it, and the soft threshold at most half of what is left.
+    The threshold is the window less the reserve less the soft threshold. In a small window the
+    reserve is at most a quarter of it, and the soft threshold at most half of the rest.
 
     Args:
         settings: The reserve, the soft threshold, and the window where none is given.
-        context_window: Tokens that the chat model takes.
-        openclaw: Whether to subtract as the reference does, which never flushes a small window.
+        context_window: Context window of the chat model, in tokens.
+        openclaw: Whether to subtract as OpenClaw 2026.3.24 does, which never flushes a small
+            window.
     """
     window = settings.context_window if context_window is None else context_window
     reserve, soft = settings.reserve_tokens, settings.soft_threshold_tokens
@@ -40,19 +41,19 @@ def token_limit(
 
 @dataclass(frozen=True, slots=True)
 class FlushLimits:
-    """Where a conversation is flushed.
+    """Trigger thresholds of a conversation.
 
     Attributes:
-        tokens: So many tokens; None for never.
-        transcript_bytes: So many bytes of text; None for never.
+        tokens: Threshold in tokens; None for never.
+        transcript_bytes: Threshold in bytes of text; None for never.
     """
 
     tokens: int | None
     transcript_bytes: int | None = None
 
     @classmethod
-    def of(cls, settings: Settings, *, context_window: int | None = None) -> Self:
-        """Take the limits from the settings; none when flushes are off."""
+    def from_settings(cls, settings: Settings, *, context_window: int | None = None) -> Self:
+        """Return the thresholds of the settings; none when flushes are disabled."""
         flush = settings.flush
         if not flush.enabled:
             return cls(None, None)
@@ -62,22 +63,22 @@ class FlushLimits:
 
 @dataclass(frozen=True, slots=True)
 class FlushCycle:
-    """What is kept for each conversation between turns.
+    """State of a conversation since its last compaction.
 
     Attributes:
-        id: Names the last compaction: the id of its summary, or any value that changes with it.
+        id: Id of the last compaction's summary, or any value that changes with it.
         flushed: Whether the cycle had its flush.
     """
 
     id: str = ""
     flushed: bool = False
 
-    def at(self, cycle_id: str) -> FlushCycle:
-        """Return the cycle of a compaction's id: this one, or a new one."""
+    def for_compaction(self, cycle_id: str) -> FlushCycle:
+        """Return this cycle if the id is its own, else a new cycle."""
         return self if cycle_id == self.id else FlushCycle(cycle_id)
 
     def after(self, report: FlushReport) -> FlushCycle:
-        """Return the cycle after a flush; one that failed is tried again at the next turn."""
+        """Return the cycle after a flush; a failed flush is retried at the next turn."""
         done = report.failed is None or report.transcript is not None
         return FlushCycle(self.id, self.flushed or done)
 
@@ -90,15 +91,15 @@ def flush_reason(
     compacting: bool = False,
     cycle: FlushCycle | None = None,
 ) -> FlushReason | None:
-    """Say why a conversation is flushed now; None when it is not.
+    """Return why a conversation is flushed now; None when it is not.
 
     Args:
-        limits: Where it is.
+        limits: The trigger thresholds.
         tokens: Tokens of the conversation, the pending message included.
-        transcript_bytes: Its bytes.
-        compacting: Whether a compaction is about to happen. Messages that were flushed already are
-            left out by the `Flusher`, so that only what came since an early flush is at stake.
-        cycle: What the conversation had.
+        transcript_bytes: Bytes of the conversation.
+        compacting: Whether a compaction is about to happen. The `Flusher` skips messages that were
+            flushed before, so only messages since an early flush are written down.
+        cycle: State of the conversation's cycle.
     """
     if compacting:
         return "compaction"

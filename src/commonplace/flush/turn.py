@@ -1,4 +1,4 @@
-"""A silent turn, decided without doing anything: what to ask, and what an answer means. Pure."""
+"""Silent turn: its prompts, the request of each round, and what a reply asks for. Pure."""
 
 from __future__ import annotations
 
@@ -6,36 +6,155 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from commonplace import prompts
 from commonplace.errors import ToolInputError
-from commonplace.flush.prompt import NO_REPLY
+from commonplace.flush.messages import render_conversation
 from commonplace.flush.protocol import FlushReply, FlushRequest
-from commonplace.tools.answers import answer_json
-from commonplace.tools.arguments import Arguments
+from commonplace.prompts.templates import load_prompt
+from commonplace.settings import Settings
+from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL
 from commonplace.types import FlushMessage, ToolCall
 
-__all__ = ["MAX_ROUNDS", "Reading", "next_request", "read_reply", "verdict"]
+__all__ = [
+    "MAX_ROUNDS",
+    "NO_REPLY",
+    "SAFETY_HINTS",
+    "ReplyActions",
+    "first_request",
+    "lost_note_problem",
+    "next_request",
+    "parse_reply",
+    "system_prompt",
+    "user_prompt",
+    "with_safety_hints",
+    "with_time",
+]
 
 MAX_ROUNDS = 2
-"""How often a model is asked for one entry of the journal."""
+"""Model calls for one entry of the journal, at most."""
+NO_REPLY = "NO_REPLY"
+"""Reply of a model that has nothing to store."""
+
+_APPEND_HINT = (
+    "If memory/YYYY-MM-DD.md already exists, APPEND new content only and do not overwrite existing "
+    "entries."
+)
+_READ_ONLY_HINT = (
+    "Treat workspace bootstrap/reference files such as MEMORY.md, SOUL.md, TOOLS.md, and AGENTS.md "
+    "as read-only during this flush; never overwrite, replace, or edit them."
+)
+SAFETY_HINTS = (
+    "Store durable memories only in memory/YYYY-MM-DD.md (create memory/ if needed).",
+    _APPEND_HINT,
+    _READ_ONLY_HINT,
+)
+"""Part of every flush prompt: one file, only at its end, nothing else."""
+
+_NO_REPLY_HINT = f"If nothing to store, reply with {NO_REPLY}."
+_DAY = "YYYY-MM-DD"
+_TIME = "Current time:"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
+_ORDINALS = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 _THOUGHTS = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SILENT = re.compile(rf"[\W_]*{NO_REPLY}\b[^\n]*", re.IGNORECASE)
-_MARKS = " \t\r\n*_`\"'.!"
+_EMPHASIS = " \t\r\n*_`\"'.!"
 _LIST = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
 _SHOWN_CHARS = 80
 
 
+# -- prompts ---------------------------------------------------------------------------------------
+
+
+def first_request(
+    messages: Sequence[FlushMessage], *, settings: Settings, moment: datetime, thread: str
+) -> FlushRequest:
+    """Build the request of the first round.
+
+    Args:
+        messages: Conversation to write down.
+        settings: Choose the prompts and the name of the time zone.
+        moment: Time of the flush, in the zone of the logs' days.
+        thread: Conversation id.
+    """
+    frame = load_prompt("flush_conversation", "conversation", "prompt")
+    prompt = user_prompt(settings, moment=moment)
+    text = frame.fill(conversation=render_conversation(messages), prompt=prompt)
+    return FlushRequest(
+        system=system_prompt(settings, moment=moment),
+        messages=(FlushMessage("user", text.rstrip("\n")),),
+        plain=load_prompt("flush_plain").text.strip(),
+        thread=thread,
+    )
+
+
+def user_prompt(settings: Settings, *, moment: datetime) -> str:
+    """Return the prompt behind the conversation."""
+    name = "flush_openclaw_user" if settings.openclaw_rules else "flush_user"
+    text = load_prompt(name).text if settings.flush.prompt is None else settings.flush.prompt
+    text = _with_no_reply(with_safety_hints(text.strip()))
+    return with_time(text, moment, zone=settings.timezone)
+
+
+def system_prompt(settings: Settings, *, moment: datetime) -> str:
+    """Return the system prompt of a silent turn."""
+    name = "flush_openclaw_system" if settings.openclaw_rules else "flush_system"
+    text = _with_no_reply(with_safety_hints(load_prompt(name).text.strip()))
+    return text.replace(_DAY, moment.date().isoformat())
+
+
+def with_safety_hints(text: str) -> str:
+    """Append the safety hints that a prompt lacks."""
+    missing = [hint for hint in SAFETY_HINTS if hint not in text]
+    return "\n\n".join([text.strip(), *missing] if text.strip() else missing)
+
+
+def with_time(
+    text: str, moment: datetime, *, zone: str | None = None, twelve_hours: bool = False
+) -> str:
+    """Replace the day's placeholder, and append the time unless the prompt states it.
+
+    Args:
+        text: A prompt.
+        moment: Time of the flush, in the zone of the logs' days.
+        zone: Name of the zone; its abbreviation by default.
+        twelve_hours: Whether to write the time on a 12-hour clock.
+    """
+    text = text.replace(_DAY, moment.date().isoformat()).rstrip()
+    if _TIME in text:
+        return text
+    hour = f"{(moment.hour - 1) % 12 + 1}" if twelve_hours else f"{moment.hour:02}"
+    half = (" AM" if moment.hour < 12 else " PM") if twelve_hours else ""
+    line = (
+        f"{_TIME} {_WEEKDAYS[moment.weekday()]}, {_MONTHS[moment.month - 1]} "
+        f"{moment.day}{_ORDINALS.get(moment.day, 'th')}, {moment.year} — "
+        f"{hour}:{moment.minute:02}{half} ({zone or moment.tzname()}) / "
+        f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    )
+    return f"{text}\n{line}" if text else line
+
+
+def _with_no_reply(text: str) -> str:
+    return text if NO_REPLY in text else f"{text}\n\n{_NO_REPLY_HINT}"
+
+
+# -- rounds ----------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a reply asks for.
+class ReplyActions:
+    """Actions that a reply asks for.
 
     Attributes:
         notes: Notes to append, in order.
-        answers: What its calls are answered, in order, when the notes are written.
-        refused: What was wrong with calls; one of another tool may have been meant as a note.
+        answers: Tool messages that answer its calls, in order, once the notes are written.
+        refused: Errors of its invalid calls; a call of another tool may have been meant as a note.
         ends: Whether the turn is over, whatever rounds are left.
         unclear: Whether it neither called the tool nor said that there is nothing to store.
     """
@@ -47,70 +166,70 @@ class Reading:
     unclear: bool = False
 
 
-def read_reply(reply: FlushReply, *, path: str, last: bool) -> Reading:
-    """Tell what a reply asks for.
+def parse_reply(reply: FlushReply, *, path: str, last: bool) -> ReplyActions:
+    """Return the actions that a reply asks for.
 
     Args:
-        reply: What the model answered.
-        path: The log that its notes go to.
-        last: Whether it is not asked again.
+        reply: The model's reply.
+        path: The log to which its notes are appended.
+        last: Whether this is the last round.
     """
     if reply.tool_calls:
-        return _read_calls(reply.tool_calls, path)
+        return _parse_calls(reply.tool_calls, path)
     text = _plain_note(reply.text)
     if not text:
-        return Reading()
+        return ReplyActions()
     if not reply.offered_tool or (last and _LIST.match(text)):
-        return Reading(notes=(text,))
-    return Reading(ends=last, unclear=True)
+        return ReplyActions(notes=(text,))
+    return ReplyActions(ends=last, unclear=True)
 
 
 def next_request(
-    first: FlushRequest, replies: Sequence[FlushReply], readings: Sequence[Reading]
+    first: FlushRequest, replies: Sequence[FlushReply], actions: Sequence[ReplyActions]
 ) -> FlushRequest | None:
-    """Return the next round's question; None when the turn is over."""
-    if len(replies) >= MAX_ROUNDS or (readings and readings[-1].ends):
+    """Return the next round's request; None when the turn is over."""
+    if len(replies) >= MAX_ROUNDS or (actions and actions[-1].ends):
         return None
     messages = list(first.messages)
-    for number, (reply, reading) in enumerate(zip(replies, readings, strict=True)):
-        calls = _with_ids(reply.tool_calls, number)
+    for number, (reply, asked) in enumerate(zip(replies, actions, strict=True)):
+        calls = _with_unique_ids(reply.tool_calls, number)
         messages.append(FlushMessage("assistant", reply.text, calls))
         if calls:
             messages += [
                 replace(answer, call_id=call.id, name=call.name)
-                for call, answer in zip(calls, reading.answers, strict=True)
+                for call, answer in zip(calls, asked.answers, strict=True)
             ]
         else:
-            messages.append(FlushMessage("user", prompts.load("flush_nudge").text.strip()))
+            messages.append(FlushMessage("user", load_prompt("flush_nudge").text.strip()))
     return replace(first, messages=tuple(messages))
 
 
-def verdict(readings: Sequence[Reading]) -> str | None:
-    """Say why a finished turn may have lost a note; None when it has not.
+def lost_note_problem(actions: Sequence[ReplyActions]) -> str | None:
+    """Return why a finished turn may have lost a note; None when it has not.
 
-    A refused note that the model could not correct any more counts, and one that it dropped.
+    A refused call loses its note in the last round, or when no round brought a note.
     """
-    if not readings:
+    if not actions:
         return None
-    refused = [reason for reading in readings for reason in reading.refused]
-    lost = readings[-1].refused or (refused and not any(reading.notes for reading in readings))
+    refused = [problem for asked in actions for problem in asked.refused]
+    lost = actions[-1].refused or (refused and not any(asked.notes for asked in actions))
     return f"the model's calls could not be used: {refused[-1]}" if lost else None
 
 
-def _read_calls(calls: Sequence[ToolCall], path: str) -> Reading:
+def _parse_calls(calls: Sequence[ToolCall], path: str) -> ReplyActions:
     notes, answers, refused = [], [], []
     for call in calls:
         try:
-            notes.append(_note(call))
-            answer = answer_json({"path": path})
+            notes.append(_note_of_call(call))
+            answer = json.dumps({"path": path}, separators=(",", ":"))
         except ToolInputError as error:
             answer = f"Error: {error}"
             refused.append(str(error))
         answers.append(FlushMessage("tool", answer))
-    return Reading(tuple(notes), tuple(answers), tuple(refused), ends=False)
+    return ReplyActions(tuple(notes), tuple(answers), tuple(refused), ends=False)
 
 
-def _note(call: ToolCall) -> str:
+def _note_of_call(call: ToolCall) -> str:
     """Return the note of a call.
 
     Raises:
@@ -119,14 +238,14 @@ def _note(call: ToolCall) -> str:
     if call.name != FLUSH_APPEND_TOOL.name:
         name = ascii(call.name)[:_SHOWN_CHARS]
         raise ToolInputError(f"there is no tool {name} here; memory_append is the only one.")
-    text = Arguments(_mapping(call.arguments), tool=FLUSH_APPEND_TOOL).text("text")
+    text = ToolArguments(_mapping(call.arguments), tool=FLUSH_APPEND_TOOL).text("text")
     if not _cleaned(text):
         raise ToolInputError("memory_append: text is empty; it must hold the note to write down.")
     return _cleaned(text)
 
 
 def _mapping(arguments: object) -> object:
-    """Return the arguments, read as JSON where a model sent them as a text."""
+    """Return the arguments, parsed where a model sent them as JSON text."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -137,25 +256,25 @@ def _mapping(arguments: object) -> object:
 
 
 def _plain_note(text: str) -> str:
-    """Return what of a reply in words is a note; empty when it says that there is none."""
+    """Return the note in a reply without calls; empty when there is nothing to store."""
     text = _cleaned(_THOUGHTS.sub("", text))
     if silent := _SILENT.match(text):
         rest = text[silent.end() :]
         return _cleaned(rest) if _LIST.match(rest) else ""
-    bare = text.rstrip(_MARKS)
+    bare = text.rstrip(_EMPHASIS)
     if bare.upper().endswith(NO_REPLY):
         return bare[: -len(NO_REPLY)].rstrip(" \t\r\n*_`")
     return text
 
 
 def _cleaned(text: str) -> str:
-    """Drop what no file should hold: NUL characters, halves of characters, blank ends."""
+    """Remove NUL characters and blank ends, and replace lone surrogates: no file can hold them."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\0", "").strip("\r\n").rstrip() if text.strip("\0 \t\r\n") else ""
 
 
-def _with_ids(calls: Sequence[ToolCall], number: int) -> tuple[ToolCall, ...]:
-    """Give each call an id of its own, which providers insist on."""
+def _with_unique_ids(calls: Sequence[ToolCall], number: int) -> tuple[ToolCall, ...]:
+    """Return the calls with unique ids, which providers require."""
     seen: set[str] = set()
     found = []
     for index, call in enumerate(calls):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import Readable, readable
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
-from commonplace.tools.arguments import Arguments
+from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
 from commonplace.types import Excerpt, SearchResult, SearchResults
 
@@ -80,7 +80,7 @@ def search_and_answer(
     private: bool = True,
 ) -> tuple[SearchResults, dict[str, Any]]:
     """Answer a call of ``memory_search``; return the results themselves besides the answer."""
-    given = Arguments(arguments, tool=SEARCH_TOOL)
+    given = ToolArguments(arguments, tool=SEARCH_TOOL)
     query = given.text("query")
     max_results, min_score = given.integer("maxResults"), given.number("minScore")
     mode = citations or memory.settings.citations
@@ -108,7 +108,7 @@ def get_answer(
         ToolInputError: An argument is missing, unknown or of the wrong type.
         PathNotAllowedError: The path is none that search shows; the message says which are.
     """
-    given = Arguments(arguments, tool=GET_TOOL)
+    given = ToolArguments(arguments, tool=GET_TOOL)
     path, first, lines = given.text("path"), given.integer("from"), given.integer("lines")
     excerpt = readable(memory, private=private).get(
         path,
@@ -137,7 +137,7 @@ def append_answer(
         ToolInputError: An argument is missing, unknown or of the wrong type, or the text is empty.
         WorkspaceReadOnlyError: The note could not be written.
     """
-    given = Arguments(arguments, tool=APPEND_TOOL if long_term else FLUSH_APPEND_TOOL)
+    given = ToolArguments(arguments, tool=APPEND_TOOL if long_term else FLUSH_APPEND_TOOL)
     text = given.text("text")
     if not text.strip():
         raise ToolInputError("memory_append: text is empty; it must hold the note to write down.")

@@ -16,13 +16,13 @@ from commonplace.errors import ToolInputError
 if TYPE_CHECKING:
     from commonplace.tools.schemas import ToolSpec
 
-__all__ = ["Arguments"]
+__all__ = ["ToolArguments"]
 
 _SHOWN_CHARS = 60
 """Characters of a wrong value that a message repeats."""
 
 
-class Arguments:
+class ToolArguments:
     """The arguments of one call, checked as they are taken."""
 
     def __init__(self, values: object, *, tool: ToolSpec) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from commonplace import prompts
+from commonplace.prompts.templates import load_prompt
 from commonplace.text.redaction import redact
 from commonplace.transcripts.formats import Said, said_in
 from commonplace.types import FlushMessage
@@ -74,7 +74,7 @@ def slug_for(said: Iterable[Said], slug: Slug, *, moment: datetime) -> str:
     text = slug if isinstance(slug, str) else ""
     if callable(slug):
         conversation = "\n".join(map(str, said))[:_PROMPT_CHARS]
-        prompt = prompts.load("session_slug", "conversation").fill(conversation=conversation)
+        prompt = load_prompt("session_slug", "conversation").fill(conversation=conversation)
         try:
             answer = slug(prompt)
             text = answer if isinstance(answer, str) else ""

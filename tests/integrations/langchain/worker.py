@@ -59,7 +59,7 @@ def middleware_of(kind, model, memory):
 
 def talk(kind, folder, kill_at):
     for changed, names in (
-        (Journal, ("enter", "waiting", "claim", "keep_replies", "leave", "release")),
+        (Journal, ("add", "pending", "claim", "save_replies", "remove", "release")),
         (Memory, ("append",)),
         (Notetaker, ("__call__",)),
     ):
