@@ -35,7 +35,6 @@ NOT_YET_CLEAN = (
     "src/commonplace/embeddings",
     "src/commonplace/evaluation",
     "src/commonplace/explorer",
-    "src/commonplace/flush",
     "src/commonplace/indexing",
     "src/commonplace/memory.py",
     "src/commonplace/retrieval",

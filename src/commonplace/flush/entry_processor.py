@@ -43,15 +43,13 @@ class EntryProcessor:
     """Processor of journal entries.
 
     Args:
-        memory: Takes the notes.
+        memory: Takes the notes, and the session file after the last failed attempt.
         journal: Holds the entries.
-        sessions: Folder of session files, for the messages of the last failed attempt.
     """
 
-    def __init__(self, memory: FlushMemory, journal: Journal, *, sessions: Path) -> None:
+    def __init__(self, memory: FlushMemory, journal: Journal) -> None:
         self._memory = memory
         self._journal = journal
-        self._sessions = sessions
 
     def process(self, entry: JournalEntry, *, deadline: float) -> FlushSteps[FlushReport]:
         """Run an entry's silent turn from where it stopped, and remove the entry when it is done.
@@ -104,7 +102,7 @@ class EntryProcessor:
     def _write_session_file(self, entry: JournalEntry) -> Path:
         key = f"{self._memory.workspace.root}\0{entry.thread}\0{entry.id}\0{entry.moment}"
         return write_session_file(
-            self._sessions,
+            self._memory.state.sessions,
             entry.messages,
             session=entry.thread,
             moment=entry.moment,

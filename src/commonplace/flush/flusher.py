@@ -20,7 +20,6 @@ from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
 from commonplace.workspace.log_dates import log_path
-from commonplace.workspace.sessions import sessions_path
 
 __all__ = ["Flusher"]
 
@@ -61,8 +60,7 @@ class Flusher:
         self._window = context_window
         self._on_flush = on_flush
         self._workspace = str(memory.workspace.root)
-        self._path = memory.index_path.with_name("state.sqlite")
-        self._journal = Journal(self._path, workspace=self._workspace)
+        self._journal = Journal(memory.state.database, workspace=self._workspace)
         self._memory_journal: Journal | None = None
 
     def flush(
@@ -148,7 +146,8 @@ class Flusher:
         """
         moment = self._memory.now()
         key = f"{self._workspace}\0{thread}\0{moment.isoformat()}"
-        return write_session_file(self._sessions, messages, session=thread, moment=moment, key=key)
+        folder = self._memory.state.sessions
+        return write_session_file(folder, messages, session=thread, moment=moment, key=key)
 
     # -- steps: generators that yield at each model call -------------------------------------------
 
@@ -216,7 +215,7 @@ class Flusher:
         self, journal: Journal, numbers: Iterable[int], *, lease: str, deadline: float
     ) -> FlushSteps[list[FlushReport]]:
         """Process entries until one fails or the deadline is over; skip those leased elsewhere."""
-        processor = EntryProcessor(self._memory, journal, sessions=self._sessions)
+        processor = EntryProcessor(self._memory, journal)
         reports: list[FlushReport] = []
         for number in numbers:
             if time.monotonic() >= deadline or (reports and reports[-1].failed):
@@ -294,13 +293,6 @@ class Flusher:
         if message_tokens(messages) <= window:
             return [tuple(messages)]
         return split_by_tokens(messages, limit=window * 3 // 4)
-
-    @property
-    def _sessions(self) -> Path:
-        memory = self._memory
-        return sessions_path(
-            memory.settings, root=memory.workspace.root, index_path=memory.index_path
-        )
 
     def _notify(self, report: FlushReport) -> None:
         """Log a report and call `on_flush`; a flush without new messages does neither."""

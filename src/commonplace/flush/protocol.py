@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, datetime
-from pathlib import Path
 from typing import Protocol
 
 from commonplace.settings import Settings
+from commonplace.system.state import StateLocation
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL, ToolSpec
 from commonplace.types import FlushMessage, ToolCall
 from commonplace.workspace.discovery import Workspace
@@ -100,8 +100,8 @@ class FlushMemory(Protocol):
         """Folder of the notes."""
 
     @property
-    def index_path(self) -> Path:
-        """Index file, beside which the state file is."""
+    def state(self) -> StateLocation:
+        """Paths of the journal's database and of the session files."""
 
     def now(self) -> datetime:
         """Return the time, in the zone of the logs' days."""
