@@ -269,9 +269,10 @@ needs_processes = pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL
 def ended(kind, *runs):
     """Talk in processes that are killed, each in its folder at its step; tell how each ended."""
     pytest.importorskip("langgraph.checkpoint.sqlite", reason="no sqlite checkpointer")
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     run = subprocess.run(
         [sys.executable, WORKER, kind, *(str(part) for run in runs for part in run)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
         timeout=300,
