@@ -25,6 +25,7 @@ from commonplace.errors import (
 )
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService, default_index_path
+from commonplace.profiles import from_settings
 from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
@@ -289,7 +290,6 @@ class Memory:
     def _search(
         self, query: str, text: str, *, limit: int, bar: float, rows: RowFilter, explain: bool
     ) -> SearchResults:
-        from commonplace.retrieval.pipeline import rank
         from commonplace.retrieval.query import Query
 
         keeper = self._keeper
@@ -302,8 +302,9 @@ class Memory:
                 used, vector, fallback = self._query_vector(text, keeper.store.identity)
             if used is not None and (reason := keeper.embedders.why_not(used, snapshot.identity)):
                 used, vector, fallback = None, None, reason
-            asked = Query(text, vector, self._ranking_time(), limit, bar, rows)
-            results = rank(snapshot, asked, self.settings.search, explain=explain) if text else []
+            asked = Query(text, vector, self._local_now(), limit, bar, rows)
+            ranker = from_settings(self.settings).ranker(self.settings.search)
+            results = ranker.rank(snapshot, asked, explain=explain).results if text else []
         mode: SearchMode = "keyword" if vector is None else "hybrid"
         if vector is not None and not self.settings.search.text_weight:
             mode, fallback = "vector", "search.text_weight is 0"
@@ -560,12 +561,6 @@ class Memory:
 
     def _local_now(self) -> datetime:
         return self._now().astimezone(self._zone)
-
-    def _ranking_time(self) -> datetime:
-        """The time that days count from: local midnights, but for the reference's UTC ones."""
-        if self.settings.openclaw_rules:
-            return self._now()
-        return self._local_now().replace(tzinfo=UTC)
 
     def _day(self, when: date | datetime | None) -> date:
         if when is None:

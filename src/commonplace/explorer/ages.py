@@ -71,7 +71,7 @@ def _restated(memory: Memory, ages: Sequence[float], half_life: float) -> list[f
     """Ask the ranking itself what a line loses to one of today that says the same."""
     import numpy as np
 
-    from commonplace.retrieval.redundancy import repeats
+    from commonplace.retrieval.redundancy import losses_of_similar
 
     settings = replace(memory.settings.search, half_life_days=half_life)
     today = memory.now().date().toordinal()
@@ -79,7 +79,7 @@ def _restated(memory: Memory, ages: Sequence[float], half_life: float) -> list[f
     for age in {round(age) for age in ages}:
         days = np.array([today, today - age], dtype=np.int64)
         alike = np.array([[0, 1], [1, 0]], dtype=np.float32)
-        lost, _ = repeats(alike, days, settings, fades=True)
+        lost, _ = losses_of_similar(alike, days, settings, fades=True)
         left[age] = math.exp(-float(lost[1]))
     return [left[round(age)] for age in ages]
 

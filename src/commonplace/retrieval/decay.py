@@ -1,4 +1,4 @@
-"""How much a day's notes still count: half after every half-life."""
+"""Temporal decay: an exponential with a half-life."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DAY = timedelta(days=1)
 
 
 def age_days(day: date, now: datetime) -> float:
-    """Count the days, with fractions, since midnight UTC of a day; 0 for a day to come.
+    """Return the days, with fractions, since midnight UTC of a day; 0 for a future day.
 
     Args:
         day: The day of a log.
@@ -21,10 +21,10 @@ def age_days(day: date, now: datetime) -> float:
 
 
 def decay_factor(age_days: float, half_life_days: float) -> float:
-    """Return what is left of a score at an age, 0..1.
+    """Return the factor, 0..1, by which an age lowers a score.
 
-    Nothing decays when the age is not known (not finite) or the half-life makes no sense (not
-    finite, zero or below). A negative age counts as 0.
+    It is 1 for an age or a half-life that is not finite, and for a half-life of 0 or less. A
+    negative age counts as 0.
     """
     if not (math.isfinite(age_days) and math.isfinite(half_life_days) and half_life_days > 0):
         return 1.0

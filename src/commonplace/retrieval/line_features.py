@@ -1,62 +1,65 @@
-"""How likely a line holds the answer: by its words, its vector, its look and its day.
+"""Line features: each line is scored by its terms, its vector, its form and its day.
 
-Every signal is in nats, on the scale of a log probability, so that signals add up; a softmax over
-the candidates' lines then gives each its share of the evidence. The constants were fitted to
-questions about conversations and rounded; none of them is delicate.
+Every feature is in nats, the scale of a log probability, so that features add up. A softmax over
+all candidate lines gives each its share of the evidence. The constants were fitted to questions
+about conversations and rounded; the results do not depend on their last digit.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.retrieval.redundancy import redundancy_losses
+from commonplace.retrieval.term_matching import terms_of_lines
+from commonplace.text.time_expressions import closeness
 from commonplace.vectors.products import row_products, row_squares
 
 if TYPE_CHECKING:
+    from commonplace.retrieval.candidates import AnalyzedQuery, QueryTerms
+    from commonplace.retrieval.passages import PassageTable
+    from commonplace.settings import SearchSettings
+    from commonplace.text.analysis import Analyzer
     from commonplace.vectors import Matrix, Vector
 
     Floats = NDArray[np.float32]
 
-__all__ = [
-    "Nearness",
-    "Rows",
-    "form_scores",
-    "idf",
-    "nearness",
-    "shares",
-    "vector_scores",
-    "word_scores",
-]
+__all__ = ["LineScores", "Nearness", "score_lines"]
 
-_WORDS = 2.5
-_WORDS_DAMPING = 1 / 3
-"""How far each word of a long question counts less: 0 not at all, 1 to a constant sum."""
-_WORD_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
-"""Credit for a word that stands so many lines on. An answer follows what it answers: the lines
-before count more."""
-_WORD_ABOVE = 0.5
-"""Credit for a word in the headings and the path above a line."""
+_TERMS = 2.5
+_TERMS_DAMPING = 1 / 3
+"""Damping of long questions: 0 is none, 1 makes the terms of every question sum up alike."""
+_TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
+"""Credit for a term so many lines away. The lines before count more: an answer follows its
+question."""
+_TERM_ABOVE = 0.5
+"""Credit for a term in the headings or the path above a line."""
 
 _VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
-"""How many lines before count, and the weights of the cosines from there on: the line itself, whose
-weight is the greatest, and the one behind it."""
-_ROOM = 4
-"""Lines that are looked at before and behind a line, at most."""
+"""Number of lines before that count, and the weights of the cosines from the first of them to the
+line behind; the line's own is the greatest."""
+_PADDING = 4
+"""Neighbours of a line on each side, at most."""
 
 _LENGTH = 0.5
-"""For each factor e of length: a line that says more holds more."""
+"""For each factor e of length: a longer line holds more."""
 _LONG_CHARS = 700
 _ASKS = -0.5
-"""For a line that ends with a question mark: it wants the answer itself."""
+"""For a line that ends with a question mark: it asks rather than answers."""
 _HEADING = -4.0
-"""For a heading: it says where the answer stands, rarely what it is."""
+"""For a heading: it names a subject and rarely holds an answer."""
 _SPEAKER = 1.4
 """For a line that begins with a name, as in ``- Ann: …``, when the question holds it."""
-_TELLS_TIME = 1.0
-"""For a line with a word of time, when the question asks for one."""
+_HOLDS_TIME = 1.0
+"""For a line with a time word, when the question asks for a time."""
+_NAMED_DAYS = 4.0
+"""For a line of a day that the question names."""
+_UNDATED = 0.5
+"""Closeness of an evergreen file to any day."""
 
 _SPEAKER_NAME = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:")
 _HEADING_MARK = re.compile(r"#{1,6}(?:\s|$)")
@@ -75,70 +78,122 @@ _TIME_WORD = re.compile(
 )
 
 
-def idf(frequencies: Floats, count: int) -> Floats:
-    """Weigh words by how few of `count` chunks hold them (Robertson & Sparck Jones 1976); > 0."""
-    weights: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5))
-    return weights
+@dataclass(frozen=True, slots=True)
+class LineScores:
+    """Lines with their features; arrays have one row a line.
+
+    Attributes:
+        table: The lines.
+        present: ``(lines, terms)`` of 0 and 1.
+        near: Cosines with the query; None without vectors.
+        faded: Nats lost to age.
+        repeated: Nats lost to repetition; None without MMR.
+        fused: Shares of the evidence before these losses.
+        share: Shares of the evidence after them.
+    """
+
+    table: PassageTable
+    present: Floats
+    near: Nearness | None
+    faded: Floats
+    repeated: Floats | None
+    fused: NDArray[np.float64]
+    share: NDArray[np.float64]
 
 
-class Rows:
-    """Lines with room between their passages: each finds its neighbours by a plain shift.
+def score_lines(
+    table: PassageTable, analyzed: AnalyzedQuery, settings: SearchSettings, analyzer: Analyzer
+) -> LineScores:
+    """Return every line's share of the evidence."""
+    query, terms, mean = analyzed.query, analyzed.terms, analyzed.mean
+    total_weight = settings.vector_weight + settings.text_weight
+    present, above = terms_of_lines(table, terms.known, analyzer)
+    rows = _Neighbours(table.passage)
+    scores = _form_scores(table.text, table.start, table.end, query.text)
+    text_weight = settings.text_weight / total_weight / 0.3
+    scores += text_weight * _term_scores(present, terms.weights, rows, above=above)
+    near = None
+    if query.vector is not None and mean is not None and table.vectors is not None:
+        near = _nearness(table.vectors, query.vector, mean)
+        _estimate_missing(near, present, terms)
+        vector_weight = settings.vector_weight / total_weight / 0.7
+        scores += vector_weight * _vector_scores(near.centred, rows)
+    if analyzed.days is not None:
+        close = closeness(table.days, analyzed.days)
+        scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
+    faded, repeated = redundancy_losses(
+        table, scores, settings, mean=mean, scales=None if near is None else near.scales,
+        limit=query.limit, fades=analyzed.days is None,
+    )  # fmt: skip
+    return LineScores(
+        table,
+        present,
+        near,
+        faded,
+        repeated if settings.mmr else None,
+        fused=_shares(scores),
+        share=_shares(scores - np.maximum(faded, repeated)),
+    )
+
+
+class _Neighbours:
+    """Lines with padding between their passages, so that a shift reaches a line's neighbours.
 
     Args:
         passage: The passage of each line, ascending.
     """
 
     def __init__(self, passage: NDArray[np.int64]) -> None:
-        self._places = np.arange(len(passage)) + _ROOM * (passage + 1)
-        self._size = int(self._places[-1]) + _ROOM + 1 if len(passage) else 0
+        self._places = np.arange(len(passage)) + _PADDING * (passage + 1)
+        self._size = int(self._places[-1]) + _PADDING + 1 if len(passage) else 0
 
     def spread(self, values: Floats) -> Floats:
-        """Lay out values of lines, zeros in between."""
+        """Lay out values of lines, with zeros between passages."""
         grid = np.zeros((self._size, *values.shape[1:]), dtype=np.float32)
         grid[self._places] = values
         return grid
 
     def gather(self, values: Floats) -> Floats:
-        """Take the lines out again, from values without the room before the first one."""
-        lines: Floats = values[self._places - _ROOM]
+        """Return the lines' values, from a layout without the padding before the first one."""
+        lines: Floats = values[self._places - _PADDING]
         return lines
 
 
-def word_scores(present: Floats, weights: Floats, rows: Rows, *, above: Floats) -> Floats:
-    """Score lines by the query's words in them, around them and above them.
+def _term_scores(present: Floats, weights: Floats, rows: _Neighbours, *, above: Floats) -> Floats:
+    """Score lines by the query's terms in them, around them and above them.
 
-    A word is credited once, for where it stands best.
+    A term is credited once, for its best place.
 
     Args:
-        present: ``(lines, words)`` of 0 and 1.
-        weights: The words' idf.
+        present: ``(lines, terms)`` of 0 and 1.
+        weights: The terms' idf.
         rows: The lines' neighbours.
-        above: ``(lines, words)`` of 0 and 1: headings and path.
+        above: ``(lines, terms)`` of 0 and 1: headings and path.
     """
     grid = rows.spread(present)
-    size = len(grid) - 2 * _ROOM
+    size = len(grid) - 2 * _PADDING
     credit = np.zeros((max(size, 0), present.shape[1]), dtype=np.float32)
-    for worth, distances in _WORD_NEAR:
+    for worth, distances in _TERM_NEAR:
         near = credit.copy()
         for distance in distances:
-            np.maximum(near, grid[_ROOM + distance : _ROOM + distance + size], out=near)
+            np.maximum(near, grid[_PADDING + distance : _PADDING + distance + size], out=near)
         near *= worth
         np.maximum(credit, near, out=credit)
-    found = np.maximum(rows.gather(credit), np.maximum(present, _WORD_ABOVE * above))
+    found = np.maximum(rows.gather(credit), np.maximum(present, _TERM_ABOVE * above))
     total = max(float(weights.sum()), 1e-6)
-    scores: Floats = _WORDS / total**_WORDS_DAMPING * (found @ weights)
+    scores: Floats = _TERMS / total**_TERMS_DAMPING * (found @ weights)
     return scores
 
 
-def vector_scores(cosines: Floats, rows: Rows) -> Floats:
+def _vector_scores(cosines: Floats, rows: _Neighbours) -> Floats:
     """Score lines by their centred cosines and those around them."""
     before, kernel = _VECTOR_NEAR
-    grid = rows.spread(cosines)[_ROOM - before :]
+    grid = rows.spread(cosines)[_PADDING - before :]
     return rows.gather(np.correlate(grid, kernel, mode="valid"))
 
 
-def form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], query: str) -> Floats:
-    """Score lines by their look: length, who speaks, whether they ask or tell a time.
+def _form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], query: str) -> Floats:
+    """Score lines by their form: length, speaker, question mark, heading, time words.
 
     Args:
         text: All lines.
@@ -156,11 +211,11 @@ def form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], que
     wants_time = _ASKS_WHEN.search(query) is not None
     spans = list(zip(start.tolist(), end.tolist(), strict=True)) if names or wants_time else []
     if names:
-        said = [row for row, span in enumerate(spans) if _is_said_by(names, text, *span)]
+        said = [row for row, span in enumerate(spans) if _names_speaker(names, text, *span)]
         scores[said] += _SPEAKER
     if wants_time:
         timed = [row for row, span in enumerate(spans) if _TIME_WORD.search(text, *span)]
-        scores[timed] += _TELLS_TIME
+        scores[timed] += _HOLDS_TIME
     rounded: Floats = scores.astype(np.float32)
     return rounded
 
@@ -172,18 +227,18 @@ def _signs(text: str) -> NDArray[Any]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 
-def _is_said_by(names: set[str], text: str, start: int, end: int) -> bool:
+def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:
     match = _SPEAKER_NAME.match(text, start, end)
     return match is not None and not names.isdisjoint(match[1].lower().split())
 
 
 class Nearness(NamedTuple):
-    """How near lines are to a query; arrays have one row a line.
+    """Cosines of lines with a query; arrays have one row a line, 0 for a line without a vector.
 
     Attributes:
-        cosines: As they are; 0 for a line without a vector.
-        centred: After what all texts have in common is taken away; 0 for a line without a vector.
-        scales: What makes a centred vector one of length 1; 0 for a line without a vector.
+        cosines: Plain cosines.
+        centred: Cosines after the mean of all lines was subtracted.
+        scales: Factors that make the centred vectors unit vectors.
     """
 
     cosines: Floats
@@ -191,7 +246,7 @@ class Nearness(NamedTuple):
     scales: Floats
 
 
-def nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
+def _nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
     """Compare the vectors of lines with a query's."""
     direction = query - mean
     to_mean, ahead = row_products(vectors, mean), row_products(vectors, direction)
@@ -202,9 +257,17 @@ def nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
     return Nearness(ahead + to_mean, centred.astype(np.float32), scales)
 
 
-def shares(scores: Floats) -> NDArray[np.float64]:
-    """Turn scores into each line's share of the evidence; they sum to 1."""
-    # Rounded, so that lines that say the same share alike, in whatever order sums were added.
+def _estimate_missing(near: Nearness, present: Floats, terms: QueryTerms) -> None:
+    """Estimate the cosine of each line that has no vector yet from the terms that it holds."""
+    missing = near.scales == 0
+    if missing.any() and terms.known:
+        estimate = present[missing] @ terms.weights / terms.total
+        near.centred[missing] = near.centred.max() * estimate
+
+
+def _shares(scores: Floats) -> NDArray[np.float64]:
+    """Return the softmax of scores: each line's share of the evidence."""
+    # Rounded, so that equal lines get equal shares, whatever the order of additions.
     likely = np.exp((scores - scores.max()).astype(np.float64).round(4))
     share: NDArray[np.float64] = likely / likely.sum()
     return share

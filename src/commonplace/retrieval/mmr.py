@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: pick what is relevant and not yet said (Carbonell & Goldstein 1998).
+"""Maximal marginal relevance (MMR): relevant and diverse picks (Carbonell & Goldstein 1998).
 
 Each pick is the candidate with the greatest ``lambda * relevance - (1 - lambda) * similarity``,
 where similarity is to the most similar text picked before it.
@@ -37,7 +37,7 @@ _WORD = re.compile(r"\w+")
 
 
 def tokenize(text: str) -> frozenset[str]:
-    """Return the lower-case ``[a-z0-9_]+`` words of a text: all that the reference sees."""
+    """Return the lower-case ``[a-z0-9_]+`` words of a text."""
     data = text.lower().encode("ascii", "replace")
     return frozenset(data.translate(_ASCII_WORDS).decode("ascii").split())
 
@@ -60,7 +60,7 @@ def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def mmr_value(relevance: float, max_similarity: float, lambda_: float) -> float:
-    """Weigh a candidate's relevance against its similarity to what is picked already."""
+    """Return the marginal relevance: relevance less the similarity to earlier picks."""
     return lambda_ * relevance - (1 - lambda_) * max_similarity
 
 
@@ -71,7 +71,7 @@ class TokenSetsLike(Protocol):
 
 
 class TokenSets:
-    """Token sets of texts, made when they are asked for: few candidates are ever compared."""
+    """Lazy token sets of texts: few candidates are ever compared."""
 
     def __init__(
         self,
@@ -85,21 +85,20 @@ class TokenSets:
 
 
 class MmrPick(NamedTuple):
-    """One pick: the candidate's index, and the value that won."""
+    """Pick: a candidate's index and its value."""
 
     candidate: int
     value: float
 
 
 def mmr_order(scores: Sequence[float], tokens: TokenSetsLike, *, lambda_: float) -> list[MmrPick]:
-    """Pick candidates one after the other by marginal relevance.
+    """Return all candidates in the order of their marginal relevance.
 
     Scores are scaled to 0..1 over all candidates first (all 1 when they are equal). Equal values go
     by the greater score, then by the order given.
 
     A pick can only lower the values of the others, so a value from an earlier round is an upper
-    bound: the heap's top is brought up to date, and picked once it is. Most candidates are never
-    compared to anything.
+    bound. Only the top of the heap is updated, and picked once it is current.
 
     Args:
         scores: Finite scores, in any order.

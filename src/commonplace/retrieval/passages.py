@@ -1,8 +1,7 @@
-"""The candidates' lines, laid out as arrays: what every finer score is computed over.
+"""Passage table: the lines of the candidate chunks, laid out as arrays.
 
-Chunks that overlap or touch are joined into one passage, so that a line stands once and between its
-real neighbours, whichever chunks it was found in. All passages make up one text, which is searched
-in one go.
+Chunks that overlap or touch are joined into one passage, so that each line occurs once and between
+its real neighbours. All passages make up one text, which is searched in one pass.
 """
 
 from __future__ import annotations
@@ -24,40 +23,40 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["Passage", "PassageTable", "build_pool"]
+__all__ = ["Passage", "PassageTable", "passage_table"]
 
 
 @dataclass(slots=True)
 class Passage:
-    """Consecutive lines of one file and day, as far as the candidates hold them."""
+    """Consecutive lines of one file and day that the candidates hold."""
 
     path: str
     source: Source
     day: int | None
     first_line: int
     start: int
-    """Where it begins in the text of all passages."""
+    """Offset of its first character in the text of all passages."""
     next_line: int
-    """The number of the line behind the last."""
+    """Number of the line behind the last."""
     last_seq: int
-    """The chunk that brought the last lines."""
+    """Chunk that brought the last lines."""
     parts: list[str]
-    """What the chunks brought; together, joined by newlines, the text."""
+    """Texts of the chunks; joined by newlines, they are the passage's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageTable:
-    """The units (lines, or parts of long lines) of all candidates, in the order of their files.
+    """Table of the units (lines, or parts of long lines) of all candidates, in file order.
 
     Arrays have one row a unit.
 
     Attributes:
         text: The text of all passages, joined by newlines.
-        passages: What the units are of.
+        passages: The passages.
         passage: Index of the unit's passage.
         start: First character of the unit in the text.
         end: Character behind its last.
-        chunks: The candidates, in the order of their files.
+        chunks: The candidates, in file order.
         chunk: Index of the candidate that brought the unit.
         days: Proleptic ordinal of the unit's day; 0 for an evergreen file.
         vectors: ``(units, d)``; rows of zeros where there is no vector; None without any.
@@ -81,12 +80,12 @@ class PassageTable:
         return self.text[self.start[unit] : self.end[unit]]
 
 
-def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> PassageTable:
-    """Lay out the lines of chunks; overlapping chunks of a file are joined.
+def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> PassageTable:
+    """Return the table of the lines of chunks; overlapping chunks of a file are joined.
 
     Args:
         chunks: The candidates.
-        dimension: Length of the lines' vectors; None where they are of no use.
+        dimension: Length of the lines' vectors; None leaves the vectors out.
     """
     ordered = sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line, chunk.seq))
     packed = [chunk.units or pack_units(line_units(chunk.text)) for chunk in ordered]
@@ -99,7 +98,7 @@ def build_pool(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Passa
     vectors = _unpacked(ordered, counts, dimension)
     held = rows[:, 2]
     if held.any():
-        # What a chunk shares with the one before stands once; a line that it joins may be cut.
+        # Units of the overlap with the chunk before are dropped; one that reaches out is cut.
         new = units[:, 1] > held
         units, rows, chunk, held = units[new], rows[new], chunk[new], held[new]
         vectors = None if vectors is None else vectors[new]
@@ -116,19 +115,19 @@ _UNIT_BYTES = 12
 
 @dataclass(slots=True)
 class _Layout:
-    """Passages as they grow, chunk by chunk in the order of their files."""
+    """Builder of passages, chunk by chunk in file order."""
 
     passages: list[Passage] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     end: int = 0
-    """Where the text ends, with a newline behind it."""
+    """Length of the text, a newline behind it included."""
 
     def add(self, chunk: StoredChunk) -> tuple[int, int, int, int]:
         """Add a chunk to the last passage, or begin a new one.
 
         Returns:
-            The passage; where the chunk begins in the text; how many of its characters were there
-            already, the newline behind them included; and its day.
+            The passage; the offset of the chunk in the text; how many of its characters the text
+            already held, the newline behind them included; and its day.
         """
         last = self.passages[-1] if self.passages else None
         held, text = 0, chunk.text
@@ -160,21 +159,21 @@ class _Layout:
         self.end += len(text) + 1
 
     def _start_of(self, text: str) -> int:
-        """A chunk that was just added ends where everything ends."""
+        """Return the offset of the chunk that was added last: it ends where the text ends."""
         return self.end - 1 - len(text)
 
 
 def _may_continue(passage: Passage, chunk: StoredChunk) -> bool:
-    """Tell whether a chunk begins in a passage or right behind it, on the same day."""
+    """Return whether a chunk begins in a passage or right behind it, on the same day."""
     same = passage.path == chunk.path and passage.day == chunk.day
     return same and chunk.start_line <= passage.next_line
 
 
 def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:
-    """Tell whether a chunk that begins in a passage or right behind it has the same lines.
+    """Return whether a chunk that begins in a passage or right behind it has the same lines.
 
-    Where a long line was cut, two chunks hold different parts of the line of one number. A passage
-    may end with such a part: only the chunk that follows in the file is right behind it.
+    Two chunks hold different parts of one line number where a long line was cut. A passage may end
+    with such a part, so only the next chunk of the file continues it.
     """
     if chunk.start_line == passage.next_line:
         return chunk.seq == passage.last_seq + 1
@@ -184,7 +183,7 @@ def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:
 
 
 def _unpacked(chunks: list[StoredChunk], counts: list[int], dimension: int | None) -> Matrix | None:
-    """Return the vectors of all units, zeros where there are none; None without any."""
+    """Return the vectors of all units, zeros where one is missing; None without any."""
     if not dimension:
         return None
     row = packed_size(dimension)

@@ -1,23 +1,24 @@
-"""What is asked, and what came of it before it is shown."""
+"""What a ranker is asked and what it answers: `Query`, `Ranking`, and the `Ranker` protocol."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from commonplace.store.base import RowFilter
+from commonplace.store.base import RowFilter, Snapshot
+from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector
 
-__all__ = ["MAX_CANDIDATES", "SNIPPET_CHARS", "Query"]
+__all__ = ["MAX_CANDIDATES", "SNIPPET_CHARS", "Query", "Ranker", "Ranking"]
 
 SNIPPET_CHARS = 700
-"""Length of a snippet, at most, as in the reference."""
+"""Length of a snippet in characters, at most."""
 
 MAX_CANDIDATES = 200
-"""Candidates that a list brings, at most, as in the reference."""
+"""Candidates of one list, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,13 @@ class Query:
     """A question to the index.
 
     Attributes:
-        text: As it was asked.
+        text: The question as it was asked.
         vector: Its vector; None for keyword search.
-        now: The time that ages and words such as "yesterday" count from; aware.
+        now: Aware time from which ages and expressions such as "yesterday" count. Its date is
+            the memory's today.
         limit: Results wanted, at most.
-        min_score: Results below it are left out.
-        rows: Which chunks may answer.
+        min_score: Lower bound of a result's score.
+        rows: Filter of the chunks that may answer.
     """
 
     text: str
@@ -39,3 +41,28 @@ class Query:
     limit: int
     min_score: float
     rows: RowFilter = field(default_factory=RowFilter)
+
+
+class Ranking(NamedTuple):
+    """A ranker's answer.
+
+    Attributes:
+        results: Snippets, best first, each with a score of 0..1.
+        fallback: Why a stage was skipped; None when every stage ran.
+    """
+
+    results: list[SearchResult]
+    fallback: str | None = None
+
+
+class Ranker(Protocol):
+    """Ranking function of a profile; the one place where results are scored."""
+
+    def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
+        """Answer a query from one state of an index.
+
+        Args:
+            snapshot: The index.
+            query: The question.
+            explain: Whether each result carries what every stage gave to it.
+        """

@@ -1,8 +1,8 @@
-"""Lines that say the same: the newest, or the best, stands for the others.
+"""Redundancy: temporal decay and diversity (MMR) among lines that say the same.
 
-This is where decay and diversity work. An old day is no worse than a new one; but of two lines that
-say the same, the older has been restated or superseded, and a repeat tells nothing new. So age and
-similarity only count against a line for which there is another one.
+A line loses evidence to age only where a newer line restates it, and to repetition only where a
+better line says the same. So a line that says something of its own keeps all of its evidence,
+whatever its age.
 """
 
 from __future__ import annotations
@@ -17,39 +17,88 @@ from commonplace.retrieval.mmr import tokenize_all_scripts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from commonplace.retrieval.passages import PassageTable
     from commonplace.settings import SearchSettings
     from commonplace.vectors import Matrix, Vector
 
     Floats = NDArray[np.float32]
 
-__all__ = ["likeness_of_texts", "likeness_of_vectors", "repeats"]
+__all__ = [
+    "losses_of_similar",
+    "redundancy_losses",
+    "similarity_of_texts",
+    "similarity_of_vectors",
+]
+
+_COMPARED = 64
+"""Best lines that are compared with each other, at most."""
+_COMPARED_ALWAYS = 4
+"""Lines that are compared in any case, as a multiple of the results wanted."""
+_NEGLIGIBLE = 10.0
+"""Nats behind the best line from which on a line has no evidence left to lose."""
 
 _SUPERSEDED = 4.0
-"""Nats that a line of long ago loses to the same one of today."""
+"""Nats that a very old line loses to the same line of today."""
 _REPEATED = 7.0
 """Nats that a repeat loses at an `mmr_lambda` of 0."""
-_LIKE_VECTORS = (0.7, 0.9)
-"""Centred cosines between which two lines go from different to the same."""
-_LIKE_WORDS = (0.4, 0.8)
-"""The same for the share of words that two lines have in common (Jaccard)."""
+_SIMILAR_COSINES = (0.7, 0.9)
+"""Centred cosines between which similarity rises from 0 to 1."""
+_SIMILAR_WORDS = (0.4, 0.8)
+"""The same for the share of common words (Jaccard)."""
 
 
-def likeness_of_vectors(vectors: Matrix, mean: Vector, scales: Floats) -> Floats:
-    """Tell how far each two lines say the same, 0..1, by their vectors: ``(n, n)``.
+def redundancy_losses(
+    table: PassageTable,
+    scores: Floats,
+    settings: SearchSettings,
+    *,
+    mean: Vector | None,
+    scales: Floats | None,
+    limit: int,
+    fades: bool,
+) -> tuple[Floats, Floats]:
+    """Return the nats that each line loses to age and to repetition; the greater one counts.
+
+    Args:
+        table: The lines.
+        scores: Their scores in nats.
+        settings: Decay, half-life, MMR and its lambda.
+        mean: Mean of all lines' vectors; None without vectors.
+        scales: Factors that make the centred vectors unit vectors; None compares words instead.
+        limit: Results wanted.
+        fades: Whether age counts. Not for a query that names a time: the time itself decides.
+    """
+    faded, repeated = np.zeros_like(scores), np.zeros_like(scores)
+    if settings.decay or settings.mmr:
+        relevant = np.count_nonzero(scores > scores.max() - _NEGLIGIBLE)
+        count = min(_COMPARED, max(int(relevant), _COMPARED_ALWAYS * limit))
+        best = np.argsort(-scores, kind="stable")[:count]
+        if table.vectors is not None and mean is not None and scales is not None:
+            similarity = similarity_of_vectors(table.vectors[best], mean, scales[best])
+        else:
+            similarity = similarity_of_texts([table.text_of(at) for at in best.tolist()])
+        if similarity.any():
+            losses = losses_of_similar(similarity, table.days[best], settings, fades=fades)
+            faded[best], repeated[best] = losses
+    return faded, repeated
+
+
+def similarity_of_vectors(vectors: Matrix, mean: Vector, scales: Floats) -> Floats:
+    """Return the similarity of each two lines, 0..1, by their vectors: ``(n, n)``.
 
     Args:
         vectors: ``(n, d)``.
-        mean: What all lines have in common.
-        scales: What makes each vector, less the mean, one of length 1. 0 for a line without a
-            vector, which is like no other.
+        mean: Mean of all lines' vectors.
+        scales: Factors that make the centred vectors unit vectors; 0 for a line without a vector,
+            which is similar to none.
     """
     centred = vectors - mean
     centred *= scales[:, None]
-    return _ramp(centred @ centred.T, _LIKE_VECTORS)
+    return _ramp(centred @ centred.T, _SIMILAR_COSINES)
 
 
-def likeness_of_texts(texts: Sequence[str]) -> Floats:
-    """Tell how far each two lines say the same, 0..1, by their words: ``(n, n)``."""
+def similarity_of_texts(texts: Sequence[str]) -> Floats:
+    """Return the similarity of each two lines, 0..1, by their words: ``(n, n)``."""
     tokens = [tokenize_all_scripts(text) for text in texts]
     columns = {token: at for at, token in enumerate(dict.fromkeys(t for s in tokens for t in s))}
     held = np.zeros((len(texts), len(columns)), dtype=np.float32)
@@ -58,34 +107,34 @@ def likeness_of_texts(texts: Sequence[str]) -> Floats:
     common = held @ held.T
     sizes = held.sum(axis=1)
     union = sizes[:, None] + sizes[None, :] - common
-    return _ramp(common / np.maximum(union, 1.0), _LIKE_WORDS)
+    return _ramp(common / np.maximum(union, 1.0), _SIMILAR_WORDS)
 
 
-def repeats(
-    likeness: Floats, days: NDArray[np.int64], settings: SearchSettings, *, fades: bool
+def losses_of_similar(
+    similarity: Floats, days: NDArray[np.int64], settings: SearchSettings, *, fades: bool
 ) -> tuple[Floats, Floats]:
-    """Return what each line loses, in nats, to age and to repetition; the greater one counts.
+    """Return the nats that similar lines lose to age and to repetition.
 
     Args:
-        likeness: ``(n, n)``, lines in the order of their scores, best first.
+        similarity: ``(n, n)``, lines in the order of their scores, best first.
         days: Proleptic ordinals; 0 for an evergreen file, which neither ages nor supersedes.
         settings: Decay, half-life, MMR and its lambda.
-        fades: Whether age counts at all for this question.
+        fades: Whether age counts.
     """
     dated = (days[:, None] > 0) & (days[None, :] > 0)
-    older_by = np.where(dated, days[None, :] - days[:, None], 0)  # days that the row is older
+    older_by = np.where(dated, days[None, :] - days[:, None], 0)  # days by which a row is older
     decays = settings.decay and fades
     faded = np.zeros(len(days), dtype=np.float32)
     if decays:
         worn = 1.0 - np.exp2(-np.maximum(older_by, 0) / settings.half_life_days)
-        faded = (_SUPERSEDED * (likeness * worn).max(axis=1, initial=0.0)).astype(np.float32)
+        faded = (_SUPERSEDED * (similarity * worn).max(axis=1, initial=0.0)).astype(np.float32)
     repeated = np.zeros(len(days), dtype=np.float32)
     if settings.mmr:
-        # The other line is preferred: the newer one, or, of one day, the one with more evidence.
+        # The newer of two lines is preferred; of one day, the line with more evidence.
         better = np.tri(len(days), k=-1, dtype=np.bool_)
         preferred = np.where(older_by == 0, better, older_by > 0) if decays else better
         loss = _REPEATED * (1.0 - settings.mmr_lambda)
-        repeated = (loss * (likeness * preferred).max(axis=1, initial=0.0)).astype(np.float32)
+        repeated = (loss * (similarity * preferred).max(axis=1, initial=0.0)).astype(np.float32)
     return faded, repeated
 
 

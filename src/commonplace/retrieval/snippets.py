@@ -1,17 +1,31 @@
-"""Snippets: the stretches of text that show as much of the evidence as fits."""
+"""Snippets: windows of lines are packed with as much of the evidence as fits, and cut out."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Window", "pack_windows"]
+from commonplace.retrieval.query import SNIPPET_CHARS
+from commonplace.text.chunking import read_outline
+from commonplace.types import SearchResult
+
+if TYPE_CHECKING:
+    from commonplace.retrieval.passages import PassageTable
+    from commonplace.store.base import StoredChunk
+
+__all__ = ["Window", "pack_windows", "snippet_result"]
 
 
 class Window(NamedTuple):
-    """Units ``first`` to ``last`` (both included) of one passage, and the evidence in them."""
+    """Consecutive units of one passage.
+
+    Attributes:
+        first: Index of the first unit.
+        last: Index of the last unit, included.
+        mass: Evidence of the units together.
+    """
 
     first: int
     last: int
@@ -32,10 +46,9 @@ def pack_windows(
     width: int,
     count: int,
 ) -> list[Window]:
-    """Choose up to `count` windows of at most `width` characters that do not overlap.
+    """Choose windows that do not overlap, greedily: each has the most evidence that is left.
 
-    Each is the one with the most evidence that is left; whole units, but for one that is longer
-    than a window.
+    A window holds whole units, unless one unit is longer than a window.
 
     Args:
         share: Evidence of each unit.
@@ -48,11 +61,11 @@ def pack_windows(
     rows = len(share)
     if not rows:
         return []
-    # One number line for all passages: no window reaches from one into the next.
+    # Passages lie apart on one number line, so that no window reaches from one into the next.
     offset = passage * (int(end.max()) + width + 1)
     stop = (offset + end).searchsorted(offset + start + width, side="right")
     np.maximum(stop, np.arange(1, rows + 1), out=stop)
-    # Rounded, so that equal windows are equal: the first of them is then chosen.
+    # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
     sums = np.zeros(rows + 1)
     np.cumsum(share, out=sums[1:])
     sums = sums.round(12)
@@ -65,10 +78,36 @@ def pack_windows(
         last = int(stop[first]) - 1
         windows.append(Window(first, last, float(mass[first])))
         mass[first : last + 1] = -1.0
-        # Windows that reach into the chosen one end before it from now on.
+        # Windows that reach into the chosen one now end before it.
         reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
         if reaching.start < first:
             stop[reaching] = first
             left = sums[first] - sums[reaching]
             np.copyto(mass[reaching], left, where=mass[reaching] > 0)
     return windows
+
+
+def snippet_result(window: Window, table: PassageTable, score: float) -> SearchResult:
+    """Cut the snippet of a window out of its passage."""
+    passage = table.passages[int(table.passage[window.first])]
+    start = int(table.start[window.first])
+    snippet = table.text[start : min(int(table.end[window.last]), start + SNIPPET_CHARS)]
+    first_line = passage.first_line + table.text.count("\n", passage.start, start)
+    return SearchResult(
+        path=passage.path,
+        snippet=snippet,
+        start_line=first_line,
+        end_line=first_line + snippet.count("\n"),
+        score=score,
+        source=passage.source,
+        heading=_heading(table.chunks[int(table.chunk[window.first])], first_line),
+    )
+
+
+def _heading(chunk: StoredChunk, line: int) -> str:
+    """Return the headings above a line; a chunk holds only those above its own first line."""
+    if "#" not in chunk.text[chunk.text.find("\n") :]:
+        return chunk.heading
+    above = chunk.text.split("\n")[: line - chunk.start_line + 1]
+    own = read_outline(above).path_at(len(above) - 1)
+    return chunk.heading if chunk.heading.endswith(own) else own

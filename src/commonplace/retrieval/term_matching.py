@@ -1,4 +1,4 @@
-"""Which words of a query stand in which lines, by the same rules that index them."""
+"""Term matching: which terms of a query each line holds, by the analyzer that indexes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,19 @@ from numpy.typing import NDArray
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
 
-__all__ = ["content_words", "is_date_word", "occurrences", "occurrences_within"]
+if TYPE_CHECKING:
+    from commonplace.retrieval.passages import PassageTable
+
+__all__ = [
+    "content_words",
+    "is_date_word",
+    "occurrences",
+    "occurrences_within",
+    "terms_of_lines",
+]
 
 _MAX_WORDS = 64
-"""Words of a query that are looked at: a question has fewer."""
+"""Words of a query that count, at most: a question has fewer."""
 _DATE_WORD = re.compile(
     r"(?:\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d|january|february|march|april|may|june|july|august"
     r"|september|october|november|december)",
@@ -26,25 +35,45 @@ _DATE_WORD = re.compile(
 
 
 def content_words(query: str, analyzer: Analyzer) -> list[Term]:
-    """Return the words of a query that say what it is about; all of them when none does."""
+    """Return the words of a query without stop words; all of them when nothing is left."""
     words = analyzer.words(query)
-    telling = [
+    content = [
         word
         for word in words
         if word.text.lower() not in ENGLISH and (len(word.text) > 1 or not word.text.isascii())
     ]
-    return (telling or words)[:_MAX_WORDS]
+    return (content or words)[:_MAX_WORDS]
 
 
 def is_date_word(word: Term) -> bool:
-    """Tell whether a word is a month, a year, or the day of a month."""
+    """Return whether a word is a month, a year, or the day of a month."""
     return bool(_DATE_WORD.fullmatch(word.text))
+
+
+def terms_of_lines(
+    table: PassageTable, terms: Sequence[Term], analyzer: Analyzer
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return which terms each line holds, and which the path and the headings above it hold.
+
+    Both are ``(lines, terms)`` of 0 and 1.
+    """
+    labels = [f"{chunk.path} {chunk.heading}" for chunk in table.chunks]
+    lengths = (len(label) + 1 for label in labels)
+    starts = np.array([*accumulate(lengths, initial=len(table.text) + 1)])
+    found = occurrences_within(
+        "\n".join((table.text, *labels)),
+        np.concatenate((table.start, starts[:-1])),
+        np.concatenate((table.end, starts[1:] - 1)),
+        terms,
+        analyzer,
+    )
+    return found[: len(table)], found[len(table) :][table.chunk]
 
 
 def occurrences(
     texts: Sequence[str], words: Sequence[Term], analyzer: Analyzer
 ) -> NDArray[np.float32]:
-    """Tell which words occur in which texts: ``(texts, words)`` of 0 and 1."""
+    """Return which words occur in which texts: ``(texts, words)`` of 0 and 1."""
     ends = np.array([*accumulate(len(text) + 1 for text in texts)], dtype=np.int64)
     starts = np.concatenate(([0], ends[:-1]))
     return occurrences_within("\n".join(texts), starts, ends - 1, words, analyzer)
@@ -57,17 +86,17 @@ def occurrences_within(
     words: Sequence[Term],
     analyzer: Analyzer,
 ) -> NDArray[np.float32]:
-    """Tell which words occur in which parts of a text: ``(parts, words)`` of 0 and 1.
+    """Return which words occur in which parts of a text: ``(parts, words)`` of 0 and 1.
 
-    The text is searched for the beginning that all forms of a word share; only what begins so is
-    stemmed.
+    The text is searched for the prefix that all forms of a word share, and only words with that
+    prefix are stemmed.
 
     Args:
-        text: All of it.
-        starts: Where each part begins, ascending.
-        ends: Where it ends; parts do not overlap.
-        words: What to look for.
-        analyzer: Says which forms are the same word.
+        text: The text of all parts.
+        starts: Offset of each part, ascending.
+        ends: Its end; parts do not overlap.
+        words: The words to look for.
+        analyzer: Maps forms to terms.
     """
     if text.isascii():
         text = text.lower()
@@ -101,7 +130,7 @@ def occurrences_within(
 def _folded_parts(
     text: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[str, NDArray[np.int64], NDArray[np.int64]]:
-    """Fold each part by itself: a folded text is not always as long as it was."""
+    """Fold each part by itself, for folding may change the length of a text."""
     spans = zip(starts.tolist(), ends.tolist(), strict=True)
     parts = [_folded(text[start:end]) for start, end in spans]
     behind = np.array([*accumulate(len(part) + 1 for part in parts)], dtype=np.int64)
@@ -109,11 +138,11 @@ def _folded_parts(
 
 
 class _Haystack:
-    """A folded text, and where its words (runs of letters and digits) begin and end."""
+    """Index of a folded text: where its words (runs of letters and digits) begin and end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # Words are first told apart by some characters, put together in one number.
+        # The first characters of a word are packed into one number, which compares fast.
         if text.isascii():
             self._head, self._bits = 8, 8
             data = text.encode("ascii") + bytes(8)
@@ -133,7 +162,7 @@ class _Haystack:
         self._heads = numbers[self._starts]
 
     def places(self, part: str) -> list[int]:
-        """Return where a part of words stands."""
+        """Return the offsets of a part of words."""
         found: list[int] = []
         at = self._text.find(part)
         while at >= 0:
@@ -142,7 +171,7 @@ class _Haystack:
         return found
 
     def likely_forms(self, word: str, term: str) -> list[tuple[int, str]]:
-        """Return where forms of a word may stand, and what stands there."""
+        """Return ``(offset, form)`` of words that may be forms of a word."""
         text, probe = self._text, _probe(word, term)
         rows = self._begin(self._heads, probe).nonzero()[0]
         spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True)
@@ -152,10 +181,10 @@ class _Haystack:
         return forms
 
     def _begin(self, heads: NDArray[Any], beginning: str) -> NDArray[np.bool_]:
-        """Tell which heads begin so, as far as they reach."""
+        """Return which heads begin with a text, as far as they reach."""
         known = beginning[: self._head]
         if self._bits == 8 and not known.isascii():
-            return np.zeros(len(heads), dtype=np.bool_)  # a sign that this text does not have
+            return np.zeros(len(heads), dtype=np.bool_)  # the text holds no such character
         if self._bits == 8:
             number = int.from_bytes(known.encode("ascii"), "little")
         else:
@@ -170,7 +199,7 @@ _ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))
 
 
 def _in_words(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell of each character whether it is in a word."""
+    """Return for each character whether it belongs to a word."""
     different = np.flatnonzero(np.bincount(codes))
     is_in_word = np.zeros(int(different[-1]) + 1, dtype=np.bool_)
     is_in_word[different] = [chr(code).isalnum() for code in different.tolist()]
@@ -178,14 +207,14 @@ def _in_words(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def _probe(own: str, term: str) -> str:
-    """The beginning that every word of the same stem has: ``stud`` for studies and study."""
+    """Return the prefix that every word of one stem has: ``stud`` for studies and study."""
     letters = takewhile(lambda pair: pair[0] == pair[1], zip(own, term, strict=False))
     shared = term if own.startswith(term) else "".join(letter for letter, _ in letters)
     return shared.rstrip("eiy") or shared or term
 
 
 class _BareLetters(dict[int, str]):
-    """Letters without their accents, and accents as nothing; each is looked up once."""
+    """Cache of letters without their accents; an accent by itself maps to nothing."""
 
     def __missing__(self, code: int) -> str:
         signs = unicodedata.normalize("NFD", chr(code))

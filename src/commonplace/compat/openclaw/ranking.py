@@ -1,4 +1,4 @@
-"""Ranking whole chunks, step by step as the reference does it."""
+"""Ranking of whole chunks, step by step as OpenClaw 2026.3.24 does it; see SPEC.md, Search."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from datetime import UTC, date, datetime
 
 from commonplace.compat.openclaw.keywords import bm25_rank_to_score, extract_keywords, query_words
 from commonplace.retrieval.decay import age_days, decay_factor
-from commonplace.retrieval.fusion import normalized_weights, weighted_score
 from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
-from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
+from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query, Ranking
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot, StoredChunk
 from commonplace.text.analysis import Term
 from commonplace.types import Explanation, SearchResult
 from commonplace.workspace.log_dates import openclaw_is_evergreen
 
-__all__ = ["rank_chunks"]
+__all__ = ["ChunkRanker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,25 @@ class _Candidate:
         return self.fused * self.decay
 
 
-def rank_chunks(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
-    """Answer a query with whole chunks: merge, decay, MMR, `min_score`."""
+class ChunkRanker:
+    """Ranker of whole chunks: merge, decay, MMR, `min_score`."""
+
+    def __init__(self, settings: SearchSettings) -> None:
+        self._settings = settings
+
+    def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
+        """Answer a query with whole chunks, each by the first characters of its text."""
+        results = _ranked(snapshot, query, self._settings)
+        if not explain:
+            results = [replace(result, explanation=None) for result in results]
+        return Ranking(results)
+
+
+def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
     pool = min(MAX_CANDIDATES, query.limit * settings.candidate_multiplier)
     if query.vector is None:
         candidates = _by_keywords(snapshot, query, pool)
-        # What words alone found, the reference leaves as it is.
+        # Results of keyword search alone neither decay nor are diversified.
         settings = replace(settings, decay=False, mmr=False)
     else:
         candidates = _merged(snapshot, query, pool, settings)
@@ -73,7 +85,7 @@ def _merged(
     snapshot: Snapshot, query: Query, pool: int, settings: SearchSettings
 ) -> list[_Candidate]:
     assert query.vector is not None
-    weights = normalized_weights(settings)
+    weights = _normalized_weights(settings)
     keyword: dict[int, float] = {}
     if settings.text_weight:
         keyword = dict(_match(snapshot, query.text, pool, query, every=settings.match == "all"))
@@ -87,7 +99,7 @@ def _merged(
             seq,
             vector.get(seq),
             keyword.get(seq),
-            weighted_score(vector.get(seq), keyword.get(seq), weights),
+            _weighted_score(vector.get(seq), keyword.get(seq), weights),
         )
         for seq in dict.fromkeys([*vector, *keyword])
     ]
@@ -140,11 +152,11 @@ def _found_by_words(
     query: Query,
     settings: SearchSettings,
 ) -> list[_Candidate]:
-    """Where nothing reaches `min_score`, keep what the words found, with a lower bar.
+    """Where nothing reaches `min_score`, keep what keywords found, with a lower bound.
 
-    The reference goes by line ranges: parts of one long line are found together.
+    Chunks are compared by their line ranges, so parts of one long line count together.
     """
-    bar = min(query.min_score, normalized_weights(settings)[1])
+    bar = min(query.min_score, _normalized_weights(settings)[1])
     found = {_place(stored[c.seq]) for c in candidates if c.keyword is not None}
     return [c for c in candidates if c.score >= bar and _place(stored[c.seq]) in found]
 
@@ -181,3 +193,16 @@ def _head(text: str) -> str:
     if len(text) * 2 <= SNIPPET_CHARS or (text.isascii() and len(text) <= SNIPPET_CHARS):
         return text
     return text.encode("utf-16-le")[: 2 * SNIPPET_CHARS].decode("utf-16-le", "ignore")
+
+
+def _normalized_weights(settings: SearchSettings) -> tuple[float, float]:
+    """Return the weights of vectors and words, scaled to sum to 1."""
+    total = settings.vector_weight + settings.text_weight
+    return settings.vector_weight / total, settings.text_weight / total
+
+
+def _weighted_score(
+    vector: float | None, keyword: float | None, weights: tuple[float, float]
+) -> float:
+    """Merge two scores; a missing one counts as 0."""
+    return weights[0] * (vector or 0.0) + weights[1] * (keyword or 0.0)

@@ -1,0 +1,210 @@
+"""Candidate chunks: the query is analyzed, two lists are fetched, and both are fused.
+
+The terms of the query bring one list and its vector the other. Both are merged by reciprocal ranks,
+so an engine's scores need to be ranked and deterministic, and nothing more.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.retrieval.query import MAX_CANDIDATES, Query
+from commonplace.retrieval.term_matching import content_words, is_date_word, occurrences
+from commonplace.settings import SearchSettings
+from commonplace.store.base import RowFilter, Snapshot, StoredChunk
+from commonplace.text.analysis import Analyzer, Term
+from commonplace.text.stopwords import ENGLISH_REQUESTS
+from commonplace.text.time_expressions import Days, days_named, without_times
+from commonplace.types import Source
+
+if TYPE_CHECKING:
+    from commonplace.retrieval.passages import PassageTable
+    from commonplace.vectors import Vector
+
+    Floats = NDArray[np.float32]
+
+__all__ = [
+    "AnalyzedQuery",
+    "QueryTerms",
+    "add_path_terms",
+    "analyze_query",
+    "candidate_chunks",
+    "fused_ranking",
+]
+
+_RARE_TERMS = 3
+"""Terms that bring candidates. Commoner ones cost more, and only separate candidates."""
+_CHUNKS_PER_RESULT = 3
+"""Candidate chunks, as a multiple of the results wanted."""
+_RRF_K = 10
+"""Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
+60: the heads of the lists must stay ahead of what both hold far down."""
+_LATER_DAYS = 7
+"""Days after a named span whose logs are candidates, too."""
+
+_REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
+"""Beside a time expression, such words ask for everything of that time."""
+
+
+class QueryTerms(NamedTuple):
+    """The terms of a query, weighted.
+
+    Attributes:
+        known: Terms that occur in the index.
+        weights: Their idf.
+        unknown: The other terms, which may still occur in a path.
+        unknown_weights: Their idf.
+        total: The idf of all terms together.
+    """
+
+    known: list[Term]
+    weights: Floats
+    unknown: list[Term]
+    unknown_weights: Floats
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedQuery:
+    """A query with what the index says of its parts.
+
+    Attributes:
+        query: The query.
+        terms: Its terms.
+        days: Days that it names; None for none.
+        only_days: The same days where it asks for nothing besides them, else None.
+        mean: Mean of all lines' vectors; None where vectors take no part.
+        direction: The query's vector less the mean; None where vectors take no part.
+    """
+
+    query: Query
+    terms: QueryTerms
+    days: Days | None
+    only_days: Days | None
+    mean: Vector | None
+    direction: Vector | None
+
+
+def analyze_query(
+    snapshot: Snapshot, query: Query, settings: SearchSettings, analyzer: Analyzer
+) -> AnalyzedQuery:
+    """Return the terms of a query, the days that it names, and its direction."""
+    days = days_named(query.text, query.now.date())
+    source = query.rows.only_source
+    mean = direction = None
+    if query.vector is not None and settings.vector_weight:
+        mean = snapshot.mean_line(source)
+        direction = query.vector if mean is None else query.vector - mean
+    words, only_days = content_words(query.text, analyzer), None
+    if days is not None and direction is not None:  # without a vector, terms bring candidates
+        others = _words_beside_times(words, query.text, analyzer)
+        if all(map(is_date_word, others)):
+            words, only_days = others, days
+    terms = _weighted(snapshot, words, days, source)
+    return AnalyzedQuery(query, terms, days, only_days, mean, direction)
+
+
+def candidate_chunks(
+    snapshot: Snapshot, analyzed: AnalyzedQuery, settings: SearchSettings
+) -> list[StoredChunk]:
+    """Fetch the best chunks of both lists, and those of the days that the query names.
+
+    Reading lines dominates the time: lists are longer than the number of chunks read of them.
+    """
+    query, terms = analyzed.query, analyzed.terms
+    depth = min(MAX_CANDIDATES, query.limit * settings.candidate_multiplier)
+    lists: list[list[tuple[int, float]]] = []
+    every = settings.match == "all"
+    wanted = terms.known
+    if not every:
+        rarest = np.argsort(-terms.weights, kind="stable")[:_RARE_TERMS]
+        wanted = [wanted[at] for at in rarest.tolist()]
+    for rows in _row_filters(query.rows, analyzed.days):
+        if analyzed.direction is not None:
+            lists.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
+        if settings.text_weight and not (every and terms.unknown):
+            hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
+            lists.append(thin_ties(hits, most=query.limit)[:depth])
+    best = fused_ranking(lists, limit=_CHUNKS_PER_RESULT * query.limit)
+    return list(snapshot.chunks(best).values())
+
+
+def fused_ranking(lists: Iterable[Sequence[tuple[int, float]]], *, limit: int) -> list[int]:
+    """Return the best of several ``(seq, score)`` lists, each best first, by reciprocal ranks."""
+    scores: dict[int, float] = {}
+    for hits in lists:
+        for rank, (seq, _) in enumerate(hits):
+            scores[seq] = scores.get(seq, 0.0) + 1.0 / (_RRF_K + rank)
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # ties: by seq
+
+
+def thin_ties(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
+    """Keep so many hits of one score, the newest: chunks that repeat each other score alike."""
+    kept: list[tuple[int, float]] = []
+    for _, tied in itertools.groupby(hits, key=lambda hit: round(hit[1] * 1e9)):
+        kept += sorted(tied, reverse=True)[:most]  # by seq
+    return kept
+
+
+def add_path_terms(
+    analyzed: AnalyzedQuery, table: PassageTable, analyzer: Analyzer
+) -> AnalyzedQuery:
+    """Return the query with those unknown terms as known that occur in a candidate's path."""
+    terms = analyzed.terms
+    if not terms.unknown:
+        return analyzed
+    paths = [passage.path for passage in table.passages]
+    rows = np.flatnonzero(occurrences(paths, terms.unknown, analyzer).any(axis=0))
+    terms = terms._replace(
+        known=terms.known + [terms.unknown[row] for row in rows],
+        weights=np.concatenate((terms.weights, terms.unknown_weights[rows])),
+    )
+    return replace(analyzed, terms=terms)
+
+
+def _words_beside_times(words: list[Term], query: str, analyzer: Analyzer) -> list[Term]:
+    """Return the words outside time expressions, less those that ask for all of a time."""
+    left = {word.text.lower() for word in analyzer.words(without_times(query))}
+    return [word for word in words if word.text.lower() in left - _REQUEST_WORDS]
+
+
+def _weighted(
+    snapshot: Snapshot, words: list[Term], days: Days | None, source: Source | None
+) -> QueryTerms:
+    frequencies = snapshot.frequencies(words, source)
+    found = np.array([frequencies[word] for word in words], dtype=np.float32)
+    weights = _idf(found, snapshot.chunk_count(source))
+    # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
+    counts = np.array([not (days and is_date_word(word)) for word in words], dtype=np.bool_)
+    known = found > 0
+    return QueryTerms(
+        [word for word, is_known in zip(words, known, strict=True) if is_known],
+        weights[known],
+        [word for word, is_known in zip(words, known, strict=True) if not is_known],
+        weights[~known],
+        max(float(weights[known | counts].sum()), 1e-6),
+    )
+
+
+def _idf(frequencies: Floats, count: int) -> Floats:
+    """Weight terms by inverse document frequency (Robertson & Sparck Jones 1976); always > 0."""
+    weights: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5))
+    return weights
+
+
+def _row_filters(rows: RowFilter, days: Days | None) -> list[RowFilter]:
+    """Return the filter of the query, and a narrower one for the days that it names."""
+    if days is None:
+        return [rows]
+    first = days.first.toordinal()
+    last = (days.last + timedelta(days=_LATER_DAYS)).toordinal()
+    after = first if rows.after is None else max(first, rows.after)
+    before = last if rows.before is None else min(last, rows.before)
+    return [rows, RowFilter(rows.sources, after, before)]
