@@ -152,12 +152,12 @@ def _record(line: str, number: int, at: datetime) -> dict[str, object]:
 @contextmanager
 def _one_ranking() -> Iterator[None]:
     """Rank notes and sessions together while the block runs."""
-    merge_sources = pipeline.merge_sources
-    pipeline.merge_sources = lambda reader, query, rank: rank(query)  # type: ignore[attr-defined]
+    by_source = pipeline._by_source
+    pipeline._by_source = lambda snapshot, query: [query]
     try:
         yield
     finally:
-        pipeline.merge_sources = merge_sources  # type: ignore[attr-defined]
+        pipeline._by_source = by_source
 
 
 if __name__ == "__main__":

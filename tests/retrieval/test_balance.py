@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.retrieval.pipeline import _by_source
 from commonplace.retrieval.query import Query
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.store.base import RowFilter
@@ -97,13 +98,6 @@ def test_sessions_fill_the_places_that_notes_leave(tmp_path):
 # The sharing itself.
 
 
-class TwoSources:
-    """A reader that only knows whether there are sessions."""
-
-    def chunk_count(self, source):
-        return int(source == "sessions")
-
-
 def results(source, scores):
     return [
         SearchResult(f"{source}.md", str(n), n, n, score, source)
@@ -111,15 +105,10 @@ def results(source, scores):
     ]
 
 
-def shared(notes, sessions, limit, **rows):
+def shared(notes, sessions, limit):
     found = {"memory": results("memory", notes), "sessions": results("sessions", sessions)}
-
-    def rank(query):
-        (source,) = query.rows.sources
-        return found[source][: query.limit]
-
-    query = Query("q", None, NOON, limit, 0.0, RowFilter(**rows))
-    return merge_sources(TwoSources(), query, rank), found
+    merged = merge_sources(found["memory"][:limit], found["sessions"][:limit], limit=limit)
+    return merged, found
 
 
 scores = st.lists(st.floats(0.01, 1.0).map(lambda score: round(score, 3)), max_size=12)
@@ -165,12 +154,31 @@ def test_examples(notes, sessions, expected):
     assert "".join(hit.source[0] for hit in answer) == expected
 
 
-def test_without_sessions_nothing_is_asked_twice():
-    class Notes(TwoSources):
-        def chunk_count(self, source):
-            return 0
+class Chunks:
+    """A snapshot with so many chunks of sessions."""
 
-    asked = []
-    query = Query("q", None, NOON, 6, 0.0, RowFilter(sources=frozenset(("memory",))))
-    merge_sources(Notes(), query, lambda one: asked.append(one) or [])
-    assert asked == [replace(query, rows=RowFilter())]  # all there is are notes
+    def __init__(self, sessions):
+        self.sessions = sessions
+
+    def chunk_count(self, source):
+        return self.sessions if source == "sessions" else 1
+
+
+def asked_of(sources, *, sessions):
+    rows = RowFilter(sources=None if sources is None else frozenset(sources))
+    query = Query("q", None, NOON, 6, 0.0, rows)
+    parts = _by_source(Chunks(sessions), query)
+    assert parts == [replace(query, rows=part.rows) for part in parts]
+    return [part.rows.sources and sorted(part.rows.sources) for part in parts]
+
+
+def test_each_source_is_ranked_by_itself_where_there_are_sessions():
+    assert asked_of(None, sessions=3) == [["memory"], ["sessions"]]
+    assert asked_of(["memory", "sessions"], sessions=3) == [["memory"], ["sessions"]]
+    assert asked_of(["sessions"], sessions=3) == [["sessions"]]
+
+
+def test_without_sessions_one_ranking_without_a_filter_is_enough():
+    assert asked_of(None, sessions=0) == [None]
+    assert asked_of(["memory"], sessions=0) == [None]
+    assert asked_of(["sessions"], sessions=0) == [["sessions"]]

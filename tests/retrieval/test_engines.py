@@ -7,7 +7,7 @@ import pytest
 from commonplace.demo import demo_questions, write_demo_workspace
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.memory import Memory
-from commonplace.retrieval.pipeline import rank
+from commonplace.profiles import from_settings
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
 from commonplace.store.base import IndexedChunk, IndexedFile, RowFilter
@@ -42,7 +42,7 @@ def indexed(request, tmp_path_factory):
     ) as memory:
         memory.index()
     with contextlib.closing(SqliteStore(path)) as sqlite:
-        yield settings.search, sqlite, copied(sqlite)
+        yield from_settings(settings).ranker(settings.search), sqlite, copied(sqlite)
 
 
 def copied(store):
@@ -62,26 +62,26 @@ def copied(store):
     return copy
 
 
-def ask(store, query, search, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
+def ask(store, query, ranker, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
     embedded = EmbeddingClient(EMBEDDER).embed_query(query) if vector else None
     asked = Query(query, embedded, NOON, limit=limit, min_score=0.0, rows=rows)
     with store.snapshot() as snapshot:
-        return rank(snapshot, asked, search, explain=True)
+        return ranker.rank(snapshot, asked, explain=True).results
 
 
 @pytest.mark.parametrize("vector", [True, False], ids=["hybrid", "words"])
 @pytest.mark.parametrize("limit", [1, 6, 60])
 def test_both_engines_give_the_same_answer(indexed, vector, limit):
-    search, sqlite, plain = indexed
+    ranker, sqlite, plain = indexed
     for query in QUERIES:
-        one = ask(sqlite, query, search, vector=vector, limit=limit)
-        other = ask(plain, query, search, vector=vector, limit=limit)
+        one = ask(sqlite, query, ranker, vector=vector, limit=limit)
+        other = ask(plain, query, ranker, vector=vector, limit=limit)
         assert [place(hit) for hit in one] == [place(hit) for hit in other], query
         assert numbers(one) == pytest.approx(numbers(other), abs=1e-4), query
 
 
 def test_both_engines_filter_alike(indexed):
-    search, sqlite, plain = indexed
+    ranker, sqlite, plain = indexed
     today = NOON.date().toordinal()
     for rows in (
         RowFilter(after=today - 9),
@@ -89,16 +89,16 @@ def test_both_engines_filter_alike(indexed):
         RowFilter(sources=frozenset({"memory"}), after=today - 12, before=today - 5),
         RowFilter(sources=frozenset({"sessions"})),
     ):
-        one = ask(sqlite, "what was decided about the release?", search, rows=rows)
-        other = ask(plain, "what was decided about the release?", search, rows=rows)
+        one = ask(sqlite, "what was decided about the release?", ranker, rows=rows)
+        other = ask(plain, "what was decided about the release?", ranker, rows=rows)
         assert [place(hit) for hit in one] == [place(hit) for hit in other]
         assert bool(one) == (rows.sources != {"sessions"})
 
 
 def test_the_same_question_has_the_same_answer(indexed):
-    search, sqlite, _ = indexed
+    ranker, sqlite, _ = indexed
     for query in QUERIES:
-        assert ask(sqlite, query, search) == ask(sqlite, query, search)
+        assert ask(sqlite, query, ranker) == ask(sqlite, query, ranker)
 
 
 def place(hit):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.memory import Memory
-from commonplace.retrieval.redundancy import likeness_of_vectors
+from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
 from support.fakes import NOON, HashedWords, Raising, clock
 
@@ -231,7 +231,7 @@ def test_lines_without_vectors_are_no_repeats_of_each_other():
     vectors[2, 0] = 1
     mean = np.full(4, 0.3, dtype=np.float32)
     scales = np.array([0, 0, 1], dtype=np.float32)
-    assert not likeness_of_vectors(vectors, mean, scales).any()
+    assert not similarity_of_vectors(vectors, mean, scales).any()
 
 
 # Lines.

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from commonplace.retrieval.line_ranker import _thinned
+from commonplace.retrieval.candidates import thin_ties
 from commonplace.retrieval.term_matching import occurrences
 from commonplace.text.analysis import Analyzer
 
@@ -49,4 +49,4 @@ def test_many_words_have_the_terms_that_they_have_alone(tokenizer: str) -> None:
 
 def test_of_chunks_that_score_alike_the_newest_stay() -> None:
     hits = [(3, 2.0), (1, 1.0), (4, 1.0), (7, 1.0 - 1e-12), (2, 0.5)]
-    assert [seq for seq, _ in _thinned(hits, most=2)] == [3, 7, 4, 2]
+    assert [seq for seq, _ in thin_ties(hits, most=2)] == [3, 7, 4, 2]

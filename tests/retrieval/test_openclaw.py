@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from commonplace.compat.openclaw.ranking import ChunkRanker
 from commonplace.memory import Memory
-from commonplace.retrieval.pipeline import rank
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, StoredChunk
@@ -292,7 +292,7 @@ class Found:
 def ranked(found, now, **ranking):
     search = replace(Settings.openclaw().search, min_score=0.0, **ranking)
     query = Query("words", np.ones(1, np.float32), now, limit=50, min_score=0.0)
-    return rank(found, query, search)
+    return ChunkRanker(search).rank(found, query).results
 
 
 @pytest.mark.parametrize(("given_", "expected"), vectors("mergeHybridResults"))
