@@ -1,3 +1,4 @@
+import signal
 import threading
 import time
 
@@ -6,6 +7,15 @@ from hypothesis import settings
 
 settings.register_profile("commonplace", deadline=None)  # machines that run tests are busy
 settings.load_profile("commonplace")
+
+
+def pytest_configure():
+    """Let interrupts through to the processes that tests start.
+
+    Where they are ignored, as under nohup or in a shell's background, children inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

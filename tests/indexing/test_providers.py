@@ -400,7 +400,7 @@ def test_the_old_vectors_answer_until_the_new_ones_are_complete(notes, server):
             hits = find(memory, "printer")
             assert hits.mode == "hybrid"
             models.add(hits.model)
-        running.join()
+        running.join(DEADLINE_S)
         assert "text-embedding-3-small" in models
         assert find(memory, "printer").model == "another-model"
 
@@ -517,7 +517,7 @@ def test_an_object_that_hangs_does_not_hold_a_search_up(notes):
 
         def embed_query(self, text):
             if self.hangs:
-                released.wait()
+                released.wait(DEADLINE_S)
             return super().embed_query(text)
 
     embedder = Hanging()

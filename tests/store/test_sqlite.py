@@ -258,7 +258,7 @@ def test_the_database_of_another_program_is_left_as_it_is(
 def test_many_may_create_the_same_index_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         for round_ in range(15):
-            start = threading.Barrier(8)
+            start = threading.Barrier(8, timeout=30)
 
             def create(path: Path = tmp_path / f"{round_}", start: Any = start) -> SqliteStore:
                 start.wait()

@@ -261,8 +261,9 @@ def measured(framework: str, names: list[str], folder: Path) -> dict[str, float]
         place = folder / str(number)
         child = context.Process(target=measure, args=(framework, name, place, answers))
         child.start()
-        child.join()
-        if child.exitcode:
+        child.join(30)
+        if child.exitcode != 0:
+            child.kill()
             raise SystemExit(f"{name} failed")
         found[name] = answers.get()
     return found
