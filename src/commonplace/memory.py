@@ -398,11 +398,11 @@ class Memory:
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
-        from commonplace.transcripts.incremental import Rules, rendered_text
+        from commonplace.transcripts.rendering import TranscriptRules, render_lines
 
         wanted = None if lines is None else max(1, lines) + 1  # one more tells whether there is
-        rules = Rules.of(self.settings)
-        text = rendered_text(absolute, rules, from_line=start, lines=wanted) or ""
+        rules = TranscriptRules.from_settings(self.settings)
+        text = render_lines(absolute, rules, from_line=start, lines=wanted) or ""
         part = _excerpt(name, text, 1, lines)
         behind = part.next_from and part.next_from + start - 1
         return replace(part, from_line=start, next_from=behind)
@@ -466,9 +466,9 @@ class Memory:
             TypeError: A message is none of these.
             WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
         """
-        from commonplace.transcripts.session_note import last_said, session_note, slug_for
+        from commonplace.transcripts.session_note import last_messages, session_note, slug_for
 
-        said = last_said(messages, self.settings.sessions.archive_messages)
+        said = last_messages(messages, self.settings.sessions.archive_messages)
         if not said:
             raise ValueError("neither user nor assistant said anything; there is no session.")
         now = self._now().astimezone(UTC) if self.settings.openclaw_rules else self._local_now()

@@ -48,8 +48,8 @@ def dated(talk, path=None):
     with contextlib.closing(sqlite3.connect(path or talk.index)) as db:
         days = db.execute("SELECT id, day FROM chunks ORDER BY path, start_line, id").fetchall()
         files = db.execute("SELECT path, day, note, progress FROM files ORDER BY path").fetchall()
-    # Where vectors are missing is a matter of when there was an embedder.
-    read = [(*row[:3], row[3] and json.loads(row[3]) | {"lacking": None}) for row in files]
+    # Where vectors are missing depends on when an embedder was there.
+    read = [(*row[:3], row[3] and json.loads(row[3]) | {"first_unembedded": None}) for row in files]
     return talk.rows(path), days, read
 
 
@@ -275,7 +275,7 @@ def test_what_was_indexed_by_words_gets_its_vectors_from_the_first_embedder(talk
 
 
 def test_long_files_come_in_parts_and_an_end_in_between_is_gone_on_from(talk, monkeypatch):
-    monkeypatch.setattr("commonplace.transcripts.parts._PART_CHARS", 4000)
+    monkeypatch.setattr("commonplace.transcripts.incremental._PART_CHARS", 4000)
     talk.say(*(user(f"message {n} about {WORDS[n % 10]} and {n * n}") for n in range(2000)))
 
     class Down(HashedWords):

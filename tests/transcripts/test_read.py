@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages import messages_to_dict as to_dicts
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ThinkingBlock, ToolCallBlock
 
-from commonplace.transcripts.formats import moment_of, said_in
-from commonplace.transcripts.incremental import Rules, rendered_text
+from commonplace.transcripts.formats import messages_in, moment_of
+from commonplace.transcripts.rendering import TranscriptRules, render_lines
 from transcripts.talk import NOON, assistant, tool_noise, user
 
 CALL = {"name": "ls", "args": {"path": "/"}, "id": "1"}
@@ -55,7 +55,7 @@ TEXT = "\nUser: Which port?\n\n\nAssistant: Port 8443.\n"
 
 
 def read(path, **options):
-    return rendered_text(path, Rules(UTC), **options)
+    return render_lines(path, TranscriptRules(UTC), **options)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_whatever_a_file_holds_it_is_read(file, data, expected):
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_is_read(file, monkeypatch):
-    monkeypatch.setattr("commonplace.transcripts.incremental.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("commonplace.transcripts.rendering.MAX_LINE_BYTES", 1000)
     long = json.dumps(user("long " * 500))
     file.write_text(f"{long}\n{json.dumps(user('short'))}\n{long}")
     assert read(file) == "\nUser: short\n"
@@ -153,7 +153,7 @@ QUIET = [
 
 @pytest.mark.parametrize(("role", "text"), QUIET)
 def test_what_nobody_said_is_left_out(role, text):
-    assert list(said_in({"role": role, "content": text})) == []
+    assert list(messages_in({"role": role, "content": text})) == []
 
 
 @pytest.mark.parametrize(
@@ -171,18 +171,18 @@ def test_what_nobody_said_is_left_out(role, text):
     ],
 )
 def test_what_was_said_stays(role, text, shown):
-    assert [one.text for one in said_in({"role": role, "content": text})] == [shown]
+    assert [one.text for one in messages_in({"role": role, "content": text})] == [shown]
 
 
 def test_the_reference_keeps_what_programs_said():
-    said = said_in({"role": "assistant", "content": "NO_REPLY"}, as_openclaw=True)
+    said = messages_in({"role": "assistant", "content": "NO_REPLY"}, as_openclaw=True)
     assert list(map(str, said)) == ["Assistant: NO_REPLY"]
 
 
 def test_a_summary_of_what_was_said_is_left_out():
     more = {"lc_source": "summarization"}
     message = HumanMessage("Here is a summary: ...", additional_kwargs=more)
-    assert list(said_in(to_dicts([message]))) == []
+    assert list(messages_in(to_dicts([message]))) == []
 
 
 @pytest.mark.parametrize(

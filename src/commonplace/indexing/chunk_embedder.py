@@ -15,7 +15,7 @@ from commonplace.indexing.keeping import PendingChunks
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import FileRecord, IndexIdentity, Store
 from commonplace.text.embedding_units import line_units, pack_units, unit_texts
-from commonplace.transcripts.progress import SessionProgress
+from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import Chunk
 from commonplace.vectors.codec import ChunkVectors, pack_all, unpack
 
@@ -341,8 +341,8 @@ class ChunkEmbedder:
 
 def _end_of(record: FileRecord) -> int | None:
     """Return the line from which on a run replaces a file's chunks; None for all of them."""
-    progress = SessionProgress.of(record)
-    return progress.tail.line if progress else None
+    cursor = ReadCursor.from_record(record)
+    return cursor.resume_at.line if cursor else None
 
 
 def _is_whole(embedded: ChunkVectors) -> bool:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord
 from commonplace.text.chunking import chunk_markdown, split_oversized
-from commonplace.transcripts.parts import SessionPart, read_parts
-from commonplace.transcripts.progress import SessionProgress
+from commonplace.transcripts.cursor import ReadCursor
+from commonplace.transcripts.incremental import SessionPart, read_parts
 from commonplace.types import Chunk, MemoryFile
 from commonplace.vectors.codec import ChunkVectors
 from commonplace.workspace.file_text import UnreadableFileError, read_text
@@ -84,7 +84,7 @@ class DocumentReader:
         known = before is not None
         parts = read_parts(
             file.absolute,
-            SessionProgress.of(before),
+            ReadCursor.from_record(before),
             settings=self._settings,
             day=file.date.toordinal() if file.date else None,
             completes=self._completes,
@@ -105,13 +105,14 @@ class DocumentReader:
     ) -> ReadDocument:
         if part.note and not part.more:
             self._tell(file.path, part.note)
-        progress, pending = part.progress, None
+        cursor, pending = part.cursor, None
         left_day = before.day if before and part.keep_before is not None else None
-        left = SessionProgress.of(before)
-        later = left and left.lacking and part.start.line > left.lacking.line
-        if before and left and (progress.lacking or later):
+        left = ReadCursor.from_record(before)
+        later = left and left.first_unembedded and part.start.line > left.first_unembedded.line
+        if before and left and (cursor.first_unembedded or later):
             # What an earlier run, or an earlier part of this one, left without vectors.
-            progress, pending = replace(progress, lacking=left.lacking), before.pending
+            cursor = replace(cursor, first_unembedded=left.first_unembedded)
+            pending = before.pending
         record = FileRecord(
             path=file.path,
             source=file.source,
@@ -122,7 +123,7 @@ class DocumentReader:
             day=next((day for _, day in reversed(part.chunks) if day), left_day),
             pending=pending,
             note=part.note,
-            progress=progress.note(),
+            progress=cursor.to_json(),
         )
         same = before is not None and before.hash == record.hash and not (known and before.pending)
         chunks = None if same else [chunk for chunk, _ in part.chunks]

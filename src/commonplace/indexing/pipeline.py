@@ -16,7 +16,7 @@ from commonplace.indexing.planner import IndexPlan
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, Store
 from commonplace.text.chunking import chunk_id
-from commonplace.transcripts.progress import SessionProgress
+from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import IndexReport, MemoryFile
 
 if TYPE_CHECKING:
@@ -229,9 +229,10 @@ class IndexPipeline:
 
     def _leave_pending(self, item: ReadDocument, given: EmbeddedBatch) -> None:
         item.record = replace(item.record, pending=f"has no vectors yet: {given.problem}")
-        if item.part is not None and (progress := SessionProgress.of(item.record)):
-            lacking = progress.lacking or item.part.start
-            item.record = replace(item.record, progress=replace(progress, lacking=lacking).note())
+        if item.part is not None and (cursor := ReadCursor.from_record(item.record)):
+            first = cursor.first_unembedded or item.part.start
+            cursor = replace(cursor, first_unembedded=first)
+            item.record = replace(item.record, progress=cursor.to_json())
         if self._encoder is not None:
             self._failed(item.file.path, f"{_LATER}: {given.problem}")
             if given.may_pass:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from commonplace.store.base import FileRecord
-from commonplace.transcripts.progress import Unread
+from commonplace.transcripts.cursor import UnreadContent
 from commonplace.types import MemoryFile
 from commonplace.workspace.discovery import Scan
 
 __all__ = ["IndexPlan", "plan_index"]
 
-UnreadIn = Callable[[MemoryFile, FileRecord, bool], Unread | None]
+UnreadIn = Callable[[MemoryFile, FileRecord, bool], UnreadContent | None]
 """Says what is new in a session file, which may have changed or not; None when nothing is."""
 
 _SETTLING_NS = 3_000_000_000
@@ -53,7 +53,7 @@ def plan_index(
     *,
     embeds: bool = False,
     unread: UnreadIn = lambda _file, _record, changed: (
-        Unread("changed on disk") if changed else None
+        UnreadContent("changed on disk") if changed else None
     ),
 ) -> IndexPlan:
     """Compare a walk over the disk with the files of an index.

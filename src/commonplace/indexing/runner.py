@@ -21,7 +21,7 @@ from commonplace.indexing.planner import IndexPlan, plan_index
 from commonplace.settings import Settings
 from commonplace.store.base import IndexIdentity
 from commonplace.store.sqlite.store import SqliteStore
-from commonplace.transcripts.progress import unread
+from commonplace.transcripts.cursor import unread_content
 from commonplace.types import IndexReport, MemoryFile
 from commonplace.workspace.discovery import Workspace
 
@@ -123,7 +123,7 @@ class IndexRunner:
         scan = self._workspace.scan()
         with store.snapshot() as snapshot:
             known = snapshot.files()
-        new = functools.partial(unread, settings=self._settings)
+        new = functools.partial(unread_content, settings=self._settings)
         plan = plan_index(scan, known, embeds=encoder is not None, unread=new)
         return plan, scan.problems
 

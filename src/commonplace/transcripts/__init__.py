@@ -1,1 +1,1 @@
-"""Transcripts of conversations: how they are read and kept, and what must not stand in them."""
+"""Transcripts of conversations: formats, rendering, incremental reading, archive."""

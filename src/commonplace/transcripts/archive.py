@@ -1,4 +1,4 @@
-"""Keeps a conversation as a session file: JSON Lines in OpenClaw's form, secrets masked."""
+"""Archive of conversations: session files, JSON Lines in OpenClaw's format, secrets masked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["session_records", "write_session_file"]
 
 _NAME_CHARS = 40
 _VERSION = 3
-"""Of the file's form."""
+"""Version of the file format."""
 
 
 def write_session_file(
@@ -32,19 +32,19 @@ def write_session_file(
     key: str | None = None,
     unwritten: bool = False,
 ) -> Path:
-    """Write a conversation to a file of its own, whole or not at all, and return its path.
+    """Write a conversation to a session file atomically, and return its path.
 
     Args:
-        folder: Where session files are; it is made if need be.
+        folder: The folder of session files; it is created if it is missing.
         messages: The conversation.
-        session: What it is called.
-        moment: When it was.
-        key: What tells it from others of this name and day; the same key gives the same file.
-        unwritten: Whether no flush could write it down; the file's name says so, and it is then
-            found by search even where other sessions are not.
+        session: Name of the session.
+        moment: Time of the conversation.
+        key: Distinguishes sessions of one name and day; the same key gives the same file.
+        unwritten: Whether the flush of the messages failed for good. The file's name then says
+            so, and search finds it even where sessions are not enabled.
 
     Raises:
-        OSError: The file cannot be written; nothing was left behind.
+        OSError: The file cannot be written; no partial file is left behind.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = key or f"{session}\0{moment.isoformat()}"
@@ -62,7 +62,7 @@ def write_session_file(
 def session_records(
     messages: Iterable[FlushMessage], *, session: str, moment: datetime
 ) -> Iterator[dict[str, Any]]:
-    """Build the lines of a session file."""
+    """Yield the records of a session file."""
     yield {
         "type": "session",
         "version": _VERSION,
@@ -107,7 +107,7 @@ def _message(message: FlushMessage) -> dict[str, Any]:
 
 
 def _masked(value: Any) -> Any:
-    """Mask every text in what a model sent; a value is read together with its name."""
+    """Mask every text in the arguments of a tool call; a value is judged with its name."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):

@@ -1,7 +1,8 @@
-"""Who said what in a record of a transcript, whichever program wrote it.
+"""Message formats of transcripts: speaker, text and time of a record.
 
-Four forms are read: OpenClaw's ``{"type": "message", "message": {"role", "content"}}``, LangChain's
-``messages_to_dict`` and `dumps`, LlamaIndex's `ChatMessage`, and plain ``{"role", "content"}``.
+Four formats are parsed: OpenClaw's ``{"type": "message", "message": {"role", "content"}}``,
+LangChain's ``messages_to_dict`` and `dumps`, LlamaIndex's `ChatMessage`, and plain
+``{"role", "content"}``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from commonplace.text.redaction import redact
 
-__all__ = ["Said", "moment_of", "said_in"]
+__all__ = ["TranscriptMessage", "messages_in", "moment_of"]
 
 _SPEAKERS = {
     **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk"), "User"),
@@ -25,11 +26,11 @@ _SPEAKERS = {
 _TEXTS = frozenset(("text", "input_text", "output_text"))
 _MOMENTS = ("timestamp", "created_at", "createdAt", "date")
 _MILLISECONDS = 1e11
-"""Numbers above it are milliseconds: as seconds, it is the year 5138."""
+"""Timestamps above it are in milliseconds: in seconds it is the year 5138."""
 
 _SILENT = re.compile(r"[\s*_`\"'(\[]*(?:NO_REPLY|HEARTBEAT_OK)[\s.!*_`\"')\]]*")
 _SILENT_END = re.compile(r"\n[\s*_`]*(?:NO_REPLY|HEARTBEAT_OK)[\s.*_`]*\Z")
-_MACHINERY = re.compile(
+_AUTOMATIC = re.compile(
     r"\s*(?:Pre-compaction memory flush"
     r"|The part of the conversation that is about to be compacted:"
     r"|Your reply is read by nobody and was not stored\."
@@ -38,18 +39,18 @@ _MACHINERY = re.compile(
     r"|A new session was started via /(?:new|reset)"
     r"|System: \[|\[cron:)"
 )
-"""How messages begin that no user wrote: prompts of flushes, heartbeats and timers."""
+"""Beginnings of messages without a human author: prompts of flushes, heartbeats, timers."""
 _RECALLED = re.compile(
     r"\[Recalled from memory for this message:[^\]]*\]\n?"
     r"(?:[ \t]*(?:>[^\n]*|\S+#L\d+[^\n]*)?(?:\n|\Z))*"
 )
-"""Notes that were quoted to a model: found again, they would count as said once more."""
+"""Notes that recall quoted to a model. Indexed again, they would be found twice."""
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One message: ``User`` or ``Assistant``, and the text, on one line, secrets masked."""
+class TranscriptMessage:
+    """A message: speaker (``User`` or ``Assistant``), and text on one line, secrets masked."""
 
     speaker: str
     text: str
@@ -58,16 +59,16 @@ class Said:
         return f"{self.speaker}: {self.text}"
 
 
-def said_in(value: Any, *, as_openclaw: bool = False) -> Iterator[Said]:
-    """Read the messages of a record, or of a list of records; other values have none.
+def messages_in(value: Any, *, as_openclaw: bool = False) -> Iterator[TranscriptMessage]:
+    """Yield the messages of a record, or of a list of records; other values have none.
 
     Args:
-        value: As it was parsed from JSON.
-        as_openclaw: Whether what programs said to each other stays in, as in the reference.
+        value: A value parsed from JSON.
+        as_openclaw: Whether to keep messages between programs, as OpenClaw does.
     """
     if isinstance(value, list):
         for item in value:
-            yield from said_in(item, as_openclaw=as_openclaw)
+            yield from messages_in(item, as_openclaw=as_openclaw)
     elif isinstance(value, dict):
         role, body = _role_and_body(value)
         speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
@@ -78,15 +79,15 @@ def said_in(value: Any, *, as_openclaw: bool = False) -> Iterator[Said]:
             text = _without_noise(text, speaker)
         line = _one_line(text)
         if line:
-            yield Said(speaker, line)
+            yield TranscriptMessage(speaker, line)
 
 
 def moment_of(value: Any, *, zone: tzinfo | None = None) -> datetime | None:
-    """Return when a record was made; None when it does not say.
+    """Return the time of a record; None when it has none.
 
     Args:
-        value: As it was parsed from JSON.
-        zone: Of times that name none.
+        value: A value parsed from JSON.
+        zone: Zone of times without an offset; None is the machine's.
     """
     if not isinstance(value, dict):
         return None
@@ -101,7 +102,7 @@ def moment_of(value: Any, *, zone: tzinfo | None = None) -> datetime | None:
 
 
 def _role_and_body(record: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-    """Return who speaks, and where the text stands."""
+    """Return the role of a record, and the mapping that holds its content."""
     kind, data = record.get("type"), record.get("data")
     inner = record.get("message")
     if kind == "message" and isinstance(inner, dict):
@@ -115,13 +116,13 @@ def _role_and_body(record: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
 
 
 def _is_summary(body: Mapping[str, Any]) -> bool:
-    """Tell whether LangChain's summarization wrote a message: what it tells was said before."""
+    """Check for a message by LangChain's summarization, which repeats earlier messages."""
     more = body.get("additional_kwargs")
     return isinstance(more, dict) and more.get("lc_source") == "summarization"
 
 
 def _texts(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of a message; calls, results, thoughts and pictures have none."""
+    """Yield the texts of a message; tool calls, results, thoughts and images are skipped."""
     content = body.get("blocks", body.get("content"))
     if isinstance(content, str):
         yield content
@@ -137,13 +138,13 @@ def _texts(body: Mapping[str, Any]) -> Iterator[str]:
 def _without_noise(text: str, speaker: str) -> str:
     if speaker == "Assistant":
         return "" if _SILENT.fullmatch(text) else _SILENT_END.sub("", text)
-    if _MACHINERY.match(text):
+    if _AUTOMATIC.match(text):
         return ""
     return _RECALLED.sub("", text) if "[Recalled from memory" in text else text
 
 
 def _one_line(text: str) -> str:
-    """Mask secrets, then collapse white space; what only shows on one line is masked, too."""
+    """Mask secrets, collapse white space, and mask secrets that were broken over lines."""
     masked = redact(_UNFIT.sub("\ufffd", text))
     line = " ".join(masked.split())
     return line if line == masked else redact(line)

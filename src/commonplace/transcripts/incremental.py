@@ -1,228 +1,292 @@
-"""Session files as text: one line for each line of the file, empty where nobody speaks.
+"""Incremental reading of session files: parts with chunks, from where the last run stopped.
 
-So the numbers of the lines are the file's own. A file that is a single JSON list, as
-``json.dump(messages_to_dict(...))`` writes it, has one line for each item of the list.
+A part ends where chunking gives the same result as in one pass over the file. So memory use is
+bounded by a part, whatever the file's size, and an incremental index equals a fresh one.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
+import hashlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import tzinfo
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-from zoneinfo import ZoneInfo
+from typing import BinaryIO
 
-from commonplace.settings import Settings
-from commonplace.transcripts.formats import moment_of, said_in
+from commonplace.settings import ChunkingSettings, Settings
+from commonplace.text.chunking import chunk_markdown, make_chunk, split_oversized
+from commonplace.transcripts.cursor import ReadCursor, can_resume, fingerprint, rules_key
+from commonplace.transcripts.rendering import (
+    LinePosition,
+    SessionReader,
+    TranscriptLine,
+    TranscriptRules,
+)
+from commonplace.types import Chunk
 from commonplace.workspace.file_text import open_file
 
-__all__ = [
-    "MAX_LINE_BYTES",
-    "Line",
-    "Mark",
-    "Rules",
-    "SessionReader",
-    "begins_a_list",
-    "parsed",
-    "rendered_text",
-]
+__all__ = ["SessionPart", "read_parts"]
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""A longer line is no message that anybody said: it is left out."""
-_MAX_LIST_BYTES = 32 * 1024 * 1024
-"""A list is parsed as a whole; a larger one is not taken for one."""
+_PART_CHARS = 400_000
+"""Characters of text after which a part ends, where that is possible."""
+_MAX_GAP_LINES = 30
+"""Lines without a message, such as tool calls and their results, that a chunk may span."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How session files are read.
+class SessionPart:
+    """A part of a session file that is indexed at once.
 
     Attributes:
-        zone: Whose days count; None is the machine's.
-        as_openclaw: Whether the reference's own rules apply: its noise stays in, and there are no
-            days.
+        chunks: Its chunks, and the day of each (a proleptic ordinal; None where it is not known).
+        start: Position of its first line.
+        keep_before: Chunks in the index that begin before this line stay; None when none does.
+        cursor: Where the next read resumes.
+        more: Whether another part follows.
+        hash: Hash of the content that was read so far.
+        size: Bytes on disk at opening; bytes that were read, if another part follows.
+        mtime_ns: Time of the last change, at opening.
     """
 
-    zone: tzinfo | None = None
-    as_openclaw: bool = False
-
-    @classmethod
-    def of(cls, settings: Settings) -> Rules:
-        """Return the rules of a memory's settings."""
-        zone = ZoneInfo(settings.timezone) if settings.timezone else None
-        return cls(zone, settings.openclaw_rules)
-
-
-class Mark(NamedTuple):
-    """A place in a file: the beginning of a line.
-
-    Attributes:
-        line: Its number, from 1.
-        offset: Bytes before it.
-        day: Proleptic ordinal of the day that a message there is of if it does not say; None where
-            no day is known.
-    """
-
-    line: int = 1
-    offset: int = 0
-    day: int | None = None
-
-
-class Line(NamedTuple):
-    """A line on which somebody speaks; `line`, `offset` and `day` are as in `Mark`."""
-
-    line: int
-    offset: int
-    day: int | None
-    text: str
+    chunks: list[tuple[Chunk, int | None]]
+    start: LinePosition
+    keep_before: int | None
+    cursor: ReadCursor
+    more: bool
+    hash: str
+    size: int
+    mtime_ns: int
 
     @property
-    def mark(self) -> Mark:
-        """Where it begins."""
-        return Mark(self.line, self.offset, self.day)
+    def note(self) -> str | None:
+        """Warning about invalid lines; None without one."""
+        line = self.cursor.invalid_line
+        return None if line is None else f"line {line} is no JSON, and is left out"
 
 
-class SessionReader:
-    """Reads the lines of an open file from a place on, up to the size that it had.
-
-    Attributes:
-        end: Behind the last line that is complete; all lines before it were read.
-        offset: Bytes that were read: a last line without its end counts if it is whole JSON.
-        broken: Number of the first line that is no JSON, or too long.
-        is_list: Whether the file is a single list.
-    """
-
-    def __init__(self, file: BinaryIO, *, start: Mark, size: int, rules: Rules) -> None:
-        self.end = start
-        self.offset = start.offset
-        self.broken: int | None = None
-        self.is_list = False
-        self._file = file
-        self._size = size
-        self._rules = rules
-        self._day = start.day
-
-    def lines(self) -> Iterator[Line]:
-        """Yield the lines on which somebody speaks."""
-        for line in self.all_lines():
-            if line.text:
-                yield line
-
-    def all_lines(self) -> Iterator[Line]:
-        """Yield all complete lines, those without a text included."""
-        values = None if self.end.offset else _list_items(self._file, self._size)
-        if values is not None:
-            self.is_list = True
-            self.offset = self._size
-            for number, value in enumerate(values, self.end.line):
-                yield self._line(number, 0, value)
-            return
-        self._file.seek(self.end.offset)
-        while self.offset < self._size:
-            number, offset = self.end.line, self.end.offset
-            data, terminated = self._next()
-            value, is_json = parsed(data)
-            if not terminated and not is_json:
-                return  # it is being written
-            if not is_json and self.broken is None:
-                self.broken = number
-            line = self._line(number, offset, value)
-            self.offset = self._file.tell()
-            if terminated:
-                self.end = Mark(number + 1, self.offset, self._day)
-            yield line
-
-    def _next(self) -> tuple[bytes, bool]:
-        """Read a line; one that is too long is dropped, up to its end."""
-        data = self._read_some()
-        if data.endswith(b"\n"):
-            return data, True
-        dropped = False
-        while self._file.tell() < self._size:
-            dropped = True
-            if self._read_some().endswith(b"\n"):
-                return b"\0", True
-        return (b"\0" if dropped else data), False
-
-    def _read_some(self) -> bytes:
-        data = self._file.readline(min(MAX_LINE_BYTES, self._size - self._file.tell()))
-        if not data:
-            self._size = self._file.tell()  # it was truncated meanwhile
-        return data
-
-    def _line(self, number: int, offset: int, value: Any) -> Line:
-        rules = self._rules
-        if not rules.as_openclaw and (moment := moment_of(value, zone=rules.zone)) is not None:
-            with contextlib.suppress(OverflowError):  # the first or the last day there is
-                self._day = moment.astimezone(rules.zone).date().toordinal()
-        text = "  ".join(map(str, said_in(value, as_openclaw=rules.as_openclaw)))
-        return Line(number, offset, self._day, text)
-
-
-def rendered_text(
-    path: Path, rules: Rules, *, from_line: int = 1, lines: int | None = None
-) -> str | None:
-    """Render lines of a file as text, each with its line break; None from behind its end on.
+def read_parts(
+    path: Path,
+    before: ReadCursor | None,
+    *,
+    settings: Settings,
+    day: int | None = None,
+    completes: bool = False,
+    max_bytes: int,
+) -> Iterator[SessionPart]:
+    """Yield what is new in a file, in parts; the whole file if the cursor does not fit it.
 
     Args:
-        path: The file.
-        rules: How it is read.
-        from_line: The first line, from 1.
-        lines: How many; to the end by default.
+        path: The session file.
+        before: Cursor of the last read; None reads the whole file.
+        settings: Rules for rendering and chunking.
+        day: The day of its first messages, if they have no time.
+        completes: Whether to read chunks that lack vectors again.
+        max_bytes: Maximum length of a chunk in UTF-8.
 
     Raises:
-        FileNotFoundError: It is gone.
+        FileNotFoundError: The file is gone.
         UnreadableFileError: It cannot be read.
     """
     with open_file(path) as file:
-        size = file.seek(0, os.SEEK_END)
-        start = Mark() if _list_items(file, size) is not None else _skipped(file, from_line - 1)
-        reader = SessionReader(file, start=start, size=size, rules=rules)
-        found = []
-        for line in reader.all_lines():
-            if line.line >= from_line:
-                found.append(line.text + "\n")
-            if lines is not None and len(found) >= lines:
-                break
-    return "".join(found) if found else None
+        yield from _PartReader(file, before, settings, day, completes, max_bytes).parts()
 
 
-def _skipped(file: BinaryIO, lines: int) -> Mark:
-    """Return the place behind so many lines; nobody parses them."""
-    file.seek(0)
-    number = 0
-    while number < lines and (data := file.readline(MAX_LINE_BYTES)):
-        number += data.endswith(b"\n")
-    return Mark(number + 1, file.tell())
+class _PartReader:
+    """Reader of the parts of an open session file."""
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        before: ReadCursor | None,
+        settings: Settings,
+        day: int | None,
+        completes: bool,
+        max_bytes: int,
+    ) -> None:
+        self._file = file
+        self._info = os.fstat(file.fileno())
+        self._settings = settings
+        self._rules = TranscriptRules.from_settings(settings)
+        self._key = rules_key(settings)
+        self._max_bytes = max_bytes
+        self._day = day
+        self._before = before if before and self._fits(before) else None
+        self._unembedded = self._before.first_unembedded if self._before and not completes else None
+        start = LinePosition(day=day)
+        if self._before is not None:
+            start = (self._before.first_unembedded if completes else None) or self._before.resume_at
+        self._start = start
+        self._is_first = True
+        self._reader = SessionReader(file, start=start, size=self._info.st_size, rules=self._rules)
+
+    def _fits(self, before: ReadCursor) -> bool:
+        """Check whether the file still begins with the bytes that were read."""
+        info = self._info
+        return before.rules == self._key and can_resume(
+            self._file, info.st_size, info.st_mtime_ns, before
+        )
+
+    def parts(self) -> Iterator[SessionPart]:
+        """Yield the parts; only the last one has `more` false."""
+        waiting: list[TranscriptLine] = []
+        chars, enough = 0, _PART_CHARS
+        texts = hashlib.sha256() if self._rules.as_openclaw else None
+        numbers: list[int] = []
+        for line in self._reader.lines():
+            waiting.append(line)
+            chars += len(line.text)
+            if texts is not None:
+                texts.update((b"\n" if numbers else b"") + line.text.encode())
+                numbers.append(line.line)
+            if chars < enough:
+                continue
+            chunks = self._cut(waiting)
+            last = _last_resumable(chunks)
+            if last:
+                first = chunks[last].first
+                yield self._part(chunks[:last], waiting[first].position, more=True)
+                self._start, self._is_first = waiting[first].position, False
+                waiting = waiting[first:]
+            chars = sum(len(line.text) for line in waiting)
+            enough = max(_PART_CHARS, 2 * chars)
+        chunks = self._cut(waiting)
+        tail = (
+            waiting[chunks[_last_resumable(chunks)].first].position if chunks else self._reader.end
+        )
+        if waiting and self._reader.end.line - waiting[-1].line > _MAX_GAP_LINES:
+            tail = self._reader.end  # the next message begins a chunk
+        part = self._part(chunks, tail, more=False)
+        if texts is not None:
+            texts.update(("\n" + ",".join(map(str, numbers))).encode())
+            part = replace(part, hash=texts.hexdigest())
+        yield part
+
+    def _cut(self, lines: list[TranscriptLine]) -> list[_SessionChunk]:
+        openclaw = self._rules.as_openclaw
+        return _session_chunks(lines, self._settings.chunking, as_openclaw=openclaw)
+
+    def _part(self, chunks: list[_SessionChunk], tail: LinePosition, *, more: bool) -> SessionPart:
+        if self._rules.as_openclaw or self._reader.is_list:
+            tail = LinePosition(day=self._day)  # always read as a whole
+        offset = tail.offset if more else self._reader.offset
+        position = self._file.tell()
+        invalid = [self._before.invalid_line if self._before else None, self._reader.invalid_line]
+        cursor = ReadCursor(
+            self._key,
+            offset,
+            fingerprint(self._file, offset),
+            self._info.st_mtime_ns,
+            tail,
+            self._unembedded,
+            invalid_line=min((line for line in invalid if line), default=None),
+        )
+        self._file.seek(position)
+        return SessionPart(
+            [
+                (piece, chunk.day)
+                for chunk in chunks
+                for piece in split_oversized([chunk.chunk], self._max_bytes)
+            ],
+            self._start,
+            None if self._before is None and self._is_first else self._start.line,
+            cursor,
+            more,
+            hash=_hash(cursor),
+            size=offset if more else self._info.st_size,
+            mtime_ns=self._info.st_mtime_ns,
+        )
 
 
-def begins_a_list(file: BinaryIO) -> bool:
-    """Tell whether a file may be a single JSON list, or become one."""
-    file.seek(0)
-    return file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"[")
+def _hash(cursor: ReadCursor) -> str:
+    """Hash what was read: the rules, the bytes and their time."""
+    read = f"{cursor.rules}\n{cursor.fingerprint}\n{cursor.mtime_ns}"
+    return hashlib.sha256(read.encode()).hexdigest()
 
 
-def _list_items(file: BinaryIO, size: int) -> list[Any] | None:
-    """Return the items of a file that is one JSON list; None for any other."""
-    if size > _MAX_LIST_BYTES:
-        return None
-    if not begins_a_list(file):
-        return None
-    file.seek(0)
-    value, _ = parsed(file.read(size))
-    return value if isinstance(value, list) else None
+def _last_resumable(chunks: list[_SessionChunk]) -> int:
+    """Return the index of the last chunk from which chunking can resume; 0 without chunks."""
+    return max((at for at, chunk in enumerate(chunks) if chunk.resumable), default=0)
 
 
-def parsed(data: bytes) -> tuple[Any, bool]:
-    """Parse a line, and tell whether it is whole; an empty one is fine, and says nothing."""
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-    if not text.strip():
-        return None, bool(data)
-    try:
-        return json.loads(text), True
-    except (ValueError, RecursionError):
-        return None, False
+# Chunks of a session: of one day each, and the same however the file grew.
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionChunk:
+    """A chunk of a session.
+
+    Attributes:
+        chunk: Its text, with the lines of the file.
+        day: Proleptic ordinal of the day of all its messages; None where it is not known.
+        first: Index of its first line among the lines that were chunked.
+        resumable: Whether chunking from that line on gives this chunk and all that follow.
+    """
+
+    chunk: Chunk
+    day: int | None
+    first: int
+    resumable: bool
+
+
+def _session_chunks(
+    lines: Sequence[TranscriptLine], settings: ChunkingSettings, *, as_openclaw: bool = False
+) -> list[_SessionChunk]:
+    """Split lines into chunks, in order.
+
+    Args:
+        lines: Lines with a message.
+        settings: Size and overlap of chunks.
+        as_openclaw: Whether chunks may span days and gaps, and leave out the lines in between.
+    """
+    return [
+        chunk
+        for first, after in _runs(lines, whole=as_openclaw)
+        for chunk in _chunks_of_run(lines, first, after, settings, compact=as_openclaw)
+    ]
+
+
+def _runs(lines: Sequence[TranscriptLine], *, whole: bool) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of lines that are chunked separately: one day each, without long gaps."""
+    first = 0
+    for at in range(1, len(lines) if not whole else 0):
+        before, line = lines[at - 1], lines[at]
+        if line.day != before.day or line.line - before.line > _MAX_GAP_LINES:
+            yield first, at
+            first = at
+    if lines:
+        yield first, len(lines)
+
+
+def _chunks_of_run(
+    lines: Sequence[TranscriptLine],
+    first: int,
+    after: int,
+    settings: ChunkingSettings,
+    *,
+    compact: bool,
+) -> Iterator[_SessionChunk]:
+    text = "\n".join(line.text for line in lines[first:after])
+    covered = first - 1
+    for chunk in chunk_markdown(text, settings):
+        start, end = first + chunk.start_line - 1, first + chunk.end_line - 1
+        # At a line start that the chunk before has not reached, or has included as a whole.
+        begins = start > covered or chunk.text.split("\n", 1)[0] == lines[start].text
+        # OpenClaw's overlap may exceed a chunk: it depends on all lines before.
+        resumable = start == first or (begins and settings.measure == "tokens")
+        covered = end
+        placed = _placed(chunk, lines, start, end, compact=compact)
+        yield _SessionChunk(placed, lines[first].day, start, resumable)
+
+
+def _placed(
+    chunk: Chunk, lines: Sequence[TranscriptLine], start: int, end: int, *, compact: bool
+) -> Chunk:
+    """Return a chunk with the file's line numbers, and with empty lines for those in between."""
+    numbers = [line.line for line in lines[start : end + 1]]
+    parts = chunk.text.split("\n")
+    if compact or numbers[-1] - numbers[0] + 1 == len(parts) or len(parts) != len(numbers):
+        return replace(chunk, start_line=numbers[0], end_line=numbers[-1], heading="")
+    filled = [parts[0]]
+    for part, number, before in zip(parts[1:], numbers[1:], numbers, strict=False):
+        filled += [""] * (number - before - 1) + [part]
+    return make_chunk(numbers[0], numbers[-1], "\n".join(filled))

@@ -1,4 +1,4 @@
-"""The note that a session leaves when a new one starts: its last messages, one line each."""
+"""Session note: the last messages of a session, one line each, as a Markdown file."""
 
 from __future__ import annotations
 
@@ -10,47 +10,52 @@ from typing import Any
 
 from commonplace.prompts.templates import load_prompt
 from commonplace.text.redaction import redact
-from commonplace.transcripts.formats import Said, said_in
+from commonplace.transcripts.formats import TranscriptMessage, messages_in
 from commonplace.types import FlushMessage
 
-__all__ = ["Slug", "last_said", "session_note", "slug_for"]
+__all__ = ["SlugSource", "last_messages", "session_note", "slug_for"]
 
 logger = logging.getLogger(__name__)
 
-Slug = str | Callable[[str], str] | None
-"""A name, a model that is asked for one, or neither."""
+SlugSource = str | Callable[[str], str] | None
+"""A name, a model that is called for a name, or neither."""
 _SLUG_CHARS = 30
 _PROMPT_CHARS = 2_000
-"""What a model is shown of the conversation, as in the reference."""
+"""Characters of the conversation in the prompt for a name."""
 
 
-def last_said(messages: Iterable[Any], count: int) -> list[Said]:
+def last_messages(messages: Iterable[Any], count: int) -> list[TranscriptMessage]:
     """Return the last messages of user and assistant, on one line each, secrets masked.
 
     Args:
-        messages: `FlushMessage`; mappings with ``role`` and ``content``, and what else session
-            files hold; or messages of LangChain and LlamaIndex.
-        count: How many, at most.
+        messages: `FlushMessage`; mappings with ``role`` and ``content``, and other records of
+            session files; or messages of LangChain and LlamaIndex.
+        count: Maximum number of messages.
 
     Raises:
         TypeError: A message is none of these.
     """
-    said = [one for message in messages for one in said_in(_record(message))]
-    spoken = [one for one in said if not one.text.startswith("/")]  # commands to a program
+    found = [one for message in messages for one in messages_in(_record(message))]
+    spoken = [one for one in found if not one.text.startswith("/")]  # commands to a program
     return spoken[-count:] if count else []
 
 
 def session_note(
-    said: Iterable[Said], *, moment: datetime, zone: str, key: str = "", session: str = ""
+    messages: Iterable[TranscriptMessage],
+    *,
+    moment: datetime,
+    zone: str,
+    key: str = "",
+    session: str = "",
 ) -> str:
-    """Write the note, with the reference's header.
+    """Return the text of a session note: a header, and a line for each message.
 
     Args:
-        said: What is kept.
-        moment: When the session ended, in the zone of the logs' days.
-        zone: What that zone is called.
-        key: Who talked where, if that has a name.
-        session: What the session is called.
+        messages: The messages to keep.
+        moment: End of the session, in the zone of the logs' days.
+        zone: Name of that zone.
+        key: Name of the channel and the people in it, if it has one.
+        session: Name of the session.
     """
     lines = [
         f"# Session: {moment:%Y-%m-%d %H:%M:%S} {zone}",
@@ -61,31 +66,31 @@ def session_note(
         "",
         "## Conversation Summary",
         "",
-        *(f"{one.speaker.lower()}: {one.text}" for one in said),
+        *(f"{one.speaker.lower()}: {one.text}" for one in messages),
     ]
     return "\n".join(lines) + "\n"
 
 
-def slug_for(said: Iterable[Said], slug: Slug, *, moment: datetime) -> str:
-    """Return what a note's file name says after the day: what is given, or the time, ``1830``.
+def slug_for(messages: Iterable[TranscriptMessage], slug: SlugSource, *, moment: datetime) -> str:
+    """Return the part of a note's file name after the day: the name, or the time, ``1830``.
 
-    A model that fails, or whose answer has no letter or digit in it, is as none.
+    The time is also the fallback for a model that fails, and for an answer without a letter.
     """
     text = slug if isinstance(slug, str) else ""
     if callable(slug):
-        conversation = "\n".join(map(str, said))[:_PROMPT_CHARS]
+        conversation = "\n".join(map(str, messages))[:_PROMPT_CHARS]
         prompt = load_prompt("session_slug", "conversation").fill(conversation=conversation)
         try:
             answer = slug(prompt)
             text = answer if isinstance(answer, str) else ""
-        except Exception as error:  # noqa: BLE001 - a note is not lost for want of a name
+        except Exception as error:  # noqa: BLE001 - the note is written without a name
             logger.warning("no name for a session: %s: %s", type(error).__name__, error)
     clean = re.sub(r"[\W_]+", "-", redact(text).lower()).strip("-")[:_SLUG_CHARS].strip("-")
     return clean or f"{moment:%H%M}"
 
 
 def _record(message: Any) -> Any:
-    """Return a message as session files hold it."""
+    """Return a message as a record of session files."""
     if isinstance(message, FlushMessage):
         return {"role": message.role, "content": message.text}
     if isinstance(message, Mapping):
