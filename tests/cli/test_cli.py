@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.cli.app import app
-from commonplace.cli.init import start_workspace
+from commonplace.cli.init import create_workspace
 
 MEMORY = """\
 # Memory
@@ -150,7 +150,7 @@ def test_init_overwrites_nothing_and_may_be_run_again(run, notes):
 
 def test_init_makes_no_memory_md_beside_a_memory_md_in_small_letters(tmp_path):
     (tmp_path / "memory.md").write_text("- mine\n")
-    made = start_workspace(tmp_path, today=date(2026, 11, 20))
+    made = create_workspace(tmp_path, today=date(2026, 11, 20))
     assert made == [("memory.md", False), ("memory/2026-11-20.md", True)]
     assert (tmp_path / "memory.md").read_text() == "- mine\n"
 

@@ -13,7 +13,6 @@ import pytest
 
 from commonplace.demo import (
     DEMO_QUESTIONS,
-    Question,
     QuestionTemplate,
     demo_files,
     demo_questions,
@@ -23,6 +22,7 @@ from commonplace.demo import (
     write_repeating_workspace,
 )
 from commonplace.errors import QuestionFileError, WorkspaceError, WorkspaceNotFoundError
+from commonplace.evaluation import Question
 
 TODAYS = [date(2026, 11, 20), date(2024, 3, 1), date(2025, 1, 5), date(2030, 12, 31)]
 TODAY = TODAYS[0]

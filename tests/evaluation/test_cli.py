@@ -226,20 +226,6 @@ def test_what_is_tried_out_does_not_touch_the_index(two, tmp_path):
     assert len(list((tmp_path / "state").rglob("index.sqlite"))) == 1
 
 
-def test_locomos_file_is_converted(tmp_path):
-    turns = [{"speaker": "Ann", "dia_id": "D1:1", "text": "I sold the boat."}]
-    conversation = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
-    qa = [{"question": "What was sold?", "evidence": ["D1:1", "D9:9"], "category": 1}]
-    sample = {"sample_id": "c", "conversation": conversation, "qa": qa}
-    (tmp_path / "locomo.json").write_text(json.dumps([sample]))
-    result = run("eval", "--convert", "locomo", tmp_path / "locomo.json", tmp_path / "out")
-    assert result.exit_code == 0
-    assert result.stdout == "c  1 days, 1 turns, 1 questions\n"
-    assert "D9:9" in result.stderr
-    assert run("eval", tmp_path / "out" / "c" / "questions.jsonl").exit_code == 0
-    assert run("eval", "--convert", "locomo", tmp_path / "locomo.json").exit_code == 2
-
-
 @pytest.mark.parametrize("name", ["demo", "repeating"])
 def test_examples_can_be_written_and_evaluated(tmp_path, name):
     out = tmp_path / "out"
@@ -253,7 +239,7 @@ def test_examples_can_be_written_and_evaluated(tmp_path, name):
 
 
 def test_a_terminal_gets_a_rich_table(notes, monkeypatch, capsys):
-    monkeypatch.setattr("commonplace.cli.evaluate.on_terminal", lambda: True)
+    monkeypatch.setattr("commonplace.cli.evaluation_output.on_terminal", lambda: True)
     result = run("-w", notes, "eval", notes / "questions.jsonl")
     assert result.exit_code == 0
     assert "─" in result.stdout

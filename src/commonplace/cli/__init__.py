@@ -1,4 +1,4 @@
-"""The command line. A command imports what it needs when it runs, so that ``--help`` is quick."""
+"""Command line. Each command imports the core when it runs, so that ``--help`` is fast."""
 
 from commonplace.cli.app import main
 

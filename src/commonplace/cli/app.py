@@ -1,4 +1,4 @@
-"""The ``commonplace`` command: its global options, and how errors are told."""
+"""The ``commonplace`` command: global options, error messages, exit status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from typing import Any
 import click
 
 from commonplace import __version__
-from commonplace.cli import commands, completion, demo, evaluate, init
+from commonplace.cli import (
+    append,
+    completion,
+    demo,
+    evaluate,
+    get,
+    index,
+    init,
+    search,
+    status,
+    watch,
+)
 from commonplace.cli.examples import epilog
 from commonplace.cli.options import Options
 from commonplace.cli.output import warn
@@ -25,7 +36,7 @@ _INTERRUPTED = 130
 
 
 class _App(click.Group):
-    """A group that tells errors in one line on standard error."""
+    """Command group that reports errors in one line on standard error."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; with COMMONPLACE_DEBUG set, an error shows its traceback."""
@@ -78,19 +89,19 @@ def app(
     ctx: click.Context, *, workspace: Path, embedder: str | None, settings_file: str | None
 ) -> None:
     """Markdown memory for agents: files that people read, an index that finds the right lines."""
-    # No shell expands it in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
+    # Shells do not expand ~ in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
     folder = Path(os.path.expanduser(workspace))
     ctx.obj = Options(folder, embedder, settings_file)
 
 
 for command in (
     init.init,
-    commands.status,
-    commands.index,
-    commands.search,
-    commands.get,
-    commands.append,
-    commands.watch,
+    status.status,
+    index.index,
+    search.search,
+    get.get,
+    append.append,
+    watch.watch,
     evaluate.evaluate,
     demo.demo,
     completion.completion,
@@ -110,7 +121,7 @@ def main() -> None:
 
 
 def _prepare_streams() -> None:
-    """Let no sign that the terminal's encoding lacks end a command."""
+    """Replace characters that the terminal's encoding lacks, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -123,10 +134,10 @@ def _prepare_logging() -> None:
 
 
 class _OneLine(logging.Formatter):
-    """Leaves tracebacks out unless they are asked for."""
+    """Log formatter without tracebacks, unless COMMONPLACE_DEBUG is set."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class's name
-        """Return the traceback, or nothing."""
+        """Return the traceback while debugging, else an empty text."""
         return super().formatException(ei) if _debugging() else ""
 
 

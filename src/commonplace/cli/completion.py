@@ -1,4 +1,4 @@
-"""The ``completion`` command: what makes a shell complete commands, options and notes."""
+"""The ``completion`` command: shell completion of commands, options and notes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["complete_note", "completion"]
 
 _VARIABLE = "_COMMONPLACE_COMPLETE"
-"""Where click looks for a shell that asks; it is made of the program's name."""
-_HARMLESS = re.compile(r"[\w@%+=:,./-]+")
-"""Names that mean themselves: bash puts them on the command line as they are, without quotes."""
+"""Environment variable through which a shell asks click; its name is made of the program's."""
+_SHELL_SAFE = re.compile(r"[\w@%+=:,./-]+")
+"""Names without special characters: bash inserts a completion without quoting it."""
 
 
 @click.command()
@@ -31,7 +31,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> list[str]:
-    """Name the notes of the workspace whose paths go on as begun; none where there is none."""
+    """Return the paths of notes in the workspace that begin with a text."""
     from commonplace.errors import CommonplaceError
     from commonplace.settings import Settings
     from commonplace.workspace.discovery import Workspace
@@ -43,4 +43,4 @@ def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> l
     except (CommonplaceError, OSError):
         return []
     paths = (file.path for file in found)
-    return [path for path in paths if path.startswith(begun) and _HARMLESS.fullmatch(path)]
+    return [path for path in paths if path.startswith(begun) and _SHELL_SAFE.fullmatch(path)]

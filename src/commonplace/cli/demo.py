@@ -19,19 +19,19 @@ from commonplace.display import plain_report, plain_result, report_panel, result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from commonplace.demo import Evidence, Question
+    from commonplace.evaluation import Evidence, Question
     from commonplace.memory import Memory
     from commonplace.types import SearchResult, SearchResults
 
 __all__ = ["demo"]
 
 _OFFLINE = "bundled"
-"""The embedder of the demo: ``auto`` might choose a service that a key is set for."""
+"""Embedder of the demo: ``auto`` may select a network service when an API key is set."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the demo lives."""
+class _Location:
+    """Folder of the demo's notes, and its index file; None for the default one."""
 
     notes: Path
     index_path: Path | None
@@ -44,41 +44,41 @@ def demo(options: Options, *, keep: str | None) -> None:
     """Answer five questions on invented notes, and explain why. All of it is offline."""
     from commonplace.demo import demo_questions, write_demo_workspace
 
-    today = date.today()  # noqa: DTZ011 - the days of the demo are the machine's
-    with _place(keep) as place:
-        write_demo_workspace(place.notes, today=today)
-        where = place.notes if keep else "a folder that is deleted at the end (see --keep)"
-        print_text(f"{_count_lines(place.notes)} of notes in {where}\n")
-        with _open(place, embedder=options.embedder) as memory:
+    today = date.today()  # noqa: DTZ011 - the machine's own day
+    with _location(keep) as location:
+        write_demo_workspace(location.notes, today=today)
+        where = location.notes if keep else "a folder that is deleted at the end (see --keep)"
+        print_text(f"{_count_lines(location.notes)} of notes in {where}\n")
+        with _open(location, embedder=options.embedder) as memory:
             _index(memory)
             found = sum(_ask(memory, question) for question in demo_questions(today))
-    print_text(f"{found} of 5 questions answered.\n\n{_how_to_go_on(keep)}")
+    print_text(f"{found} of 5 questions answered.\n\n{_next_steps(keep)}")
 
 
 @contextmanager
-def _place(keep: str | None) -> Iterator[_Place]:
+def _location(keep: str | None) -> Iterator[_Location]:
     if keep is not None:
-        yield _Place(Path(os.path.expanduser(keep)), None)
+        yield _Location(Path(os.path.expanduser(keep)), None)
         return
     with tempfile.TemporaryDirectory(prefix="commonplace-", ignore_cleanup_errors=True) as folder:
-        yield _Place(Path(folder) / "notes", Path(folder) / "index.sqlite")
+        yield _Location(Path(folder) / "notes", Path(folder) / "index.sqlite")
 
 
-def _open(place: _Place, *, embedder: str | None) -> Memory:
+def _open(location: _Location, *, embedder: str | None) -> Memory:
     from commonplace.errors import MissingExtraError
     from commonplace.memory import Memory
     from commonplace.settings import Settings, SyncSettings
 
     settings = Settings(sync=SyncSettings(on_open=False, on_search=False))
-    chosen = None if embedder == "none" else embedder or _OFFLINE
+    selected = None if embedder == "none" else embedder or _OFFLINE
     try:
         return Memory.open(
-            place.notes, settings=settings, embedder=chosen, index_path=place.index_path
+            location.notes, settings=settings, embedder=selected, index_path=location.index_path
         )
     except MissingExtraError as error:
         warn(f"keyword search only: {error}")
         return Memory.open(
-            place.notes, settings=settings, embedder=None, index_path=place.index_path
+            location.notes, settings=settings, embedder=None, index_path=location.index_path
         )
 
 
@@ -92,7 +92,7 @@ def _index(memory: Memory) -> None:
 
 
 def _ask(memory: Memory, question: Question) -> bool:
-    """Ask a question and show the results that hold its answer; return whether all was found."""
+    """Search for a question and show the results with its evidence; return whether all of it is."""
     results = memory.search(question.question, explain=True)
     ranks = {place: _rank(memory, place, results) for place in question.evidence}
     shown = sorted({rank for rank in ranks.values() if rank}) or [1]
@@ -138,7 +138,7 @@ def _count_lines(folder: Path) -> str:
     return f"{len(files)} files, {lines} lines"
 
 
-def _how_to_go_on(keep: str | None) -> str:
+def _next_steps(keep: str | None) -> str:
     text = (
         "On your own notes:\n"
         "  commonplace init                   a folder for them (-w FOLDER: another than this)\n"

@@ -1,4 +1,4 @@
-"""The examples that ``--help`` shows: a command line, and what it is for."""
+"""Examples of ``--help``: command lines with their purpose."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace completion fish | source", "fish: in ~/.config/fish/config.fish"),
     ),
 }
-"""By command; those of the empty name are shown by ``commonplace --help``."""
+"""Examples by command; the empty name is ``commonplace`` itself."""
 
 
 def epilog(name: str) -> str:
-    """Lay out a command's examples for click, which fills lines unless it is told not to."""
+    r"""Return a command's examples as an epilog; ``\b`` keeps click from refilling the lines."""
     examples = EXAMPLES.get(name, ())
     width = max((len(line) for line, what in examples if what), default=0)
     lines = [f"{line.ljust(width)}  # {what}" if what else line for line, what in examples]

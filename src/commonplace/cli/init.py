@@ -1,4 +1,4 @@
-"""The ``init`` command: a workspace with a first note that explains it."""
+"""The ``init`` command: a workspace with a first note."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, warn
-from commonplace.cli.unindexed import notes_elsewhere
+from commonplace.cli.unindexed import unindexed_notes_hint
 from commonplace.errors import WorkspaceError, WorkspaceReadOnlyError
 from commonplace.workspace.log_dates import log_path
 
@@ -51,25 +51,25 @@ def init(options: Options) -> None:
     settings = options.settings()
     zone = settings.timezone
     today = datetime.now(ZoneInfo(zone) if zone else None).date()
-    for path, made in start_workspace(options.workspace, today=today):
-        print_text(f"{'created' if made else 'kept'}  {path}\n")
-    if left := notes_elsewhere(Workspace(options.workspace, settings)):
-        warn(left)
+    for path, is_new in create_workspace(options.workspace, today=today):
+        print_text(f"{'created' if is_new else 'kept'}  {path}\n")
+    if hint := unindexed_notes_hint(Workspace(options.workspace, settings)):
+        warn(hint)
 
 
-def start_workspace(root: Path, *, today: date) -> list[tuple[str, bool]]:
-    """Create what is missing of a workspace; return each file and whether it was made.
+def create_workspace(root: Path, *, today: date) -> list[tuple[str, bool]]:
+    """Create the missing files of a workspace; return each file and whether it is new.
 
     Raises:
-        WorkspaceError: A file stands where a folder is needed.
-        WorkspaceReadOnlyError: Something could not be written.
+        WorkspaceError: A file has the path of a needed folder.
+        WorkspaceReadOnlyError: A file or folder could not be written.
     """
     try:
         (root / "memory").mkdir(parents=True, exist_ok=True)
         kept = root / "memory.md"
         long_term = kept.name if kept.exists() else "MEMORY.md"
         files = [(long_term, _write_new(root / long_term, _LONG_TERM))]
-        # A memory that has logs needs no note on how to begin.
+        # The first log explains the layout; a memory with logs does not need it.
         if not any((root / "memory").rglob("*.md")):
             log = log_path(today)
             files.append((log, _write_new(root / log, _FIRST_LOG.format(day=today.isoformat()))))
@@ -87,7 +87,7 @@ def start_workspace(root: Path, *, today: date) -> list[tuple[str, bool]]:
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Write a file unless there is one, or anything else of its name."""
+    """Write a file unless its path exists; return whether it was written."""
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""The global options, and the memory that they open."""
+"""Options of the command line, and the memory that they open."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.settings import Settings
 
-__all__ = ["Options", "pass_options"]
+__all__ = ["Options", "json_option", "pass_options"]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What stands before the command.
+    """Global options, which precede the command.
 
     Attributes:
-        workspace: The folder of notes.
-        embedder: Who makes the vectors, ``none`` for keyword search; None when it is not given.
-        settings_file: The settings file; None when it is not given.
+        workspace: Folder of notes.
+        embedder: Name of the embedder, ``none`` for keyword search; None when it is not given.
+        settings_file: Settings file; None when it is not given.
     """
 
     workspace: Path
@@ -31,16 +31,16 @@ class Options:
     settings_file: str | None = None
 
     def settings(self) -> Settings:
-        """Load the settings from the file that was named, else from the default one."""
+        """Load the settings from the file of the options, else from the default one."""
         from commonplace.settings import Settings
 
         return Settings.load(self.settings_file)
 
     def open_memory(self) -> Memory:
-        """Open the memory. A command says itself when it indexes: nothing runs behind its back.
+        """Open the memory without background runs: commands index explicitly.
 
         Raises:
-            EmbedderError: There is no embedder of that name: a slip is told, and not searched with.
+            EmbedderError: No embedder has that name.
         """
         from commonplace.memory import Memory
 
@@ -58,3 +58,5 @@ class Options:
 
 
 pass_options = click.make_pass_decorator(Options)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

@@ -1,4 +1,4 @@
-"""What commands print: results on standard output, everything about them on standard error."""
+"""Output of commands: results on standard output, warnings and progress on standard error."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "on_terminal", "print_json", "print_rich", "print_text", "progress", "warn"]
 
 Progress = Callable[[int, int, str], None]
-"""Called with what is done, the total, and what is worked on."""
+"""Callback with the number of items done, their total, and the current item."""
 
 _BAR_CHARS = 40
 _UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""What JSON leaves as it is though terminals may act on it, or turn text around at it."""
+"""Characters that JSON does not escape and terminals act on: controls, direction overrides."""
 
 
 def on_terminal() -> bool:
-    """Tell whether standard output is a terminal, and rich output wanted."""
+    """Return whether standard output is a terminal, for rich output."""
     return sys.stdout.isatty()
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON document in UTF-8, whatever the encoding of the terminal.
+    """Print one JSON document in UTF-8, regardless of the terminal's encoding.
 
-    What a terminal may act on is escaped, which is the same in JSON.
+    Characters that a terminal acts on are written as JSON escapes.
     """
     text = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", answer_json(value))
     click.echo(text.encode())
 
 
 def print_text(text: str) -> None:
-    """Print plain text, made harmless for a terminal; it ends with a newline."""
+    """Print plain text, sanitized for a terminal, with a newline at the end."""
     click.echo(printable(text), nl=not text.endswith("\n"))
 
 
@@ -55,19 +55,19 @@ def print_rich(*values: RenderableType) -> None:
 
 
 def warn(message: object) -> None:
-    """Tell the user something on standard error, in one line."""
+    """Print a message on standard error, in one line."""
     click.echo(f"commonplace: {one_line(str(message))}", err=True)
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """Show a progress bar on standard error while the block runs; without a terminal, none.
+    """Show a progress bar on standard error while the block runs; none without a terminal.
 
-    The bar appears with the first call, so that a run with nothing to do shows nothing. What a
-    long run is about to cost is told in any case, in a line before it.
+    The bar appears with the first call, so that a run without work shows nothing. The cost estimate
+    of a long run is printed in any case, in a line before it.
     """
     if not sys.stderr.isatty():
-        yield _Estimate()
+        yield _NoBar()
         return
     bar = _Bar(title)
     try:
@@ -76,19 +76,19 @@ def progress(title: str) -> Iterator[Progress]:
         bar.stop()
 
 
-class _Estimate:
-    """Tells what a run is about to embed, and nothing of how far it is."""
+class _NoBar:
+    """Progress callback that prints cost estimates only."""
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Say nothing."""
+        """Ignore progress."""
 
     def estimated(self, estimate: object) -> None:
-        """Tell how much is embedded, and what it costs about."""
+        """Print the number of texts to embed and their estimated cost."""
         click.echo(f"embedding {one_line(str(estimate))}", err=True)
 
 
-class _Bar(_Estimate):
-    """A rich progress bar that is made when it is first called."""
+class _Bar(_NoBar):
+    """Rich progress bar, created with the first call."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -96,13 +96,13 @@ class _Bar(_Estimate):
         self._update: Progress | None = None
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Show how far the work is."""
+        """Update the bar."""
         if self._update is None:
             self._update = self._start()
         self._update(done, total, what)
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._stop()
 
     def _start(self) -> Progress:

@@ -1,4 +1,4 @@
-"""Markdown that stands in the workspace's folder and is not part of the memory, and what to do."""
+"""Hints about notes that are not part of the memory: unindexed files, missing folders."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from commonplace.cli.output import warn
+
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
-__all__ = ["notes_elsewhere"]
+__all__ = ["empty_workspace_hint", "unindexed_notes_hint", "warn_missing_extra_paths"]
 
 _MOST_ENTRIES = 20_000
-"""Entries of folders that are looked at: the workspace may be somebody's whole home folder."""
+"""Maximum of directory entries to examine: the workspace may be a whole home folder."""
 _NOT_NOTES = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 
-def notes_elsewhere(workspace: Workspace) -> str | None:
-    """Say how much Markdown in the folder is not part of the memory, and how it joins.
+def empty_workspace_hint(workspace: Workspace) -> str:
+    """Return what to do about a memory without a file, as a sentence without a full stop."""
+    begin = f"{workspace.root} has no notes yet; 'commonplace init' writes the first"
+    return unindexed_notes_hint(workspace) or begin
+
+
+def unindexed_notes_hint(workspace: Workspace) -> str | None:
+    """Return how much Markdown in the folder is not part of the memory, and how to add it.
 
     Returns:
-        A sentence without a full stop; None when there is no such file. Hidden folders are not
-        looked into.
+        A sentence without a full stop; None when there is no such file. Hidden folders are skipped.
     """
     known = {str(file.absolute) for file in workspace.scan().files}
     count = sum(path not in known for path in _markdown_below(str(workspace.root)))
@@ -35,17 +42,23 @@ def notes_elsewhere(workspace: Workspace) -> str | None:
     )
 
 
+def warn_missing_extra_paths(workspace: Workspace) -> None:
+    """Warn of each extra path of the settings that does not exist."""
+    for given in workspace.missing_extra_paths:
+        warn(f"the extra path {given} is not there; create it or drop the setting")
+
+
 def _markdown_below(root: str) -> Iterator[str]:
-    waiting, looked_at = [root], 0
-    while waiting and looked_at < _MOST_ENTRIES:
+    folders, examined = [root], 0
+    while folders and examined < _MOST_ENTRIES:
         try:
-            with os.scandir(waiting.pop()) as entries:
+            with os.scandir(folders.pop()) as entries:
                 for entry in entries:
-                    looked_at += 1
+                    examined += 1
                     if entry.is_dir(follow_symlinks=False):
                         if not (entry.name.startswith(".") or entry.name in _NOT_NOTES):
-                            waiting.append(entry.path)
+                            folders.append(entry.path)
                     elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
                         yield entry.path
         except OSError:
-            continue  # what cannot be read cannot be recommended
+            continue  # an unreadable folder cannot be indexed either

@@ -1,14 +1,12 @@
-"""A small workspace to show and to measure search on, and one that repeats itself.
+"""Example workspaces with questions: the demo, and a log that repeats itself.
 
-The notes are those of an invented team; their days are counted from a `today` that the caller
-gives, so that they are always fresh.
+The notes are those of an invented team. Their days are relative to a `today` of the caller, so that
+they are always fresh.
 """
 
 from commonplace.demo.questions import (
     DEMO_QUESTIONS,
     MORE_QUESTIONS,
-    Evidence,
-    Question,
     QuestionTemplate,
     demo_questions,
     evaluation_questions,
@@ -20,8 +18,6 @@ from commonplace.demo.workspace import demo_files, write_demo_workspace
 __all__ = [
     "DEMO_QUESTIONS",
     "MORE_QUESTIONS",
-    "Evidence",
-    "Question",
     "QuestionTemplate",
     "demo_files",
     "demo_questions",

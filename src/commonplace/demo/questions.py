@@ -1,4 +1,4 @@
-"""Questions about the demo's notes, and the lines that answer them."""
+"""Questions about the demo's notes, with the lines that answer them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from typing import Any
 
 from commonplace.demo.workspace import demo_files, fill, note_path, write_new_files
 from commonplace.errors import QuestionFileError
+from commonplace.evaluation.questions import Evidence, Question
 
 __all__ = [
     "DEMO_QUESTIONS",
     "MORE_QUESTIONS",
-    "Evidence",
-    "Question",
     "QuestionTemplate",
     "demo_questions",
     "evaluation_questions",
@@ -27,30 +26,13 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """A line that answers a question, or a part of it."""
-
-    path: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question and the lines that together answer it, as in a question file."""
-
-    question: str
-    evidence: tuple[Evidence, ...]
-    category: str
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A question before the days are known.
+    """Question with placeholders for days.
 
     Attributes:
-        question: Its text, with placeholders as in the notes.
-        evidence: ``(note, text)``: the one line of the note that holds the text.
-        category: What makes it hard.
+        question: Text, with placeholders as in the notes.
+        evidence: ``(note, text)`` pairs; exactly one line of the note contains the text.
+        category: Kind of difficulty.
     """
 
     question: str
@@ -58,10 +40,10 @@ class QuestionTemplate:
     category: str
 
     def resolve(self, today: date, notes: Mapping[str, str]) -> Question:
-        """Find the lines in the notes of a day.
+        """Return the question of a day, with the lines of its evidence.
 
         Raises:
-            QuestionFileError: A text stands in no line of its note, or in several.
+            QuestionFileError: No line of a note contains the text, or several do.
         """
         places = ((note_path(note, today), text) for note, text in self.evidence)
         return Question(
@@ -79,15 +61,15 @@ def demo_questions(today: date) -> list[Question]:
 
 
 def evaluation_questions(today: date) -> list[Question]:
-    """Return all questions about the demo's notes, the five of `demo_questions` first."""
+    """Return all questions about the demo's notes, those of `demo_questions` first."""
     return _resolve(DEMO_QUESTIONS + MORE_QUESTIONS, today)
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> Path:
-    """Write a question file, JSON Lines, as ``commonplace eval`` reads it.
+    """Write a question file for ``commonplace eval``, JSON Lines.
 
     Raises:
-        WorkspaceError: The file is there already.
+        WorkspaceError: The file exists already.
     """
     rows = (json.dumps(asdict(question), ensure_ascii=False) for question in questions)
     write_new_files(path.parent, {path.name: "".join(f"{row}\n" for row in rows)})
@@ -122,7 +104,7 @@ def _load(rows: Iterable[Mapping[str, Any]]) -> tuple[QuestionTemplate, ...]:
 _TABLES = tomllib.loads((files("commonplace.demo") / "questions.toml").read_text(encoding="utf-8"))
 
 DEMO_QUESTIONS = _load(_TABLES["demo"])
-"""The five that ``commonplace demo`` asks: exact, paraphrase, time, corrected, person."""
+"""Questions of ``commonplace demo``: exact, paraphrase, time, corrected, person."""
 
 MORE_QUESTIONS = _load(_TABLES["more"])
-"""The others, so that the demo's notes can be evaluated; also of the category ``several``."""
+"""Further questions for evaluation; also of the category ``several``."""

@@ -1,12 +1,12 @@
-"""A log that repeats itself, as logs do: for measuring diversity and the fading of old days.
+"""Generator of a log that repeats itself, to measure diversity and decay.
 
-Three kinds of questions are asked of it:
+Its questions have three categories:
 
-- ``current``: a value that was stated on many days and then superseded. The newest statement is the
-  evidence, and the only one of its value, so that no other line is as good.
-- ``several``: a subject of which one thing is noted nearly every day and three others once each.
-  Evidence is the newest of the repeats, which is enough, and the three.
-- ``standing``: a thing said once, long ago, that still holds: what fading must not lose.
+- ``current``: a value that was stated on many days and then superseded. Evidence is the newest
+  statement, the only one with the last value.
+- ``several``: a subject with one note that is repeated nearly every day and three notes that occur
+  once. Evidence is the newest repeat and the three.
+- ``standing``: a fact that was noted once, long ago, and still holds; decay must not lose it.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from commonplace.demo.questions import Evidence, Question
 from commonplace.demo.workspace import write_new_files
+from commonplace.evaluation.questions import Evidence, Question
 
 __all__ = ["write_repeating_workspace"]
 
 _FEWEST_DAYS = 21
 _FREE_DAYS = (4, 5)
-"""Ages modulo 7 of the days that are not worked. By age, so that every today has the same log."""
+"""Ages modulo 7 of free days. Ages, not weekdays: the log is the same for every `today`."""
 
 _SAID_AGAIN = 0.3
-"""Share of days on which a fact that will change is stated."""
+"""Share of days on which the current value of a changing fact is stated."""
 
 _NOTED_AGAIN = 0.5
-"""Share of days on which the usual thing about a subject is noted."""
+"""Share of days on which a subject's repeated note occurs."""
 
 
 def write_repeating_workspace(
     folder: Path, *, today: date, days: int = 60, seed: int = 7
 ) -> list[Question]:
-    """Write a log of so many days up to today, and return the questions that it answers.
+    """Write a log of so many days up to today, and return its questions.
 
     Only the dates depend on `today`; the texts depend on `days` and `seed`.
 
     Raises:
         ValueError: `days` is too small for facts to be repeated and superseded.
-        WorkspaceError: A file of the log is there already; nothing is written.
+        WorkspaceError: A file of the log exists already; nothing is written.
     """
     if days < _FEWEST_DAYS:
         raise ValueError(f"days is {days}; a log that repeats itself takes {_FEWEST_DAYS} or more.")
@@ -62,7 +62,7 @@ def write_repeating_workspace(
 
 @dataclass(slots=True)
 class _Day:
-    """A working day and what is noted on it, in no order yet."""
+    """Working day with its notes, not yet in order."""
 
     date: date
     notes: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Day:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A question whose evidence is known by text; lines are known once the days are written."""
+    """Question with its evidence as texts; the rendered days give the line numbers."""
 
     question: str
     category: str
@@ -90,7 +90,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The working days, oldest first, and the one source of chance."""
+    """Working days, oldest first, and the random number generator of the log."""
 
     days: list[_Day]
     rng: random.Random
@@ -101,12 +101,12 @@ class _Log:
         return cls([_Day(today - timedelta(days=age)) for age in ages], rng)
 
     def pick(self, start: float, end: float, *, count: int = 1) -> list[int]:
-        """Return that many different days from a part of the log (0 oldest, 1 newest), in order."""
+        """Sample the indices of days from a part of the log (0 oldest, 1 newest), in order."""
         last = len(self.days) - 1
         return sorted(self.rng.sample(range(round(start * last), round(end * last) + 1), count))
 
     def repeat(self, notes: list[str], start: int, end: int, *, share: float) -> list[int]:
-        """Note one of the phrasings on a share of the days, at least on one; return on which."""
+        """Add a phrasing to a share of the days, at least to one; return their indices."""
         chosen = [index for index in range(start, end) if self.rng.random() < share]
         chosen = chosen or list(range(start, end))[-1:]
         for index in chosen:
@@ -127,7 +127,7 @@ class _Log:
 
 
 def _changing(log: _Log, fact: dict[str, Any]) -> _Answer:
-    """Restate each value for a while, then supersede it; the last value is stated once."""
+    """Add a fact whose values are repeated, then superseded; the last value is stated once."""
     values: list[str] = fact["values"]
     changes = [*log.pick(0.2, 0.45, count=len(values) - 2), *log.pick(0.6, 0.95)]
     start, note = 0, ""
@@ -141,7 +141,7 @@ def _changing(log: _Log, fact: dict[str, Any]) -> _Answer:
 
 
 def _several(log: _Log, subject: dict[str, Any]) -> _Answer:
-    """Note the usual thing on many days, and each of the others on a day of its own."""
+    """Add a subject's repeated note to many days, and each other note to a day of its own."""
     usual = log.repeat(subject["often"], 0, len(log.days), share=_NOTED_AGAIN)
     newest = log.days[usual[-1]]
     places = [(newest, newest.notes[-1])]
@@ -154,7 +154,7 @@ def _several(log: _Log, subject: dict[str, Any]) -> _Answer:
 
 
 def _standing(log: _Log, fact: dict[str, Any]) -> _Answer:
-    """Say it once, in the oldest part of the log."""
+    """Add a fact once, in the oldest part of the log."""
     [index] = log.pick(0.0, 0.2)
     log.days[index].notes.append(fact["says"])
     return _Answer(fact["question"], "standing", [(log.days[index], fact["says"])])

@@ -1,4 +1,4 @@
-"""The demo's notes: templates named by the age of the day, filled in for a given today."""
+"""Notes of the demo: templates named by the age of their day, filled in for a given today."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from commonplace.errors import WorkspaceError, WorkspaceNotFoundError, Workspace
 __all__ = ["demo_files", "fill", "note_path", "write_demo_workspace", "write_new_files"]
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# Not strftime("%A"): that follows the machine's locale.
+# Not strftime("%A"): its names depend on the machine's locale.
 
 _DAY_NOTE = re.compile(r"day-(\d{2})(.*)")
 _PLACEHOLDER = re.compile(r"\{(day|weekday):([+-]\d+)\}")
 
 
 def write_demo_workspace(folder: Path, *, today: date) -> Path:
-    """Write the demo's notes into a folder, which is made if it is missing, and return it.
+    """Write the demo's notes into a folder, which is created if it is missing, and return it.
 
     Raises:
-        WorkspaceError: A file of the demo is there already; nothing is written.
+        WorkspaceError: A file of the demo exists already; nothing is written.
     """
     return write_new_files(folder, demo_files(today))
 
 
 def demo_files(today: date) -> dict[str, str]:
-    """Return the text of each note of the demo by its path in the workspace."""
+    """Return the text of each note of the demo, by its path in the workspace."""
     notes = dict(_walk(files("commonplace.demo") / "notes"))
     return {
         note_path(name, today): fill(text, today, of=note_date(name, today))
@@ -39,7 +39,7 @@ def demo_files(today: date) -> dict[str, str]:
 
 
 def note_path(name: str, today: date) -> str:
-    """Return where a template such as ``day-03`` or ``projects/billing`` goes."""
+    """Return the path of a template such as ``day-03`` or ``projects/billing``."""
     if name == "MEMORY":
         return "MEMORY.md"
     dated, match = note_date(name, today), _DAY_NOTE.fullmatch(name)
@@ -66,11 +66,11 @@ def fill(text: str, today: date, *, of: date | None = None) -> str:
 
 
 def write_new_files(folder: Path, texts: Mapping[str, str]) -> Path:
-    """Write files that do not exist yet: all of them or, when one is there, none.
+    """Write new files: all of them or, when one exists already, none.
 
     Raises:
-        WorkspaceError: A file is there already.
-        WorkspaceNotFoundError: The folder's name, or one above it, is taken by a file.
+        WorkspaceError: A file exists already.
+        WorkspaceNotFoundError: The folder, or one above it, is a file.
         WorkspaceReadOnlyError: A file or a folder cannot be written.
     """
     taken = [path for path in texts if (folder / path).exists()]

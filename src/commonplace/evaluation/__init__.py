@@ -1,4 +1,4 @@
-"""The ruler: how much of what a question needs does an answer of `memory_search` show?
+"""Evaluation of search: the share of a question's evidence that `memory_search` answers show.
 
 ::
 
@@ -15,7 +15,6 @@ A question file is JSON Lines: ``{"question": str, "evidence": [{"path": str, "l
 from commonplace.evaluation.compare import compare
 from commonplace.evaluation.evaluate import evaluate
 from commonplace.evaluation.fixed_clock import open_at
-from commonplace.evaluation.locomo import Conversion, convert_locomo
 from commonplace.evaluation.questions import (
     Evidence,
     Question,
@@ -26,7 +25,6 @@ from commonplace.evaluation.questions import (
 from commonplace.evaluation.report import EvaluationReport, Figures, Outcome
 
 __all__ = [
-    "Conversion",
     "EvaluationReport",
     "Evidence",
     "Figures",
@@ -34,7 +32,6 @@ __all__ = [
     "Question",
     "QuestionFile",
     "compare",
-    "convert_locomo",
     "evaluate",
     "open_at",
     "read_question_texts",

@@ -1,4 +1,4 @@
-"""Holds several settings against each other."""
+"""Comparison of settings on the same questions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.evaluation.evaluate import evaluate
 from commonplace.evaluation.fixed_clock import Now, open_at
-from commonplace.evaluation.questions import AnyQuestion
+from commonplace.evaluation.questions import Question
 from commonplace.evaluation.report import EvaluationReport
 from commonplace.settings import Settings
 
@@ -22,19 +22,19 @@ __all__ = ["compare"]
 
 def compare(
     workspace: str | os.PathLike[str],
-    questions: Sequence[AnyQuestion],
+    questions: Sequence[Question],
     *,
     settings: Mapping[str, Settings],
     embedder: str | Embedder | Any | None = "auto",
     now: Now = "last",
 ) -> dict[str, EvaluationReport]:
-    """Evaluate the same questions under each of several settings.
+    """Evaluate the same questions under each of several settings, with a temporary index.
 
-    The index is a temporary one; a text that several settings embed is embedded once.
+    A text that several settings embed is embedded once.
 
     Raises:
         QuestionFileError: Evidence names no line of the memory.
-        WorkspaceNotFoundError: There is no such folder.
+        WorkspaceNotFoundError: The folder does not exist.
     """
     reports = {}
     with tempfile.TemporaryDirectory(prefix="commonplace-", ignore_cleanup_errors=True) as folder:

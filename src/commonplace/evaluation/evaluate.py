@@ -1,4 +1,4 @@
-"""Asks questions of a memory and looks for the evidence in its answers."""
+"""Evaluation of a memory: ask questions and find their evidence in the answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.evaluation.metrics import first_rank, shows, within_chars
-from commonplace.evaluation.questions import AnyQuestion, Evidence, Question, evidence_line
+from commonplace.evaluation.questions import Evidence, Question, evidence_line
 from commonplace.evaluation.report import EvaluationReport, Outcome
 from commonplace.types import SearchResult, SearchResults
 
@@ -18,69 +18,69 @@ if TYPE_CHECKING:
 __all__ = ["BUDGET_CHARS", "Progress", "evaluate"]
 
 Progress = Callable[[int, int, str], None]
-"""Called with questions asked, questions to ask, and the last one."""
+"""Callback with the number of questions asked, their total, and the last one."""
 
 BUDGET_CHARS = 8_000
-"""What a careful agent reads: about 2,000 tokens."""
+"""Characters that a careful agent reads: about 2,000 tokens."""
 
 _BUDGET_RESULTS = 60
 _SEED = 0
-"""The foreign questions are the same in every run."""
+"""Fixed seed: each run samples the same foreign questions."""
 
 
 def evaluate(
     memory: Memory,
-    questions: Iterable[AnyQuestion],
+    questions: Iterable[Question],
     *,
     foreign: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> EvaluationReport:
     """Measure how much of the questions' evidence the answers of a memory show.
 
-    The index is brought up to date first. The memory should be one of `open_at`, so that its time
-    is that of its notes.
+    The index is updated first. Open the memory with `open_at`, so that its clock stands at the time
+    of its notes.
 
     Args:
-        memory: Who is asked.
-        questions: What is asked, and where the answers stand.
-        foreign: Questions about other notes; as many as there are own ones are asked.
+        memory: Memory to evaluate.
+        questions: Questions with their evidence.
+        foreign: Questions about other notes; a sample as large as the own questions is asked.
         progress: Called after each question.
 
     Raises:
         QuestionFileError: Evidence names no line of the memory.
         StoreError: The index cannot be read or written.
     """
-    asked = [(question, _evidence(memory, question)) for question in questions]
-    strangers = _sample(foreign, besides=[question.question for question, _ in asked])
+    own = [(question, _evidence(memory, question)) for question in questions]
+    others = _sample(foreign, exclude=[question.question for question, _ in own])
     failed = memory.index().failed
-    tell = _counting(progress, total=len(asked) + len(strangers or ()))
-    outcomes = [_ask(memory, question, lines, tell=tell) for question, lines in asked]
-    scores = [_ask_stranger(memory, text, tell=tell) for text in strangers or ()]
+    asked = _counter(progress, total=len(own) + len(others or ()))
+    outcomes = [_ask(memory, question, lines, asked=asked) for question, lines in own]
+    scores = [_ask_foreign(memory, text, asked=asked) for text in others or ()]
     return EvaluationReport(
         outcomes=tuple(outcomes),
-        foreign_scores=None if strangers is None else tuple(scores),
+        foreign_scores=None if others is None else tuple(scores),
         fallbacks=_fallbacks(outcomes),
         failed=tuple(failed),
     )
 
 
-def _evidence(memory: Memory, question: AnyQuestion) -> dict[Evidence, str]:
+def _evidence(memory: Memory, question: Question) -> dict[Evidence, str]:
     return dict(evidence_line(memory, place) for place in question.evidence)
 
 
 def _ask(
     memory: Memory,
-    question: AnyQuestion,
+    question: Question,
     lines: dict[Evidence, str],
     *,
-    tell: Callable[[str], None],
+    asked: Callable[[str], None],
 ) -> Outcome:
     text = question.question
     started = time.perf_counter()
     answer = memory.search(text, explain=True)
     milliseconds = (time.perf_counter() - started) * 1000
     everything = _search_wide(memory, text)
-    tell(text)
+    asked(text)
     return Outcome(
         question=Question(text, tuple(lines), question.category),
         results=answer,
@@ -92,9 +92,9 @@ def _ask(
     )
 
 
-def _ask_stranger(memory: Memory, text: str, *, tell: Callable[[str], None]) -> float:
+def _ask_foreign(memory: Memory, text: str, *, asked: Callable[[str], None]) -> float:
     score = _best_score(_search_wide(memory, text))
-    tell(text)
+    asked(text)
     return score
 
 
@@ -114,25 +114,25 @@ def _found(results: Sequence[SearchResult], lines: dict[Evidence, str]) -> tuple
     )
 
 
-def _sample(foreign: Iterable[str] | None, *, besides: Sequence[str]) -> list[str] | None:
-    """Choose as many foreign questions as there are own ones, the same ones in every run."""
+def _sample(foreign: Iterable[str] | None, *, exclude: Sequence[str]) -> list[str] | None:
+    """Sample as many foreign questions as there are own ones, the same ones in every run."""
     if foreign is None:
         return None
-    own = set(besides)
-    strangers = [text for text in dict.fromkeys(foreign) if text not in own]
-    return random.Random(_SEED).sample(strangers, min(len(besides), len(strangers)))
+    own = set(exclude)
+    others = [text for text in dict.fromkeys(foreign) if text not in own]
+    return random.Random(_SEED).sample(others, min(len(exclude), len(others)))
 
 
-def _counting(progress: Progress | None, *, total: int) -> Callable[[str], None]:
+def _counter(progress: Progress | None, *, total: int) -> Callable[[str], None]:
     done = 0
 
-    def tell(text: str) -> None:
+    def asked(text: str) -> None:
         nonlocal done
         done += 1
         if progress is not None:
             progress(done, total, text)
 
-    return tell
+    return asked
 
 
 def _fallbacks(outcomes: Iterable[Outcome]) -> tuple[str, ...]:

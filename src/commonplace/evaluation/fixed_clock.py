@@ -1,4 +1,4 @@
-"""Opens a memory to be measured: its time stands still, and nothing runs behind its back."""
+"""Memories with a fixed clock and without background runs, for reproducible evaluation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Now", "asking_time", "open_at"]
 
 Now = date | Literal["last"]
-"""A day, or ``last``: the day after the newest dated log."""
+"""Day of the clock; ``last`` is the day after the newest dated log."""
 
 _LAST_DAY = date.max - timedelta(days=3)
-"""Days beyond cannot be taken to every time zone."""
+"""Last day that can be converted to every time zone."""
 
 
 def open_at(
@@ -32,18 +32,18 @@ def open_at(
     index_path: str | os.PathLike[str] | None = None,
     now: Now = "last",
 ) -> Memory:
-    """Open a memory at noon of a day; it is indexed when it is told to.
+    """Open a memory whose clock stands at noon of a day; only `Memory.index` indexes it.
 
     Args:
-        workspace: The folder.
-        settings: As `Memory.open` takes them; those of `sync` are turned off.
-        embedder: As `Memory.open` takes it.
-        index_path: As `Memory.open` takes it.
-        now: The day; ``last`` is the day after the newest dated log, today where there is none.
+        workspace: Folder of notes.
+        settings: As in `Memory.open`; those of `sync` are turned off.
+        embedder: As in `Memory.open`.
+        index_path: As in `Memory.open`.
+        now: Day of the clock; ``last`` is the day after the newest dated log, else today.
 
     Raises:
-        WorkspaceNotFoundError: There is no such folder.
-        SettingsError: The default settings file is wrong.
+        WorkspaceNotFoundError: The folder does not exist.
+        SettingsError: The default settings file is invalid.
     """
     from commonplace.memory import Memory
 
@@ -61,7 +61,7 @@ def open_at(
 
 
 def asking_time(workspace: Workspace, *, now: Now = "last") -> datetime:
-    """Return noon of the day on which a workspace is asked; see `open_at`."""
+    """Return noon of the day on which a workspace is evaluated; see `open_at`."""
     name = workspace.settings.timezone
     zone = ZoneInfo(name) if name else None
     day = _day_after_last_log(workspace) if now == "last" else now

@@ -1,4 +1,4 @@
-"""What is measured, as small functions of plain values."""
+"""Metrics of retrieval, as functions of plain values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["area_under_roc", "first_rank", "mean", "shows", "within_chars"]
 
 
 def shows(result: SearchResult, place: Evidence, text: str) -> bool:
-    r"""Tell whether a snippet shows a whole line; its first and last line may be cut.
+    r"""Return whether a snippet shows a whole line; its first and last line may be truncated.
 
     Args:
-        result: Whose snippet.
-        place: The line.
-        text: What stands on it, without the end of the line; a ``\r`` makes no difference.
+        result: Result with the snippet.
+        place: Path and number of the line.
+        text: Text of the line, without a line break; a trailing ``\r`` is ignored.
     """
     index = place.line - result.start_line
     if result.path != place.path or index < 0:
@@ -27,7 +27,7 @@ def shows(result: SearchResult, place: Evidence, text: str) -> bool:
 
 
 def first_rank(results: Iterable[SearchResult], lines: dict[Evidence, str]) -> int | None:
-    """Return the rank, from 1, of the first result that shows one of the lines."""
+    """Return the rank, from 1, of the first result that shows any of the lines."""
     for rank, result in enumerate(results, start=1):
         if any(shows(result, place, text) for place, text in lines.items()):
             return rank
@@ -35,7 +35,7 @@ def first_rank(results: Iterable[SearchResult], lines: dict[Evidence, str]) -> i
 
 
 def within_chars(results: Sequence[SearchResult], *, chars: int) -> Sequence[SearchResult]:
-    """Take results in order while their snippets fit; the first that does not ends it."""
+    """Return the first results whose snippets together have at most so many characters."""
     room = chars
     for number, result in enumerate(results):
         room -= len(result.snippet)
@@ -45,7 +45,7 @@ def within_chars(results: Sequence[SearchResult], *, chars: int) -> Sequence[Sea
 
 
 def area_under_roc(own: Sequence[float], foreign: Sequence[float]) -> float:
-    """Return how often an own score is above a foreign one; a tie counts half, no scores as 0."""
+    """Return the AUROC of own against foreign scores: ties count half; 0 without scores."""
     if not own or not foreign:
         return 0.0
     below = sorted(foreign)
@@ -54,5 +54,5 @@ def area_under_roc(own: Sequence[float], foreign: Sequence[float]) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean; 0 of nothing."""
+    """Return the mean; 0 of no values."""
     return sum(values) / len(values) if values else 0.0

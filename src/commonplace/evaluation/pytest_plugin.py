@@ -1,7 +1,7 @@
-"""A pytest fixture that fails a build when golden questions lose their answers.
+"""Pytest fixture that fails a build when golden questions lose their answers.
 
-Turn it on in the root ``conftest.py``; it is not registered by itself, so that no other project's
-tests load it::
+Turn it on in the root ``conftest.py``. There is no entry point, so that no other project's tests
+load it::
 
     pytest_plugins = ["commonplace.evaluation.pytest_plugin"]
 
@@ -10,7 +10,7 @@ and keep questions beside the notes::
     def test_the_notes_answer_our_questions(commonplace_eval):
         commonplace_eval("notes", "notes/questions.jsonl", at_least=0.9, embedder="bundled")
 
-Naming the embedder keeps a key in the environment from being used. PYTEST_DONT_REWRITE
+A named embedder keeps ``auto`` from using an API key of the environment. PYTEST_DONT_REWRITE
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Measure = Literal["shown", "shown_in_8000", "hit_rate", "mrr"]
 
 
 class EvalFixture(Protocol):
-    """What the fixture `commonplace_eval` is."""
+    """Type of the fixture `commonplace_eval`."""
 
     def __call__(
         self,
@@ -43,14 +43,14 @@ class EvalFixture(Protocol):
         measure: Measure = "shown",
         **opening: Any,
     ) -> EvaluationReport:
-        """Evaluate a question file; fail the test when a line is broken or a figure too low.
+        """Evaluate a question file; fail the test for an invalid line or a measure too low.
 
         Args:
-            workspace: The folder of notes.
-            questions: The question file.
-            at_least: What the measure must reach, 0..1.
-            measure: Which of the overall `Figures`.
-            opening: ``settings``, ``embedder`` and ``now``, as `open_at` takes them.
+            workspace: Folder of notes.
+            questions: Question file.
+            at_least: Minimum of the measure, 0..1.
+            measure: One of the overall `Figures`.
+            opening: ``settings``, ``embedder`` and ``now``, as in `open_at`.
         """
 
 
@@ -74,8 +74,8 @@ def commonplace_eval(tmp_path: Path) -> EvalFixture:
             report = evaluate(memory, file.questions)
         value: float = getattr(report.overall, measure)
         if file.problems or not file.questions or value < at_least:
-            told = [f"{file.path}: {measure} is {value:.3f}; at least {at_least:g} was expected."]
-            pytest.fail("\n".join([*told, *file.problems, *_misses(report)]), pytrace=False)
+            summary = f"{file.path}: {measure} is {value:.3f}; at least {at_least:g} was expected."
+            pytest.fail("\n".join([summary, *file.problems, *_misses(report)]), pytrace=False)
         return report
 
     return check

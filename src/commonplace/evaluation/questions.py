@@ -1,13 +1,13 @@
-"""Question files: JSON Lines of questions and of the lines that hold their answers."""
+"""Question files: JSON Lines of questions with the lines that answer them."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.errors import QuestionFileError, WorkspaceError
 from commonplace.types import citation
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
 
 __all__ = [
-    "AnyEvidence",
-    "AnyQuestion",
     "Evidence",
     "Question",
     "QuestionFile",
@@ -27,42 +25,14 @@ __all__ = [
 ]
 
 _SHOWN_CHARS = 60
-"""Characters of a wrong value that a message repeats."""
+"""Characters of an invalid value that an error message quotes."""
 
 _T = TypeVar("_T")
 
 
-class AnyEvidence(Protocol):
-    """Whatever names a line of a file."""
-
-    @property
-    def path(self) -> str:
-        """The file, as search shows it."""
-
-    @property
-    def line(self) -> int:
-        """The line, from 1."""
-
-
-class AnyQuestion(Protocol):
-    """Whatever asks for some lines; `Question` does, and so do the demo's questions."""
-
-    @property
-    def question(self) -> str:
-        """What is asked."""
-
-    @property
-    def evidence(self) -> Sequence[AnyEvidence]:
-        """The lines that together answer it."""
-
-    @property
-    def category(self) -> Any:
-        """What kind of question it is."""
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line that answers a question, or a part of it."""
+    """Line of a file that answers a question, or a part of it."""
 
     path: str
     line: int
@@ -73,7 +43,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the lines that together answer it, and its kind: any JSON value."""
+    """Question, the lines that together answer it, and its category: any JSON value."""
 
     question: str
     evidence: tuple[Evidence, ...]
@@ -82,12 +52,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """What is in a question file.
+    """Content of a question file.
 
     Attributes:
-        path: The file, as it was named.
-        questions: Those that can be evaluated.
-        problems: A line for each of the others: ``questions.jsonl:12: it is not JSON``.
+        path: File, as it was named.
+        questions: Questions that can be evaluated.
+        problems: Error for each other line: ``questions.jsonl:12: it is not JSON``.
     """
 
     path: str
@@ -96,11 +66,11 @@ class QuestionFile:
 
 
 def read_questions(path: str | os.PathLike[str], *, memory: Memory | None = None) -> QuestionFile:
-    """Read a question file; a line that cannot be evaluated is a problem, and the rest is read.
+    """Read a question file; report each invalid line as a problem and skip it.
 
     Args:
-        path: The file.
-        memory: Whose files the evidence must stand in; None leaves that unchecked.
+        path: Question file.
+        memory: Memory that must contain the evidence; None skips that check.
 
     Raises:
         QuestionFileError: The file cannot be read.
@@ -117,7 +87,7 @@ def read_questions(path: str | os.PathLike[str], *, memory: Memory | None = None
 
 
 def read_question_texts(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Read only what is asked; return the questions' texts, and the problems.
+    """Read the texts of the questions without their evidence; return them and the problems.
 
     Raises:
         QuestionFileError: The file cannot be read.
@@ -125,11 +95,11 @@ def read_question_texts(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], 
     return _read(path, _question)
 
 
-def evidence_line(memory: Memory, place: AnyEvidence) -> tuple[Evidence, str]:
-    """Return a piece of evidence, named as search names it, and its line on the disk.
+def evidence_line(memory: Memory, place: Evidence) -> tuple[Evidence, str]:
+    """Return evidence with the path that search shows, and the text of its line on the disk.
 
     Raises:
-        QuestionFileError: There is no such line in the memory, or nothing stands on it.
+        QuestionFileError: The line does not exist in the memory, or is blank.
     """
     try:
         found = memory.get(place.path, from_line=place.line, lines=1)

@@ -1,4 +1,4 @@
-"""What came of an evaluation: each question's outcome, and the figures over them."""
+"""Evaluation report: the outcome of each question, and the figures over all of them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["EvaluationReport", "Figures", "Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one question.
+    """Outcome of one question.
 
     Attributes:
-        question: What was asked, its evidence named as search names it.
-        results: The default answer, explained.
-        found: The evidence that the answer shows.
-        found_in_8000: The evidence that the first 8,000 characters show.
+        question: Question; its evidence has the paths that search shows.
+        results: Default answer, explained.
+        found: Evidence that the answer shows.
+        found_in_8000: Evidence that the first 8,000 characters show.
         rank: Rank of the first result that shows a line of evidence; None when none does.
-        best_score: Of all results; 0 when there are none.
-        milliseconds: How long the default answer took.
+        best_score: Best score of all results; 0 when there are none.
+        milliseconds: Duration of the default answer.
     """
 
     question: Question
@@ -40,29 +40,29 @@ class Outcome:
 
     @property
     def missed(self) -> tuple[Evidence, ...]:
-        """The evidence that the default answer does not show."""
+        """Evidence that the default answer does not show."""
         return tuple(place for place in self.question.evidence if place not in self.found)
 
     @property
     def share(self) -> float:
-        """The share of evidence that the default answer shows."""
+        """Share of evidence that the default answer shows."""
         return len(self.found) / len(self.question.evidence)
 
     @property
     def share_in_8000(self) -> float:
-        """The share of evidence that the first 8,000 characters show."""
+        """Share of evidence that the first 8,000 characters show."""
         return len(self.found_in_8000) / len(self.question.evidence)
 
     @property
     def category(self) -> str:
-        """The question's category as a text; empty when it has none."""
+        """Category of the question as a text; empty when it has none."""
         value = self.question.category
         if value is None or isinstance(value, str):
             return value or ""
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, for JSON."""
+        """Return the outcome as plain values, for JSON."""
         return {
             "question": self.question.question,
             "category": self.question.category,
@@ -79,17 +79,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures over some questions; all are 0 over none.
+    """Figures over some questions; all are 0 over none.
 
     Attributes:
-        questions: How many.
+        questions: Number of questions.
         shown: Mean share of a question's evidence that the default answer shows.
-        shown_in_8000: The same in the first 8,000 characters.
+        shown_in_8000: Mean share in the first 8,000 characters.
         hit_rate: Share of questions whose default answer shows any of the evidence.
         mrr: Mean of 1 / rank of the first result that shows evidence.
         empty: Share of default answers that are empty.
         ms_per_query: Median time of a default answer.
-        auroc: How often a best score is above that of a foreign question; None without those.
+        auroc: AUROC of best scores, own against foreign questions; None without foreign ones.
     """
 
     questions: int = 0
@@ -105,7 +105,7 @@ class Figures:
     def of(
         cls, outcomes: Sequence[Outcome], *, foreign_scores: Sequence[float] | None = None
     ) -> Self:
-        """Compute the figures."""
+        """Compute the figures of outcomes."""
         own = [outcome.best_score for outcome in outcomes]
         return cls(
             questions=len(outcomes),
@@ -121,15 +121,15 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """How a memory did on some questions.
+    """Report on a memory: outcomes of questions, and figures over them.
 
     Attributes:
-        outcomes: What came of each question, in their order.
-        foreign_scores: Best score of each foreign question; None when there were none to ask.
-        fallbacks: Why answers were not made from words and vectors, each reason once.
+        outcomes: Outcome of each question, in their order.
+        foreign_scores: Best score of each foreign question; None when none were given.
+        fallbacks: Reasons why answers were not hybrid, each once.
         failed: ``(path, reason)`` of each file that could not be indexed as it should.
-        overall: The figures over all questions.
-        by_category: The figures over each category, in order of their names.
+        overall: Figures over all questions.
+        by_category: Figures over each category, in order of their names.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -153,7 +153,7 @@ class EvaluationReport:
 
     @classmethod
     def pool(cls, reports: Iterable[EvaluationReport]) -> EvaluationReport:
-        """Join reports on several memories into one over all their questions."""
+        """Merge reports on several memories into one over all their questions."""
         joined = tuple(reports)
         foreign = [scores for report in joined if (scores := report.foreign_scores) is not None]
         return cls(
@@ -184,7 +184,7 @@ def _result_dict(result: SearchResult) -> dict[str, Any]:
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """Order names as people do: 2 before 10."""
+    """Return a natural sort key: 2 before 10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
     return [
         (False, int(part), "") if part.isascii() and part.isdigit() else (True, 0, part)

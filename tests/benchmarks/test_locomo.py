@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from benchmarks.locomo import convert_locomo, main
 from commonplace.errors import QuestionFileError, WorkspaceError
-from commonplace.evaluation import convert_locomo, open_at, read_questions
+from commonplace.evaluation import open_at, read_questions
 from commonplace.settings import Settings
 
 
@@ -159,3 +160,12 @@ def test_a_time_that_cannot_be_read_is_told(convert):
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(QuestionFileError, match="cannot read"):
         convert_locomo(tmp_path / "none.json", tmp_path / "out")
+
+
+def test_the_command_prints_what_it_wrote_and_what_it_left_out(tmp_path, capsys, monkeypatch):
+    (tmp_path / "locomo.json").write_text(json.dumps([sample([asked("q", ["D1:1", "D9:9"])])]))
+    monkeypatch.setattr("sys.argv", ["locomo.py", str(tmp_path / "locomo.json"), str(tmp_path)])
+    main()
+    printed = capsys.readouterr()
+    assert printed.out == "conv-1  2 days, 4 turns, 1 questions\n"
+    assert "D9:9" in printed.err

@@ -1,15 +1,19 @@
-"""Turns LoCoMo's own file into workspaces and question files.
+"""Converter of LoCoMo's file into workspaces and question files of ``commonplace eval``.
+
+    python tests/benchmarks/locomo.py locomo10.json locomo
 
 LoCoMo is a set of long conversations between two people and of questions about them (Maharana et
 al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024). Its licence is
-CC BY-NC 4.0: users bring the data, none of it is here.
+CC BY-NC 4.0: you bring the data, none of it is here.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,7 +27,7 @@ __all__ = ["Conversion", "convert_locomo"]
 
 _SESSION = re.compile(r"session_(\d+)")
 _TURN_ID = re.compile(r"D:?(\d+):(\d+)")
-"""Some evidence is written ``D:11:26``, ``D30:05``, or several in one text."""
+"""Variants in LoCoMo: ``D:11:26``, ``D30:05``, or several identifiers in one text."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -39,14 +43,14 @@ _TurnId = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What was made of a conversation.
+    """Result of converting one conversation.
 
     Attributes:
-        name: The conversation's name; its folder has the same.
-        days: How many daily logs were written.
-        turns: How many turns stand in them.
-        questions: How many questions were written.
-        problems: Evidence and questions that were left out, and why, a sentence each.
+        name: Name of the conversation and of its folder.
+        days: Number of daily logs written.
+        turns: Number of turns in them.
+        questions: Number of questions written.
+        problems: Evidence and questions that were skipped, and why, a sentence each.
     """
 
     name: str
@@ -58,7 +62,7 @@ class Conversion:
 
 @dataclass(slots=True)
 class _Logs:
-    """The daily logs of a conversation, line by line, and where each turn stands in them."""
+    """Daily logs of a conversation as lines, with the place of each turn."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
     places: dict[_TurnId, _Place] = field(default_factory=dict)
@@ -84,7 +88,7 @@ def convert_locomo(
 
     Args:
         source: LoCoMo's file, ``locomo10.json``.
-        target: The folder to write to; the conversations' folders must not exist in it.
+        target: Folder to write to; the conversations' folders must not exist in it.
 
     Raises:
         QuestionFileError: The file cannot be read, or is not LoCoMo's.
@@ -162,7 +166,7 @@ def _logs(conversation: dict[str, Any]) -> _Logs:
 
 
 def _session_time(text: str) -> datetime:
-    """Read ``1:56 pm on 8 May, 2023``. Not strptime: that follows the machine's locale."""
+    """Parse ``1:56 pm on 8 May, 2023``; strptime would depend on the machine's locale."""
     match = _TIME.fullmatch(text.strip())
     if match is None or match[5].lower() not in _MONTHS:
         raise ValueError(f"{text!r} is no time such as '1:56 pm on 8 May, 2023'")
@@ -206,10 +210,26 @@ def _questions(
 def _evidence(
     ids: Any, places: dict[_TurnId, _Place], problems: list[str], number: int
 ) -> Iterator[_Place]:
-    """Find the lines that evidence names; what names none is a problem."""
+    """Yield the places of evidence; report identifiers of missing turns as problems."""
     for text in [ids] if isinstance(ids, str) else ids or ():
         turns = [(int(match[1]), int(match[2])) for match in _TURN_ID.finditer(str(text))]
         known = [places[turn] for turn in turns if turn in places]
         if not turns or len(known) < len(turns):
             problems.append(f"question {number}: evidence {text!r} names a turn that is not there")
         yield from known
+
+
+def main() -> None:
+    """Convert the file and print what was written."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("source", help="LoCoMo's own file, locomo10.json")
+    parser.add_argument("target", help="folder to write to")
+    arguments = parser.parse_args()
+    for made in convert_locomo(arguments.source, arguments.target):
+        print(f"{made.name}  {made.days} days, {made.turns} turns, {made.questions} questions")
+        for problem in made.problems:
+            print(f"{made.name}: {problem}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

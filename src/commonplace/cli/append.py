@@ -1,0 +1,28 @@
+"""The ``append`` command."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from commonplace.cli.options import Options, pass_options
+from commonplace.cli.output import print_text
+from commonplace.errors import CommonplaceError
+
+__all__ = ["append"]
+
+
+# Most notes are list items, "- Decided: ...": a text that begins with a dash is not an option.
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+@click.argument("text")
+@pass_options
+def append(options: Options, text: str) -> None:
+    """Add TEXT to today's log; "-" reads it from standard input."""
+    if text == "-":
+        data = sys.stdin.buffer.read()
+        text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    if not text.strip():
+        raise CommonplaceError("there is nothing to append: the text is empty.")
+    with options.open_memory() as memory:
+        print_text(memory.append(text))

@@ -1,0 +1,134 @@
+"""The ``search`` command."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.cli.index import run_index
+from commonplace.cli.options import Options, json_option, pass_options
+from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
+from commonplace.cli.unindexed import empty_workspace_hint, warn_missing_extra_paths
+from commonplace.display import one_line, plain_results, results_table
+from commonplace.errors import EmbedderError, StoreError
+from commonplace.tools import MAX_RESULTS, results_payload, unavailable_answer
+
+if TYPE_CHECKING:
+    from commonplace.memory import Memory
+    from commonplace.types import SearchResults
+
+__all__ = ["search"]
+
+_MOST_QUERY_CHARS = 60
+
+
+def _check_score(_context: click.Context, _option: click.Parameter, value: float | None) -> object:
+    if value is not None and not (math.isfinite(value) and 0 <= value <= 1):
+        raise click.BadParameter(f"{value} is not between 0 and 1.")
+    return value
+
+
+@click.command()
+@click.argument("query")
+@click.option(
+    "--max-results",
+    type=click.IntRange(1, MAX_RESULTS),
+    metavar="N",
+    help="Show N results at most.",
+)
+@click.option(
+    "--min-score",
+    type=float,
+    callback=_check_score,
+    metavar="S",
+    help="Leave out results below S, 0 to 1.",
+)
+@click.option("--explain", is_flag=True, help="Show what made each score.")
+@json_option
+@pass_options
+def search(
+    options: Options,
+    query: str,
+    *,
+    max_results: int | None,
+    min_score: float | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Find the lines that answer QUERY."""
+    with options.open_memory() as memory:
+        problem = _update_index(memory)
+        try:
+            # Explained in any case: the terms that matched are marked in the snippets.
+            results = memory.search(
+                query, max_results=max_results, min_score=min_score, explain=True
+            )
+        except (StoreError, EmbedderError) as error:
+            if as_json:
+                print_json(unavailable_answer(error))
+            raise
+        if problem:
+            warn(problem)
+        if as_json:
+            print_json(results_payload(results, citations=memory.settings.citations))
+            return
+        _warn_about(results, keyword_only=options.embedder == "none", problem=problem or "")
+        if results:
+            _show_results(results, explain=explain)
+        else:
+            _explain_no_results(memory, results, min_score=min_score)
+
+
+def _update_index(memory: Memory) -> str | None:
+    """Update the index; return the problem, if any: the index is searched as it is then."""
+    try:
+        report = run_index(memory)
+    except (StoreError, EmbedderError) as error:
+        return f"the index could not be brought up to date: {error}"
+    if not report.failed:
+        return None
+    count = f"{len(report.failed)} file" + ("s" if len(report.failed) > 1 else "")
+    return f"{count} could not be indexed as they should; 'commonplace index' says why"
+
+
+def _show_results(results: SearchResults, *, explain: bool) -> None:
+    if on_terminal():
+        print_rich(results_table(results, explain=explain))
+    else:
+        print_text(plain_results(results, explain=explain))
+
+
+def _warn_about(results: SearchResults, *, keyword_only: bool, problem: str) -> None:
+    """Warn of a fallback, unless keyword search was requested, and of the results' warnings."""
+    if results.fallback and not keyword_only:
+        why = ", for the same reason" if results.fallback in problem else f": {results.fallback}"
+        warn(f"{results.mode} search only{why}")
+    for warning in results.warnings:
+        if warning != results.fallback:
+            warn(warning)
+
+
+def _explain_no_results(memory: Memory, results: SearchResults, *, min_score: float | None) -> None:
+    """Warn that nothing was found: what was searched, and what to try next."""
+    query = _quoted(results.query)
+    try:
+        state = memory.status()
+    except (StoreError, EmbedderError):
+        warn(f"no results for {query}")  # the search has reported the error already
+        return
+    if not state.files:
+        warn_missing_extra_paths(memory.workspace)
+        warn(f"no results: {empty_workspace_hint(memory.workspace)}")
+        return
+    least = memory.settings.search.min_score if min_score is None else min_score
+    where = f"{results.mode} search of {state.files} files, {state.chunks} chunks"
+    hint = "try other words" + (", or --min-score 0 to see weak matches" if least > 0 else "")
+    warn(f"no results for {query}: {where}, minimum score {least:g}; {hint}")
+
+
+def _quoted(query: str) -> str:
+    shown = one_line(query)
+    too_long = len(shown) > _MOST_QUERY_CHARS
+    return repr(shown[: _MOST_QUERY_CHARS - 1] + "…" if too_long else shown)

@@ -1,0 +1,36 @@
+"""The ``status`` command."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from commonplace.cli.index import run_index, warn_failures
+from commonplace.cli.options import Options, json_option, pass_options
+from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
+from commonplace.cli.unindexed import empty_workspace_hint
+from commonplace.display import plain_status, status_panel
+
+__all__ = ["status"]
+
+
+@click.command()
+@click.option("--deep", is_flag=True, help="Probe the embedder and the index as well.")
+@click.option("--index", "index_first", is_flag=True, help="Bring the index up to date first.")
+@json_option
+@pass_options
+def status(options: Options, *, deep: bool, index_first: bool, as_json: bool) -> None:
+    """Show what is indexed, what is out of date, and why."""
+    with options.open_memory() as memory:
+        if index_first:
+            warn_failures(run_index(memory))
+        found = memory.status(deep=deep)
+        if not (found.files or found.stale):
+            warn(empty_workspace_hint(memory.workspace))
+    if as_json:
+        print_json(dataclasses.asdict(found))
+    elif on_terminal():
+        print_rich(status_panel(found))
+    else:
+        print_text(plain_status(found))

@@ -1,0 +1,52 @@
+"""The ``watch`` command."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.cli.index import run_index, show_report, warn_failures
+from commonplace.cli.options import Options, pass_options
+from commonplace.display import one_line
+
+if TYPE_CHECKING:
+    from commonplace.types import IndexReport
+
+__all__ = ["watch"]
+
+_SLEEP_S = 3600.0
+
+
+@click.command()
+@pass_options
+def watch(options: Options) -> None:
+    """Keep the index fresh until interrupted. Each run is reported in one line."""
+    with options.open_memory() as memory, _until_signalled():
+        show_report(run_index(memory))
+        with memory.watch(on_run=_print_run):
+            click.echo(f"watching {one_line(str(memory.workspace.root))}; Ctrl-C ends", err=True)
+            while True:
+                time.sleep(_SLEEP_S)
+
+
+@contextlib.contextmanager
+def _until_signalled() -> Iterator[None]:
+    """Leave the block without an error on SIGINT and SIGTERM."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_run(report: IndexReport) -> None:
+    done = f"{report.added} added, {report.updated} updated, {report.removed} removed"
+    click.echo(f"{time.strftime('%H:%M:%S')}  {done}, {report.seconds:.2f} s")
+    warn_failures(report)
