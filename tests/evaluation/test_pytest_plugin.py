@@ -26,7 +26,8 @@ def test_notes(commonplace_eval):
 
 
 @pytest.fixture
-def project(pytester):
+def project(pytester, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # other plugins load for seconds
     pytester.makeconftest('pytest_plugins = ["commonplace.evaluation.pytest_plugin"]')
     notes = pytester.mkdir("notes")
     (notes / "MEMORY.md").write_text("# Memory\n\n- The VPN has port 51820.\n- Ada drinks tea.\n")
@@ -34,8 +35,7 @@ def project(pytester):
 
     def run(arguments=""):
         pytester.makepyfile(MODULE.format(arguments=arguments))
-        options = ("-W", "error", "-p", "no:cacheprovider", "-p", "no:asyncio")
-        return pytester.runpytest_subprocess(*options)
+        return pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider")
 
     run.path = pytester.path
     return run
