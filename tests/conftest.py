@@ -20,7 +20,7 @@ def pytest_configure():
 
 @pytest.fixture(autouse=True)
 def _own_settings_and_state(tmp_path_factory, monkeypatch):
-    """Keep the settings file and the indexes of whoever runs the tests out of them."""
+    """Keep the settings file and the indexes of the user who runs the tests out of them."""
     home = tmp_path_factory.getbasetemp()
     monkeypatch.delenv("COMMONPLACE_CONFIG", raising=False)
     monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(home / "state"))
@@ -29,7 +29,7 @@ def _own_settings_and_state(tmp_path_factory, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _no_work_is_left_in_the_background():
-    """Whoever opens a memory closes it, or lets go of it."""
+    """Fail a test that leaves threads of a memory behind."""
     yield
     until = time.monotonic() + 10.0
     while left := [t.name for t in threading.enumerate() if t.name.startswith(_OURS)]:

@@ -1,4 +1,4 @@
-"""Asking while somebody waits."""
+"""Embedding a query while a caller waits."""
 
 import threading
 
@@ -75,7 +75,7 @@ def test_a_question_that_is_wrong_by_itself_keeps_no_other_one_out(line):
     assert line.ask(Asked()) == "answer"
 
 
-def test_an_answer_to_somebody_else_ends_the_silence(line):
+def test_an_answer_to_another_request_ends_the_cooldown(line):
     with pytest.raises(StatusError):
         line.ask(Asked(StatusError(401)))
     line.answered()

@@ -132,7 +132,7 @@ def test_auto_takes_a_configured_local_model_before_any_key(installed, monkeypat
     assert str(tmp_path) in choice.reason
 
 
-def test_a_model_of_nobody_in_particular_is_told():
+def test_a_model_without_a_provider_is_an_error():
     with pytest.raises(EmbedderError, match=r"is no folder.*embedding\.provider"):
         chosen("auto", model="text-embedding-3-large")
 

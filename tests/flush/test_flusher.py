@@ -146,7 +146,7 @@ def test_new_messages_tells_what_a_flush_would_write_down(chat):
     assert flusher.new_messages(said(1), thread="other") == tuple(said(1))
 
 
-def test_a_flush_of_nothing_asks_nobody(chat, flush):
+def test_a_flush_without_messages_asks_no_model(chat, flush):
     model = Noting()
     report = flush(chat.flusher(model), [FlushMessage("system", "x"), FlushMessage("user", " ")])
     assert report.skipped
@@ -360,7 +360,7 @@ def test_a_report_reads_as_a_line():
     assert str(two) == "flush (tokens): 2 notes to memory/x.md; 0 messages, 0 tokens, 1.3 s"
 
 
-def test_the_state_file_is_nobody_elses(chat):
+def test_only_its_owner_may_read_the_state_file(chat):
     chat.flusher(Scripted(ConnectionError("down"))).flush(said(1))
     assert stat.S_IMODE((chat.state / "state.sqlite").stat().st_mode) == 0o600
     assert stat.S_IMODE(chat.state.stat().st_mode) == 0o700

@@ -139,7 +139,7 @@ def test_what_a_killed_rebuild_left_is_used_or_cleared_away(notes):
         assert not beside.exists()
 
 
-# Disks that cannot be written. Permissions are not asked of root: it plays somebody else.
+# Disks that cannot be written. Root may do anything: it takes the identity of another user.
 
 
 @pytest.fixture

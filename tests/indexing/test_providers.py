@@ -197,7 +197,7 @@ def test_a_run_that_is_killed_leaves_the_next_one_only_what_is_missing(notes, se
 
 
 def hold_back_after(server, count):
-    """Answer nobody once the server has given so many vectors.
+    """Hold all answers back once the server has given so many vectors.
 
     Returns:
         What is set when it is that far, and what is to be set to have it answer again.

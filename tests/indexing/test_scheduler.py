@@ -1,4 +1,4 @@
-"""What runs in the background: who asks for it, how it ends, and that nobody waits for it."""
+"""Index runs in the background: what starts and ends them, and that no caller waits for them."""
 
 import gc
 import logging
@@ -56,7 +56,7 @@ def finds(memory, word, path):
 # Opening.
 
 
-def test_what_changed_while_nobody_looked_is_indexed_after_opening(notes):
+def test_a_change_made_while_no_memory_was_open_is_indexed_after_opening(notes):
     indexed(notes).write("memory/new.md", "- the heron")
     with notes.open(None, synced(on_open=True), fresh=True) as memory:
         assert eventually(lambda: finds(memory, "heron", "memory/new.md"))
@@ -70,7 +70,7 @@ def test_opening_a_new_workspace_starts_and_creates_nothing(notes):
     assert not notes.index.exists()
 
 
-def test_whoever_is_done_at_once_pays_for_nothing(notes):
+def test_closing_early_starts_no_index_run(notes):
     embedder = HashedWords()
     indexed(notes, embedder).write("memory/new.md", "- the heron")
     embedder.texts.clear()
@@ -223,7 +223,7 @@ def test_an_embedder_that_is_down_is_not_asked_at_every_look(notes):
     assert asked <= 30
 
 
-def test_an_error_that_nobody_foresaw_ends_no_thread(notes, caplog):
+def test_an_unexpected_error_ends_no_thread(notes, caplog):
     indexed(notes)
     with notes.open(None, synced(on_search=True), fresh=True) as memory:
         scan = memory.workspace.scan
@@ -267,7 +267,7 @@ def test_closing_waits_for_no_embedder_that_hangs(notes):
     assert close_in_the_middle(notes, memory) < 1.2
 
 
-def test_a_memory_that_nobody_closes_ends_with_its_last_user(notes):
+def test_a_memory_that_is_not_closed_ends_its_threads_when_it_is_collected(notes):
     before = set(threading.enumerate())
 
     def use():
@@ -363,7 +363,7 @@ def fails(**_options):
     raise StoreError("no luck")
 
 
-def test_whoever_waits_for_another_process_ends_when_the_memory_is_closed(notes):
+def test_a_run_that_waits_for_another_process_ends_when_the_memory_is_closed(notes):
     indexed(notes)
     lease = FileLease(notes.index.with_name(notes.index.name + ".lock"))
     told = []

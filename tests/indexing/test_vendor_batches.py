@@ -109,7 +109,7 @@ def test_words_are_found_while_a_job_takes_its_time(notes, server):
         assert find(memory, "printer 42").mode == "hybrid"
 
 
-def test_nobody_else_is_held_up_by_a_job(notes, server):
+def test_a_pending_job_holds_up_no_other_memory(notes, server):
     server.jobs.polls = 10**9
     with notes.open("auto", batched(server)) as waiting, notes.open(None) as other:
         running = threading.Thread(target=waiting.index)

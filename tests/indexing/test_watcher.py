@@ -227,7 +227,7 @@ def test_another_branch_is_followed(notes):
 # For how long.
 
 
-def test_a_memory_watches_while_anybody_wants_it(notes):
+def test_a_watcher_runs_until_its_last_user_leaves(notes):
     with notes.open(None, settings()) as memory:
         assert "watching" not in memory.status().details
         with memory.watch():

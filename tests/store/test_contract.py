@@ -446,7 +446,7 @@ def test_a_record_alone_leaves_the_chunks(store: Store) -> None:
 
 
 @pytest.mark.parametrize("replaces", [None, 1, 99])
-def test_a_file_that_somebody_else_wrote_meanwhile_is_left_alone(
+def test_a_file_that_another_writer_replaced_meanwhile_is_skipped(
     store: Store, replaces: int | None
 ) -> None:
     theirs = a_file("a.md", "theirs", version=2)
@@ -458,7 +458,7 @@ def test_a_file_that_somebody_else_wrote_meanwhile_is_left_alone(
         assert snapshot.file("a.md") == theirs.record
 
 
-def test_a_file_that_somebody_else_removed_meanwhile_is_left_alone(store: Store) -> None:
+def test_a_file_that_another_writer_removed_meanwhile_is_skipped(store: Store) -> None:
     filled(store)
     assert store.write([a_file("a.md", "mine", version=2, replaces=1)]) == ("a.md",)
     assert matching(store, "mine") == []

@@ -31,7 +31,7 @@ def write_batches(path: Path, name: str, batches: str) -> None:
 
 
 def write_on(path: Path) -> None:
-    """Write and remove files until somebody ends it; a file's size is its number of chunks."""
+    """Write and remove files until the process is killed; a file's size is its number of chunks."""
     store = SqliteStore(path)
     with store.snapshot() as snapshot:
         known = {name: record.indexed_ns for name, record in snapshot.files().items()}

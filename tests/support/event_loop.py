@@ -29,7 +29,7 @@ class Meter:
     the case, the machine was busy with something else.
 
     What is there already is no matter for the garbage collector: it would look through all of the
-    frameworks' objects, whoever made the last one.
+    frameworks' objects, whichever test made the last one.
     """
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ class Conversation:
             out = self.agent.invoke(given, self.config)
         if self.checkpointed:
             self.messages = out["messages"]
-        else:  # whoever resends history knows nothing of ids and summaries
+        else:  # a client that resends history has no ids and no summaries
             self.messages += [HumanMessage(text), AIMessage(out["messages"][-1].text)]
         return out
 

@@ -129,7 +129,7 @@ class LoopbackVendor:
     def _respond(self, handler: BaseHTTPRequestHandler) -> None:
         length = int(handler.headers.get("Content-Length") or 0)
         data = handler.rfile.read(length)
-        if len(data) < length:  # whoever asks was killed in the middle of it: nothing was asked
+        if len(data) < length:  # the client was killed in the middle of a request
             handler.close_connection = True
             return
         headers = {name.lower(): value for name, value in handler.headers.items()}

@@ -90,7 +90,7 @@ def _joined(outputs: Sequence[NotebookNode]) -> Iterator[NotebookNode]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a kernel that knows nothing of whoever runs it."""
+    """Return the environment of a kernel without the keys and the folders of its user."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     scratch = folder / SCRATCH
     scratch.mkdir()

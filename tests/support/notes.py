@@ -123,7 +123,7 @@ class Vectors:
 
 @contextlib.contextmanager
 def unprivileged():
-    """Be nobody in particular: permissions are not asked of root."""
+    """Take the identity of an unprivileged user: root may do anything."""
     if os.geteuid() != 0:
         yield
         return

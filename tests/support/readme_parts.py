@@ -91,7 +91,7 @@ def picture() -> str:
     console.print(Text(f'$ commonplace search "{_ASKED}" --max-results 2 --explain\n'))
     console.print(_found())
     svg = console.export_svg(title="commonplace", unique_id="commonplace")
-    # The fonts would be loaded from somebody else's server by whoever looks at the picture.
+    # A picture that names fonts has its readers load them from another server.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 

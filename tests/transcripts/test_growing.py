@@ -208,7 +208,7 @@ def test_a_last_line_that_is_whole_needs_no_line_break(talk):
 
 
 @pytest.mark.parametrize("start", ["", '{"role": "us'], ids=["empty", "half a line"])
-def test_a_file_that_was_seen_before_anybody_spoke_is_new_when_somebody_does(tmp_path, start):
+def test_a_file_without_messages_is_new_when_it_has_its_first_one(tmp_path, start):
     talk = Talk(tmp_path, delta_bytes=100_000)
     talk.rewrite(start)
     with talk.open() as memory:

@@ -152,7 +152,7 @@ QUIET = [
 
 
 @pytest.mark.parametrize(("role", "text"), QUIET)
-def test_what_nobody_said_is_left_out(role, text):
+def test_messages_of_the_machinery_are_left_out(role, text):
     assert list(messages_in({"role": role, "content": text})) == []
 
 

@@ -43,7 +43,7 @@ def _vendor(name, monkeypatch):
     with LoopbackVendor(name) as server:
         vendor = Vendor(name, server)
         yield vendor
-    # Whoever still waited for an answer has heard that there will be none.
+    # A client that still waited for an answer has its connection closed by now.
     for thread in threading.enumerate():
         if thread.name.startswith("commonplace-"):
             thread.join(DEADLINE_S)

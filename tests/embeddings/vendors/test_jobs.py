@@ -99,7 +99,7 @@ def test_a_job_that_cannot_be_made_is_the_client_s_own_exception(batching_vendor
         jobs_of(batching_vendor).submit(TEXTS)
 
 
-def test_a_job_that_nobody_knows_is_the_client_s_own_exception(batching_vendor):
+def test_an_unknown_job_is_the_client_s_own_exception(batching_vendor):
     with pytest.raises(Exception, match="there is no"):
         jobs_of(batching_vendor).poll(
             {"gemini": "batches/job-99"}.get(batching_vendor.name, "job-99")

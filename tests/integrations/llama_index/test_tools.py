@@ -176,7 +176,7 @@ def test_no_arguments_raise(tools, arguments):
         assert output.content
 
 
-async def test_what_nobody_foresaw_is_logged_and_told_as_an_error(memory, caplog):
+async def test_an_unexpected_exception_is_logged_and_returned_as_an_error(memory, caplog):
     def answer(arguments):
         raise RuntimeError("the roof\nis on fire")
 
