@@ -31,7 +31,6 @@ NOT_YET_CLEAN = (
     "src/commonplace/agent",
     "src/commonplace/diagnostics",
     "src/commonplace/embeddings",
-    "src/commonplace/explorer",
     "src/commonplace/indexing",
     "src/commonplace/memory.py",
     "src/commonplace/retrieval",

@@ -12,8 +12,8 @@ A question file is JSON Lines: ``{"question": str, "evidence": [{"path": str, "l
 "category"?: any}``.
 """
 
-from commonplace.evaluation.compare import compare
-from commonplace.evaluation.evaluate import evaluate
+from commonplace.evaluation.comparison import compare
+from commonplace.evaluation.evaluator import evaluate
 from commonplace.evaluation.fixed_clock import open_at
 from commonplace.evaluation.questions import (
     Evidence,

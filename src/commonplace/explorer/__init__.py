@@ -1,4 +1,4 @@
-"""Pictures of a memory: why a line was found, what has faded, what repeats itself.
+"""Figures of a memory: ranking stages, decay, a map of chunks, a calendar, repeated lines.
 
 ::
 
@@ -8,10 +8,10 @@
     with Memory.open("notes") as memory:
         stages(memory, "which port does the VPN use?")
 
-Each function takes a `Memory` and returns a matplotlib figure, which a notebook shows and
-``figure.savefig("picture.png")`` writes; ``theme="dark"`` draws it for a dark page. The figures
-need ``pip install 'commonplace[notebooks]'``; the rows behind them, in `commonplace.explorer.rows`,
-are plain values and need nothing.
+Each function takes a `Memory` and returns a matplotlib figure. A notebook displays it, and
+``figure.savefig("picture.png")`` saves it; ``theme="dark"`` draws it for a dark page. The figures
+need ``pip install 'commonplace[notebooks]'``. The rows behind them, in `commonplace.explorer.rows`,
+are plain values without dependencies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the pictures are drawn on: figures that show themselves, and texts that harm none."""
+"""Canvas of the figures: themes, fonts, and labels of untrusted text."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ _FALLBACKS = (
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """The colours of a theme.
+    """Colours of a theme.
 
     Attributes:
-        paper: Behind everything: a picture is read on any page.
+        paper: Background; it is opaque, so that a picture is readable on any page.
         ink: Texts.
-        faint: Texts of less weight, and lines.
-        grid: What is barely there.
-        series: What is told apart by colour.
-        new: What is new, on the way to `old`.
-        old: What is old.
+        faint: Secondary texts, and lines.
+        grid: Grid lines.
+        series: Categories.
+        new: New end of the age scale.
+        old: Old end of the age scale.
     """
 
     paper: str
@@ -81,7 +81,7 @@ PALETTES: dict[Theme, Palette] = {
 
 
 class Picture(Figure):
-    """A figure that shows itself in a notebook and belongs to no window."""
+    """Figure that shows itself in a notebook and belongs to no window."""
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
@@ -91,10 +91,10 @@ class Picture(Figure):
 
 @contextmanager
 def drawing(*, height: float, theme: Theme) -> Iterator[tuple[Picture, Palette]]:
-    """Make a figure in a theme, whatever the user's own style is.
+    """Create a figure in a theme; the user's own matplotlib style has no effect.
 
     Raises:
-        ValueError: There is no such theme.
+        ValueError: The theme does not exist.
     """
     if theme not in PALETTES:
         raise ValueError(f"theme is {theme!r}; it must be 'light' or 'dark'.")
@@ -106,7 +106,7 @@ def drawing(*, height: float, theme: Theme) -> Iterator[tuple[Picture, Palette]]
 
 
 def message(text: str, *, theme: Theme) -> Picture:
-    """Make a figure that says why there is nothing to see."""
+    """Create a figure with a message in place of data."""
     with drawing(height=1.6, theme=theme) as (picture, palette):
         axes = picture.subplots()
         axes.set_axis_off()
@@ -115,19 +115,19 @@ def message(text: str, *, theme: Theme) -> Picture:
 
 
 def label(text: str, most: int = 40) -> str:
-    """Make a text from notes fit for a figure: one line, no formulas, only signs there are."""
+    """Sanitize a text from notes for a figure: one line, no formulas, only available glyphs."""
     shown = "".join(sign if _is_drawn(sign) else _stand_in(sign) for sign in clipped(text, most))
     return shown.replace("$", r"\$")
 
 
 def place_label(place: str, most: int = 34) -> str:
-    """Make a citation fit for a figure: where it is too long, its lines stay."""
+    """Sanitize a citation for a figure; a long one is truncated before its line numbers."""
     path, mark, lines = place.rpartition("#")
     return label(path, most - len(lines) - 1) + mark + lines if mark else label(place, most)
 
 
 def no_ticks(axes: Axes) -> None:
-    """Leave only the field of some axes."""
+    """Remove ticks and spines from axes."""
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)

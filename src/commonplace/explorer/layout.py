@@ -1,4 +1,4 @@
-"""Where points go: many dimensions on a plane, and marks that do not cover each other."""
+"""Layout of points: projection on a plane, and spacing of marks that would overlap."""
 
 from __future__ import annotations
 
@@ -16,39 +16,31 @@ if TYPE_CHECKING:
 
 __all__ = ["principal_components", "spread"]
 
-_EXTRA = 8
-_ROUNDS = 8
-_PUSHES = 200
+_MOST_ROUNDS = 200
 
 
 def principal_components(vectors: Sequence[Vector]) -> Points:
-    """Project vectors on the two directions in which they differ most: ``(n, 2)``.
+    """Project vectors on their first two principal components: ``(n, 2)``.
 
-    A randomized range finder with power iterations (Halko, Martinsson & Tropp, SIAM Review 2011)
-    from a fixed start: the same vectors give the same points, whose axes point to where the
-    greatest weight is positive.
+    The greatest weight of each axis is made positive, so that equal vectors give equal points.
     """
     matrix = np.asarray(vectors, dtype=np.float32)
     centred = matrix - matrix.mean(axis=0)
-    width = min(2 + _EXTRA, *centred.shape)
-    block = np.random.default_rng(0).standard_normal((centred.shape[1], width), dtype=np.float32)
     with np.errstate(invalid="ignore"):  # some BLAS builds raise it over padding
-        for _ in range(_ROUNDS):
-            block, _ = np.linalg.qr(centred.T @ (centred @ block))
-        _, _, rotation = np.linalg.svd(centred @ block, full_matrices=False)
-        axes = (rotation @ block.T)[:2]
-        places = centred @ (axes * _signs(axes)).T
+        _, components = np.linalg.eigh(centred.T @ centred)
+        axes = components[:, ::-1][:, :2]  # eigh sorts by ascending variance
+        projected = centred @ (axes * _signs(axes))
     points = np.zeros((len(matrix), 2))
-    points[:, : places.shape[1]] = places
+    points[:, : projected.shape[1]] = projected
     return points
 
 
 def spread(points: Points, *, apart: float) -> Points:
-    """Push points away from each other until each two are `apart`, as far as that goes."""
+    """Push points away from each other until each two are `apart`, for at most 200 rounds."""
     places = points.astype(np.float64, copy=True)
-    turns = 2.4 * np.arange(len(places))  # the golden angle: no two start in one direction
+    turns = 2.4 * np.arange(len(places))  # the golden angle: all starting directions differ
     places += 1e-3 * apart * np.column_stack((np.cos(turns), np.sin(turns)))
-    for _ in range(_PUSHES):
+    for _ in range(_MOST_ROUNDS):
         between = places[:, None] - places[None, :]
         distance = np.linalg.norm(between, axis=2)
         np.fill_diagonal(distance, np.inf)
@@ -60,7 +52,7 @@ def spread(points: Points, *, apart: float) -> Points:
 
 
 def _signs(axes: NDArray[np.float32]) -> NDArray[np.float32]:
-    greatest = np.abs(axes).argmax(axis=1)
-    signs = np.sign(axes[np.arange(len(axes)), greatest])
-    turned: NDArray[np.float32] = np.where(signs == 0, 1, signs)[:, None].astype(np.float32)
-    return turned
+    """Return, for each column, the sign of its entry of greatest magnitude."""
+    greatest = np.abs(axes).argmax(axis=0)
+    signs: NDArray[np.float32] = np.copysign(1, axes[greatest, np.arange(axes.shape[1])])
+    return signs

@@ -1,4 +1,4 @@
-"""The picture of the vectors: chunks on a plane. The rows are `commonplace.explorer.rows`."""
+"""Map of chunks by their vectors. Its rows are in `commonplace.explorer.rows`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["chunk_map"]
 
 _COLOURED_FILES = 8
 _MARK_APART = 17.0
-"""Points of 1/72 inch between the middles of two ranks on the map."""
+"""Distance between the centres of two ranks on the map, in points of 1/72 inch."""
 
 
 def chunk_map(
@@ -35,15 +35,15 @@ def chunk_map(
     color: Literal["age", "file"] = "age",
     theme: Theme = "light",
 ) -> Picture:
-    """Draw the chunks so that those whose vectors are alike lie together.
+    """Draw the chunks on a plane, so that similar vectors lie close together.
 
-    The plane is that of the two directions in which the vectors differ most; most of what makes
-    texts different is not in it, so that near points may still differ.
+    The axes are the first two principal components of the vectors. They explain a small part of the
+    variance, so that close points may still differ.
 
     Args:
-        memory: Whose chunks.
-        query: A question, whose results are marked with their ranks.
-        color: What colours tell: ``age``, or ``file`` for the largest files.
+        memory: Memory with the chunks.
+        query: Question whose results are marked with their ranks.
+        color: Meaning of colours: ``age``, or ``file`` for the largest files.
         theme: ``light`` or ``dark``.
     """
     if color not in ("age", "file"):
@@ -66,7 +66,7 @@ def chunk_map(
         axes.set_title(f"{len(points)} chunks: what says alike lies together")
         if query:
             axes.set_xlabel(f"numbers: results for {label(repr(query), 70)}")
-            picture.draw_without_rendering()  # the marks need the final size
+            picture.draw_without_rendering()  # marks are placed in the final size
             _mark_hits(axes, points, palette)
         return picture
 
@@ -110,7 +110,7 @@ def _places(points: Sequence[ChunkPoint]) -> tuple[list[float], list[float]]:
 
 
 def _mark_hits(axes: Axes, points: Sequence[ChunkPoint], palette: Palette) -> None:
-    """Ring the chunks of the results and set their ranks beside, apart from each other."""
+    """Draw rings around the chunks of the results, and their ranks without overlaps."""
     hits = [(rank, point) for point in points for rank in point.ranks]
     if not hits:
         return

@@ -1,4 +1,4 @@
-"""The pictures of a ranking: stages and ages. The rows are `commonplace.explorer.rows`."""
+"""Plots of a ranking: stages and decay. Their rows are in `commonplace.explorer.rows`."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ __all__ = ["decay_curves", "stages"]
 
 _EMPTY = "Nothing is indexed yet: write a note, and call memory.index()."
 _MOST_POINTS = 400
-"""Of a curve: more are not seen, and each is asked of the ranking."""
+"""Points of a curve: more would not be visible, and the ranking computes each."""
 _NAMED_FILES = 6
-"""Files that are named on the curve; the others are points."""
+"""Files with a label on the curve; the others are points only."""
 _NAME_WIDTH = 0.2
-"""Room for a file's name, as a share of the axis."""
+"""Width of a file's label, as a share of the axis."""
 
 
 def stages(memory: Memory, query: str, *, candidates: int = 12, theme: Theme = "light") -> Picture:
-    """Draw how a query's candidates move from rank to rank: merge, decay, MMR.
+    """Draw the ranks of a query's candidates after each stage: merge, decay, MMR.
 
-    Each line is a candidate. Those of the answer are coloured; what a stage drops ends there.
+    Each line is a candidate. Candidates of the answer are coloured; a line ends at the stage that
+    drops its candidate.
 
     Args:
-        memory: Whose index is asked.
-        query: The question.
-        candidates: How many are followed.
+        memory: Memory to search.
+        query: Question.
+        candidates: Number of candidates.
         theme: ``light`` or ``dark``.
     """
     tracks = stage_tracks(memory, query, candidates=candidates)
@@ -74,12 +75,12 @@ def stages(memory: Memory, query: str, *, candidates: int = 12, theme: Theme = "
 
 
 def decay_curves(memory: Memory, *, theme: Theme = "light") -> Picture:
-    """Draw what age leaves of each file, on the curve of the settings, and how old the files are.
+    """Draw the decay factor of each file on the curve of the settings, and a histogram of ages.
 
-    Beside the half-life of the settings, half of it and twice as much are drawn for comparison.
+    Curves of half and of twice the half-life are drawn for comparison.
 
     Args:
-        memory: Whose files.
+        memory: Memory with the files.
         theme: ``light`` or ``dark``.
     """
     rows = decay_rows(memory)
@@ -152,7 +153,7 @@ def _draw_curves(axes: Axes, memory: Memory, palette: Palette, *, end: float) ->
 
 
 def _name_files(axes: Axes, dated: Sequence[DecayRow], palette: Palette) -> None:
-    """Name a few files, spaced along the curve."""
+    """Label a few files, spaced along the curve."""
     end = axes.get_xlim()[1]
     oldest = max((row.age_days or 0.0 for row in dated), default=0.0)
     free = float("-inf")

@@ -1,4 +1,4 @@
-"""What the pictures show, as plain values: no plotting library is needed for them."""
+"""Rows behind the figures, as plain values; no plotting library is imported."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from commonplace.explorer.ages import DecayRow, decay_rows, left_at
-from commonplace.explorer.similar import LEAST, similar_groups
-from commonplace.explorer.tracks import STAGES, StageTrack, stage_tracks
+from commonplace.explorer.file_ages import DecayRow, decay_rows, left_at
+from commonplace.explorer.near_duplicates import LEAST, similar_groups
+from commonplace.explorer.stage_tracks import STAGES, StageTrack, stage_tracks
 from commonplace.types import citation
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ChunkPoint:
-    """A chunk's place on the map.
+    """Point of a chunk on the map.
 
     Attributes:
-        citation: Where the chunk stands.
-        path: Its file.
+        citation: Citation of the chunk.
+        path: File of the chunk.
         age_days: Days since the file's date; None for a file that does not age.
-        x: Along the direction in which the vectors differ most.
-        y: Along the next one.
-        ranks: The ranks of the query's results that lie in it; empty for none.
+        x: First principal component.
+        y: Second principal component.
+        ranks: Ranks of the query's results in the chunk; empty for none.
     """
 
     citation: str
@@ -58,7 +58,7 @@ class ChunkPoint:
 
 @dataclass(frozen=True, slots=True)
 class DayRow:
-    """What was written on a day: lines that are not empty, in how many files."""
+    """Number of lines, without blank ones, and of files that were written on a day."""
 
     day: date
     lines: int
@@ -67,7 +67,7 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedLine:
-    """One of the lines that say the same."""
+    """Line of a group of repeats."""
 
     citation: str
     day: date | None
@@ -76,10 +76,9 @@ class RepeatedLine:
 
 @dataclass(frozen=True, slots=True)
 class RepeatGroup:
-    """Lines that say the same, the oldest first, undated ones last.
+    """Lines that repeat each other, the oldest first, undated ones last.
 
-    `likeness` is the share of words that the least alike of them has in common with the one it is
-    most like, 0..1.
+    `likeness` is the smallest Jaccard similarity by which a line joined the group, 0..1.
     """
 
     likeness: float
@@ -87,13 +86,13 @@ class RepeatGroup:
 
 
 def chunk_points(memory: Memory, *, query: str | None = None) -> list[ChunkPoint]:
-    """Lay the chunks out in two dimensions: the first two principal components of their vectors.
+    """Return the chunks as points: the first two principal components of their vectors.
 
-    Chunks without a vector are left out. The same index gives the same picture.
+    Chunks without a vector are skipped. The same index gives the same points.
 
     Args:
-        memory: Whose chunks.
-        query: A question, whose results are marked with their ranks.
+        memory: Memory with the chunks.
+        query: Question whose results give the ranks of the points.
     """
     from commonplace.explorer.layout import principal_components
 
@@ -135,13 +134,13 @@ def days_written(memory: Memory) -> list[DayRow]:
 
 
 def repeat_groups(memory: Memory, *, least: float = 0.7) -> list[RepeatGroup]:
-    """Find the lines that say nearly the same, the most frequent first.
+    """Find groups of near-duplicate lines, the largest first.
 
-    Headings and lines of fewer than four words are left out.
+    Headings and lines of fewer than four words are skipped.
 
     Args:
-        memory: Whose lines.
-        least: The share of words that two lines have in common (Jaccard), 0.5 to 1.
+        memory: Memory with the lines.
+        least: Minimum Jaccard similarity of the words of two lines, 0.5 to 1.
     """
     if not LEAST <= least <= 1.0:
         raise ValueError(f"least is {least}; it must be between {LEAST} and 1.")
@@ -165,7 +164,7 @@ def repeat_groups(memory: Memory, *, least: float = 0.7) -> list[RepeatGroup]:
 def _ranks(
     hits: Sequence[SearchResult], chunks: Sequence[tuple[str, Chunk]]
 ) -> dict[int, list[int]]:
-    """Find, for each result, the chunk that shows the most of its lines."""
+    """Return the ranks of results by chunk: a result is in the chunk with most of its lines."""
     ranks: dict[int, list[int]] = {}
     for rank, hit in enumerate(hits, start=1):
         of_file = [
@@ -190,7 +189,7 @@ def _chunks(snapshot: Snapshot) -> Iterator[tuple[FileRecord, Chunk, ChunkVector
 
 
 def _lines(memory: Memory) -> list[tuple[FileRecord, int, str]]:
-    """List the lines that are not empty, each once, with their files and numbers."""
+    """Return the lines without blank ones, each once, with their files and numbers."""
     lines: dict[tuple[str, int], tuple[FileRecord, int, str]] = {}
     with memory.snapshot() as snapshot:
         for record, chunk, _ in _chunks(snapshot):

@@ -1,4 +1,4 @@
-"""The pictures of time: what was written when, and what was written again."""
+"""Timelines: a calendar of the logs, and repeated lines by day."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MOST_YEARS = 8
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKS = 54
 _A_DAY = date(2000, 1, 1)
-"""Stands for the days where no line has one."""
+"""Day of the axis when no line has one."""
 _EPOCH = date(1970, 1, 1).toordinal()
-"""Where matplotlib's days begin."""
+"""Day 0 of matplotlib."""
 
 
 def calendar(memory: Memory, *, theme: Theme = "light") -> Picture:
-    """Draw a calendar of the days' logs: a square a day, the darker the more lines.
+    """Draw a calendar of the daily logs: a square per day, darker for more lines.
 
     Args:
-        memory: Whose logs; files without a date are not in it.
+        memory: Memory with the logs; files without a date are skipped.
         theme: ``light`` or ``dark``.
     """
     days = days_written(memory)
@@ -60,14 +60,14 @@ def calendar(memory: Memory, *, theme: Theme = "light") -> Picture:
 def repeats(
     memory: Memory, *, least: float = 0.7, groups: int = 15, theme: Theme = "light"
 ) -> Picture:
-    """Draw the lines that say nearly the same, a row for each group, a point for each time.
+    """Draw near-duplicate lines: a row for each group, a point for each line.
 
-    `commonplace.explorer.rows.repeat_groups` lists them.
+    `commonplace.explorer.rows.repeat_groups` returns the groups.
 
     Args:
-        memory: Whose lines.
-        least: The share of words that two lines have in common, 0.5 to 1.
-        groups: How many groups are drawn, the largest first.
+        memory: Memory with the lines.
+        least: Minimum Jaccard similarity of two lines, 0.5 to 1.
+        groups: Maximum of groups, the largest first.
         theme: ``light`` or ``dark``.
     """
     found = repeat_groups(memory, least=least)
@@ -126,13 +126,13 @@ def _draw_year(
 
 
 def _cell(day: date) -> tuple[int, int]:
-    """Return the row, the weekday, and the column, the week of the year."""
+    """Return the row, which is the weekday, and the column, which is the week of the year."""
     first = date(day.year, 1, 1)
     return day.weekday(), (day.timetuple().tm_yday - 1 + first.weekday()) // 7
 
 
 def _tint(palette: Palette) -> str:
-    """The shade of a day with next to nothing: more than that of an empty day."""
+    """Return the lightest shade of a day with lines, darker than that of an empty day."""
     return {"#ffffff": "#b5d0f0"}.get(palette.paper, "#2b4a70")
 
 
@@ -142,7 +142,7 @@ def _calendar_title(days: Sequence[DayRow]) -> str:
 
 
 def _date_places(axes: Axes, groups: Sequence[RepeatGroup]) -> Callable[[RepeatedLine], float]:
-    """Set up the axis of dates, with a column of its own for what has none; return the mapping."""
+    """Set up the axis of dates with a column for undated lines; return the mapping."""
     days = [line.day for group in groups for line in group.lines if line.day]
     axes.xaxis_date()
     ends = [_place(day) for day in (min(days, default=_A_DAY), max(days, default=_A_DAY))]
@@ -150,7 +150,7 @@ def _date_places(axes: Axes, groups: Sequence[RepeatGroup]) -> Callable[[Repeate
     nowhere = first - 0.1 * width
     has_undated = len(days) < _count(groups)
     left = first - (0.17 if has_undated else 0.05) * width
-    # Years 1 to 9999 are what the axis can name.
+    # The axis supports years 1 to 9999.
     axes.set_xlim(max(left, _place(date.min)), min(first + 1.05 * width, _place(date.max)))
     if not days:
         axes.set_xticks([])

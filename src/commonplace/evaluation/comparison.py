@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.evaluation.evaluate import evaluate
+from commonplace.evaluation.evaluator import evaluate
 from commonplace.evaluation.fixed_clock import Now, open_at
 from commonplace.evaluation.questions import Question
 from commonplace.evaluation.report import EvaluationReport

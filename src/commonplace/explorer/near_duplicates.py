@@ -1,4 +1,4 @@
-"""Texts that share most of their words, found without comparing each with each."""
+"""Near-duplicate detection: set similarity join of texts by their words (prefix filtering)."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
 __all__ = ["LEAST", "SimilarGroup", "similar_groups"]
 
 LEAST = 0.5
-"""The least likeness that is looked for. Of four words, at least two are shared then."""
+"""Smallest supported similarity: two texts of four words share at least two of them."""
 _LEAST_WORDS = 4
-"""Shorter texts are alike by chance."""
+"""Minimum of words: shorter texts are similar by chance."""
 _MOST_CHARS = 1_000
-"""What is longer is compared by its beginning."""
+"""Longer texts are compared by their beginning."""
 _NEIGHBOURS = 64
-"""Texts that have the same two rare words are compared with so many of each other: those that are
-alike join over their neighbours."""
+"""Maximum of comparisons of a text among those with the same two rare words; larger groups of
+similar texts join through their neighbours."""
 _SKETCH_BITS = 256
 _BUCKETS = 2**24
 _SCATTER = 2654435761
-"""An odd multiplier that spreads numbers over buckets (Knuth, TAOCP 6.4)."""
+"""Odd multiplier of multiplicative hashing (Knuth, TAOCP 6.4)."""
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 
 _Words = frozenset[str]
 
 
 class SimilarGroup(NamedTuple):
-    """Texts that are alike, by index; `likeness` is that of the least alike pair that joined."""
+    """Similar texts, by index; `likeness` is the smallest similarity of a pair that joined."""
 
     likeness: float
     members: list[int]
 
 
 def similar_groups(texts: Sequence[str], *, least: float) -> list[SimilarGroup]:
-    """Group texts that have at least such a share of their words in common (Jaccard).
+    """Group texts whose words have at least a given Jaccard similarity.
 
-    Two sets that are as alike as that have two of their rarest words in common: only such texts are
-    compared (extended prefix filtering; Wang, Li & Feng, SIGMOD 2012).
+    Extended prefix filtering (Wang, Li & Feng, SIGMOD 2012): sets of that similarity share two of
+    their rarest words, so that only such texts are compared.
 
     Args:
-        texts: In any language.
-        least: From `LEAST` to 1.
+        texts: Texts in any language.
+        least: Minimum similarity, from `LEAST` to 1.
     """
     holders: dict[_Words, list[int]] = {}
     for at, text in enumerate(texts):
@@ -77,7 +77,7 @@ def _similar_pairs(sets: Sequence[_Words], least: float) -> Iterator[tuple[int, 
     found = [
         one * len(sets) + other
         for one, other in _sharing(keys, holders)
-        for close in [_may_be_alike(sketches, sizes, one, other, least)]
+        for close in [_may_be_similar(sketches, sizes, one, other, least)]
         for one, other in [(one[close], other[close])]
     ]
     for code in np.unique(np.concatenate(found)).tolist() if found else ():
@@ -88,11 +88,11 @@ def _similar_pairs(sets: Sequence[_Words], least: float) -> Iterator[tuple[int, 
 
 
 def _flat(sets: Sequence[_Words]) -> tuple[Ints, Ints, Ints]:
-    """Return the words of all sets, the rarest of a set first: set, number, rank in the set."""
+    """Return the words of all sets, the rarest first: set, number and rank within the set."""
     seen: dict[str, int] = {}
     found = [seen.setdefault(word, len(seen)) for words in sets for word in words]
     words = np.array(found, dtype=np.int64)
-    # By frequency, then by the order of the alphabet: a set's own order is not the same each time.
+    # By frequency, then alphabetically: the order of a set differs between runs.
     frequency = np.bincount(words).tolist()
     rarest = sorted(seen, key=lambda word: (frequency[seen[word]], word))
     numbers = np.empty(len(seen), dtype=np.int64)
@@ -105,9 +105,9 @@ def _flat(sets: Sequence[_Words]) -> tuple[Ints, Ints, Ints]:
 
 
 def _word_pairs(rows: Ints, words: Ints) -> tuple[Ints, Ints]:
-    """Return each two words of each set as one number, and the set, in the order of the numbers.
+    """Return each pair of words of each set as a number, with the set, sorted by number.
 
-    Pairs that only one set has may be left out.
+    Pairs of a single set may be missing.
     """
     keys, holders = [], []
     count = int(words.max()) + 1
@@ -119,7 +119,7 @@ def _word_pairs(rows: Ints, words: Ints) -> tuple[Ints, Ints]:
         keys.append(words[at] * count + words[at + apart])
         holders.append(rows[at])
     pairs, held_by = np.concatenate(keys), np.concatenate(holders)
-    # Most pairs are in one set only. Those that share no bucket with another need no sorting.
+    # Most pairs occur in one set only: a bucket with one pair is dropped before sorting.
     buckets = pairs * _SCATTER % _BUCKETS
     shared = np.bincount(buckets, minlength=_BUCKETS)[buckets] > 1
     pairs, held_by = pairs[shared], held_by[shared]
@@ -128,7 +128,7 @@ def _word_pairs(rows: Ints, words: Ints) -> tuple[Ints, Ints]:
 
 
 def _sharing(keys: Ints, holders: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield sets that have a key in common, those that stand next to each other first."""
+    """Yield pairs of sets with a key in common, adjacent ones first."""
     at = np.arange(len(keys))
     for apart in range(1, _NEIGHBOURS + 1):
         at = at[at + apart < len(keys)]
@@ -139,16 +139,16 @@ def _sharing(keys: Ints, holders: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _sketches(rows: Ints, words: Ints, count: int) -> NDArray[np.uint8]:
-    """Return a field of bits for each set: words set them, several perhaps the same one."""
+    """Return a bit sketch of each set: each word sets one bit; words may share a bit."""
     bits = np.zeros((count, _SKETCH_BITS), dtype=np.bool_)
     bits[rows, words * _SCATTER % 2**32 % _SKETCH_BITS] = True
     return np.packbits(bits, axis=1)
 
 
-def _may_be_alike(
+def _may_be_similar(
     sketches: NDArray[np.uint8], sizes: Ints, one: Ints, other: Ints, least: float
 ) -> NDArray[np.bool_]:
-    """Tell which pairs may be alike: words in one set only are no fewer than bits in one only."""
+    """Return which pairs may be similar: differing bits are a lower bound of differing words."""
     apart = _BITS[sketches[one] ^ sketches[other]].sum(axis=1, dtype=np.int64)
     both = sizes[one] + sizes[other]
     alike: NDArray[np.bool_] = (both - apart) >= least * (both + apart)
@@ -156,14 +156,14 @@ def _may_be_alike(
 
 
 class _Forest:
-    """Groups that grow together; each knows the least likeness that joined it."""
+    """Union-find forest; each root has the smallest similarity that joined its members."""
 
     def __init__(self, alone: Iterable[int]) -> None:
         self._parent = {at: at for at in alone}
         self._likeness: dict[int, float] = {}
 
     def join(self, one: int, other: int, likeness: float) -> None:
-        """Make one group of two members' groups."""
+        """Merge the groups of two members."""
         first, second = self._root(one), self._root(other)
         if first != second:
             self._parent[second] = first
@@ -171,7 +171,7 @@ class _Forest:
             self._likeness[first] = min(*before, likeness)
 
     def groups(self) -> list[tuple[list[int], float]]:
-        """Return the members of each group, and its likeness."""
+        """Return the members and the likeness of each group."""
         members: dict[int, list[int]] = {}
         for at in list(self._parent):
             members.setdefault(self._root(at), []).append(at)

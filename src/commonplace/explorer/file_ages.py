@@ -1,4 +1,4 @@
-"""How old the files are, and what their ages leave of them."""
+"""Ages of files, and the decay of their scores."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["DecayRow", "decay_rows", "left_at"]
 
 @dataclass(frozen=True, slots=True)
 class DecayRow:
-    """A file's age and what it leaves.
+    """Age of a file, and its decay factor.
 
     Attributes:
-        path: The file.
-        day: Its date; None for a file without one.
-        age_days: Days since then, in the reference's rules else since the last change; None for a
-            file that does not age.
-        left: What age leaves, 0..1; see `left_at`.
+        path: File.
+        day: Date of the file; None without one.
+        age_days: Days since that date; under `Settings.openclaw()`, without a date, since the last
+            change. None for a file that does not age.
+        left: Decay factor, 0..1; see `left_at`.
     """
 
     path: str
@@ -36,7 +36,7 @@ class DecayRow:
 
 
 def decay_rows(memory: Memory) -> list[DecayRow]:
-    """List the files with their ages and what those leave, newest first, ageless ones last."""
+    """Return the ages and decay factors of all files, newest first, ageless files last."""
     with memory.snapshot() as snapshot:
         records = list(snapshot.files().values())
     ages = [_file_age(memory, record) for record in records]
@@ -51,10 +51,10 @@ def decay_rows(memory: Memory) -> list[DecayRow]:
 def left_at(
     memory: Memory, ages: Sequence[float], *, half_life_days: float | None = None
 ) -> list[float]:
-    """Return what ages leave, 0..1, by the memory's settings or another half-life.
+    """Return the decay factors of ages, 0..1, by the memory's settings or another half-life.
 
-    With `SearchSettings.grain` ``lines`` it is what is left of the evidence of a line that a note
-    of today says again; with ``chunks``, what is left of a chunk's score.
+    With `SearchSettings.grain` ``lines``, the factor applies to the evidence of a line that a note
+    of today repeats; with ``chunks``, to a chunk's score.
     """
     from commonplace.retrieval.decay import decay_factor
 
@@ -64,11 +64,11 @@ def left_at(
     half_life = half_life_days or settings.half_life_days
     if settings.grain == "chunks":
         return [decay_factor(age, half_life) for age in ages]
-    return _restated(memory, ages, half_life)
+    return _repeated_line_factors(memory, ages, half_life)
 
 
-def _restated(memory: Memory, ages: Sequence[float], half_life: float) -> list[float]:
-    """Ask the ranking itself what a line loses to one of today that says the same."""
+def _repeated_line_factors(memory: Memory, ages: Sequence[float], half_life: float) -> list[float]:
+    """Return the factors that the ranking itself gives a line when one of today repeats it."""
     import numpy as np
 
     from commonplace.retrieval.redundancy import losses_of_similar

@@ -1,4 +1,4 @@
-"""How a query's candidates move from stage to stage of a ranking."""
+"""Tracks of a query's candidates through the stages of a ranking."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 __all__ = ["STAGES", "StageTrack", "stage_tracks"]
 
 STAGES = ("merge", "decay", "MMR")
-"""What the stages of a ranking add: both lists merged; age; variety."""
+"""Stages of a ranking: both lists merged, decay by age, diversity."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageTrack:
-    """A candidate's way through the stages of a ranking.
+    """Ranks and scores of a candidate after each stage of a ranking.
 
     Attributes:
-        citation: Where it stands, as the last stage that had it shows it.
-        ranks: Its rank after each of `STAGES`, from 1; None where it was not among the candidates.
-        scores: Its score after each, 0..1.
+        citation: Citation of the candidate in the last stage that kept it.
+        ranks: Rank after each of `STAGES`, from 1; None where it was not among the candidates.
+        scores: Score after each of `STAGES`, 0..1.
     """
 
     citation: str
@@ -32,15 +32,15 @@ class StageTrack:
 
 
 def stage_tracks(memory: Memory, query: str, *, candidates: int = 12) -> list[StageTrack]:
-    """Follow a query's best candidates from stage to stage, in the order of the last one.
+    """Return the tracks of a query's best candidates, in the order of the last stage.
 
-    The query is asked once for each stage, with the later ones turned off. Windows of lines may
-    shift by some lines on the way: those of a file that overlap are the same candidate.
+    The query runs once for each stage, with the later stages turned off. Snippets may shift by some
+    lines between stages: overlapping snippets of a file are the same candidate.
 
     Args:
-        memory: Whose index is asked.
-        query: The question.
-        candidates: How many are looked at in each stage.
+        memory: Memory to search.
+        query: Question.
+        candidates: Number of candidates in each stage.
     """
     asked = memory.settings.search
     switches = ((False, False), (asked.decay, False), (asked.decay, asked.mmr))
@@ -55,7 +55,7 @@ def stage_tracks(memory: Memory, query: str, *, candidates: int = 12) -> list[St
 
 
 def _joined(answers: Sequence[SearchResults]) -> list[StageTrack]:
-    """Find the candidates again from one stage's answer to the next."""
+    """Match the candidates of consecutive answers by their overlap."""
     tracks: list[dict[int, tuple[int, SearchResult]]] = []
     for stage, answer in enumerate(answers):
         for rank, result in enumerate(answer, start=1):
@@ -81,7 +81,7 @@ def _latest(track: dict[int, tuple[int, SearchResult]]) -> SearchResult:
 
 
 def _overlap(one: SearchResult, other: SearchResult) -> int:
-    """Count the lines that two results have in common."""
+    """Return the number of lines that two results have in common."""
     if one.path != other.path:
         return 0
     return max(0, min(one.end_line, other.end_line) - max(one.start_line, other.start_line) + 1)
