@@ -78,8 +78,8 @@ class Chunk:
 class Explanation:
     """Score of one result, broken down by ranking stage.
 
-    With `SearchSettings.grain` ``lines``, stages score lines, and the values describe the snippet.
-    With ``chunks``, stages score chunks; parentheses below give that meaning.
+    Stages score lines, and the values describe the snippet. With `Settings.openclaw`, stages
+    score whole chunks; parentheses below give that meaning.
 
     Attributes:
         vector: Cosine similarity of the query and the nearest line (the chunk), -1..1; None without
@@ -94,6 +94,7 @@ class Explanation:
             when it is off.
         terms: Terms of the query in the snippet, as they are indexed (stemmed). (Words of the query
             in the chunk.)
+        rerank: Score that the reranker gave to the snippet, on its own scale; None without one.
     """
 
     vector: float | None
@@ -103,6 +104,7 @@ class Explanation:
     decay: float
     mmr: float | None
     terms: tuple[str, ...]
+    rerank: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -130,7 +132,8 @@ class SearchResults(Displayed, list[SearchResult]):
     Attributes:
         query: Query as it was given.
         mode: ``hybrid``, ``vector`` or ``keyword``.
-        fallback: Reason why the mode is not ``hybrid``; None when it is, or when it was requested.
+        fallback: Reason why the mode is not ``hybrid``, or why the order is without the reranker;
+            None when it is hybrid, or when the mode was requested.
         provider: Provider of the vectors; None for keyword search.
         model: Embedding model; None for keyword search.
         warnings: Warnings about this answer, a sentence each.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import UTC, date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.decay import age_days
 from commonplace.retrieval.snippets import Window, snippet_result
@@ -22,38 +22,76 @@ if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
 
-__all__ = ["confidence", "window_results"]
+__all__ = ["Evidence", "answer_confidence", "confidence", "window_results"]
 
 _BIAS, _COVERAGE, _COSINE = -6.75, 3.75, 11.0
 _BIAS_WORDS_ONLY, _COVERAGE_WORDS_ONLY = -2.75, 7.0
 _LEAST_SHARE = 0.5
 """Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
 whole answers rather than the ends of good ones."""
+_DIGITS = 6
+"""Decimals of a score."""
 _COVERING = 6
 """Windows among which the one that covers the question best is looked for."""
 
 
-def window_results(
-    windows: list[Window], lines: LineScores, analyzed: AnalyzedQuery, *, explain: bool
-) -> list[SearchResult]:
-    """Return the results of windows, best first, those below `min_score` left out."""
-    if not windows:
-        return []
-    coverage = [_coverage(lines, analyzed, window) for window in windows]
-    answer = _answer_confidence(windows, coverage, lines, analyzed)
-    results = []
-    for window in windows:
-        # Rounded, so that sums that differ by the order of additions are equal.
-        score = round(answer * _part(window.mass / windows[0].mass), 6)
-        if score >= analyzed.query.min_score:
-            results.append(snippet_result(window, lines.table, score))
+class Evidence(NamedTuple):
+    """Windows that may answer a query.
+
+    Attributes:
+        windows: The windows, best first.
+        lines: The lines that they are made of.
+        analyzed: The query.
+        confidence: Confidence of the answer as a whole.
+    """
+
+    windows: list[Window]
+    lines: LineScores
+    analyzed: AnalyzedQuery
+    confidence: float
+
+
+def answer_confidence(windows: list[Window], lines: LineScores, analyzed: AnalyzedQuery) -> float:
+    """Return the confidence of an answer: how well its best windows cover the question."""
+    best = windows[:_COVERING]
+    if not best:
+        return 0.0
+    nearest = None if lines.near is None else float(lines.near.cosines.max())
+    answer = confidence(max(_coverage(lines, analyzed, window) for window in best), nearest)
+    if analyzed.only_days is not None:  # then the days are what the answer has to cover
+        days = lines.table.days[[window.first for window in best]]
+        closest = float(closeness(days, analyzed.only_days).max())
+        answer = max(answer, confidence(closest, None))
+    return answer
+
+
+def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
+    """Return the results of the best windows, those below `min_score` left out."""
+    query, table = evidence.analyzed.query, evidence.lines.table
+    windows = evidence.windows[: query.limit]
+    results = [
+        snippet_result(window, table, score)
+        for window, score in zip(windows, _scores(windows, evidence.confidence), strict=True)
+        if score >= query.min_score
+    ]
     if explain:
-        explanations = _explanations(windows, lines, analyzed, coverage=coverage, answer=answer)
         results = [
             replace(result, explanation=explanation)
-            for result, explanation in zip(results, explanations, strict=False)
+            for result, explanation in zip(results, _explanations(windows, evidence), strict=False)
         ]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
+
+
+def _scores(windows: list[Window], answer: float) -> list[float]:
+    """Return the score of each window; a reranked order is strictly descending."""
+    scores: list[float] = []
+    for window in windows:
+        # Rounded, so that sums that differ by the order of additions are equal.
+        score = round(answer * _part(window.mass / windows[0].mass), _DIGITS)
+        if scores and windows[0].rerank is not None:
+            score = max(0.0, min(score, round(scores[-1] - 10**-_DIGITS, _DIGITS)))
+        scores.append(score)
+    return scores
 
 
 def confidence(coverage: float, cosine: float | None) -> float:
@@ -73,18 +111,6 @@ def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
 
 
-def _answer_confidence(
-    windows: list[Window], coverage: list[float], lines: LineScores, analyzed: AnalyzedQuery
-) -> float:
-    nearest = None if lines.near is None else float(lines.near.cosines.max())
-    answer = confidence(max(coverage[:_COVERING]), nearest)
-    if analyzed.only_days is not None:  # then the days are what the answer has to cover
-        days = lines.table.days[[window.first for window in windows[:_COVERING]]]
-        closest = float(closeness(days, analyzed.only_days).max())
-        answer = max(answer, confidence(closest, None))
-    return answer
-
-
 def _part(share: float) -> float:
     """Return a window's part of the confidence, by its share of the best window's evidence."""
     return _LEAST_SHARE + (1 - _LEAST_SHARE) * math.sqrt(min(1.0, share))
@@ -98,23 +124,17 @@ def _coverage(lines: LineScores, analyzed: AnalyzedQuery, window: Window) -> flo
     return float(lines.present[window.rows].max(axis=0) @ terms.weights) / terms.total
 
 
-def _explanations(
-    windows: list[Window],
-    lines: LineScores,
-    analyzed: AnalyzedQuery,
-    *,
-    coverage: list[float],
-    answer: float,
-) -> Iterator[Explanation]:
+def _explanations(windows: list[Window], evidence: Evidence) -> Iterator[Explanation]:
+    lines = evidence.lines
     fused = [float(lines.fused[window.rows].sum()) for window in windows]
-    most = max(*fused, 1e-12)
-    for window, covered, alone in zip(windows, coverage, fused, strict=True):
-        before = answer * _part(alone / most)
-        yield _explanation(window, lines, analyzed, keyword=covered, fused=before)
+    most = max([*fused, 1e-12])
+    for window, alone in zip(windows, fused, strict=True):
+        before = evidence.confidence * _part(alone / most)
+        yield _explanation(window, lines, evidence.analyzed, fused=before)
 
 
 def _explanation(
-    window: Window, lines: LineScores, analyzed: AnalyzedQuery, *, keyword: float, fused: float
+    window: Window, lines: LineScores, analyzed: AnalyzedQuery, *, fused: float
 ) -> Explanation:
     rows = window.rows
     best = window.first + int(lines.share[rows].argmax())
@@ -124,7 +144,7 @@ def _explanation(
     held = lines.present[rows].max(axis=0).tolist()
     return Explanation(
         vector=_nearest(lines, rows),
-        keyword=keyword or None,
+        keyword=_coverage(lines, analyzed, window) or None,
         fused=fused,
         age_days=age_days(date.fromordinal(day), now) if day else None,
         decay=math.exp(-float(lines.faded[best])),
@@ -132,6 +152,7 @@ def _explanation(
         terms=tuple(
             word.term for word, is_held in zip(analyzed.terms.known, held, strict=True) if is_held
         ),
+        rerank=window.rerank,
     )
 
 

@@ -3,9 +3,10 @@
 1. Candidates: the rarest terms and the vector of the query bring chunks.
 2. Features: each line of them is scored by terms, vector, form and day, its own and its
    neighbours', and the scores become shares of the evidence.
-3. Reranking: a reranker, where one was given, orders the best passages.
-4. Snippets: windows show as much of the evidence as fits, and calibration scores them.
-5. Results: notes and sessions share the places of the answer.
+3. Windows: passages of a snippet's length are packed with as much of the evidence as fits.
+4. Reranking: a reranker, where one was given, orders the best of them.
+5. Results: calibration scores the windows, snippets are cut, and notes and sessions share the
+   places of the answer.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from commonplace.retrieval.calibration import window_results
+from commonplace.retrieval.calibration import Evidence, answer_confidence, window_results
 from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
 from commonplace.retrieval.line_features import score_lines
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.query import SNIPPET_CHARS, Query, Ranking
+from commonplace.retrieval.rerank import MAX_PASSAGES, RerankClient, rerank
 from commonplace.retrieval.snippets import pack_windows
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.text.analysis import Analyzer
-from commonplace.types import SearchResult, Source
+from commonplace.types import Source
 
 __all__ = ["LineRanker"]
 
@@ -35,37 +37,44 @@ _analyzer = functools.cache(Analyzer)
 class LineRanker:
     """Ranker of lines: candidates' lines are scored among each other and shown in windows."""
 
-    def __init__(self, settings: SearchSettings) -> None:
+    def __init__(self, settings: SearchSettings, reranker: RerankClient | None = None) -> None:
         self._settings = settings
+        self._reranker = reranker
         self._analyzer = _analyzer(settings.tokenizer)
 
     def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
         """Answer a query with windows of lines, those with the most evidence first."""
+        parts = _by_source(snapshot, query)
+        passages = MAX_PASSAGES // len(parts) if self._reranker else 0
         # Some BLAS builds raise the processor's "invalid" flag over padding; all values are finite.
         with np.errstate(invalid="ignore"):
-            rankings = [
-                self._ranked(snapshot, part, explain=explain)
-                for part in _by_source(snapshot, query)
-            ]
-        if len(rankings) == 1:
-            return Ranking(rankings[0])
-        return Ranking(merge_sources(*rankings, limit=query.limit))
+            answers = [self._evidence(snapshot, part, passages=passages) for part in parts]
+        found, fallback = [evidence for evidence in answers if evidence is not None], None
+        if self._reranker is not None:
+            found, fallback = rerank(self._reranker, found, limit=passages)
+        with np.errstate(invalid="ignore"):
+            rankings = [window_results(evidence, explain=explain) for evidence in found]
+        if len(rankings) == 2:
+            notes, sessions = rankings
+            return Ranking(merge_sources(notes, sessions, limit=query.limit), fallback)
+        return Ranking(rankings[0] if rankings else [], fallback)
 
-    def _ranked(self, snapshot: Snapshot, query: Query, *, explain: bool) -> list[SearchResult]:
+    def _evidence(self, snapshot: Snapshot, query: Query, *, passages: int) -> Evidence | None:
+        """Return the windows that answer a query from its source; None without candidates."""
         settings, analyzer = self._settings, self._analyzer
         analyzed = analyze_query(snapshot, query, settings, analyzer)
         chunks = candidate_chunks(snapshot, analyzed, settings)
         mean = analyzed.mean
         table = passage_table(chunks, dimension=None if mean is None else len(mean))
         if not len(table):
-            return []
+            return None
         analyzed = add_path_terms(analyzed, table, analyzer)
         lines = score_lines(table, analyzed, settings, analyzer)
         windows = pack_windows(
             lines.share, table.start, table.end, table.passage,
-            width=SNIPPET_CHARS, count=query.limit,
+            width=SNIPPET_CHARS, count=max(query.limit, passages),
         )  # fmt: skip
-        return window_results(windows, lines, analyzed, explain=explain)
+        return Evidence(windows, lines, analyzed, answer_confidence(windows, lines, analyzed))
 
 
 def _by_source(snapshot: Snapshot, query: Query) -> list[Query]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
     from commonplace.store.base import StoredChunk
 
-__all__ = ["Window", "pack_windows", "snippet_result"]
+__all__ = ["Window", "pack_windows", "snippet_result", "snippet_text"]
 
 
 class Window(NamedTuple):
@@ -25,11 +25,13 @@ class Window(NamedTuple):
         first: Index of the first unit.
         last: Index of the last unit, included.
         mass: Evidence of the units together.
+        rerank: Score that the reranker gave; None without one.
     """
 
     first: int
     last: int
     mass: float
+    rerank: float | None = None
 
     @property
     def rows(self) -> slice:
@@ -90,9 +92,10 @@ def pack_windows(
 def snippet_result(window: Window, table: PassageTable, score: float) -> SearchResult:
     """Cut the snippet of a window out of its passage."""
     passage = table.passages[int(table.passage[window.first])]
-    start = int(table.start[window.first])
-    snippet = table.text[start : min(int(table.end[window.last]), start + SNIPPET_CHARS)]
-    first_line = passage.first_line + table.text.count("\n", passage.start, start)
+    snippet = snippet_text(window, table)
+    first_line = passage.first_line + table.text.count(
+        "\n", passage.start, int(table.start[window.first])
+    )
     return SearchResult(
         path=passage.path,
         snippet=snippet,
@@ -102,6 +105,12 @@ def snippet_result(window: Window, table: PassageTable, score: float) -> SearchR
         source=passage.source,
         heading=_heading(table.chunks[int(table.chunk[window.first])], first_line),
     )
+
+
+def snippet_text(window: Window, table: PassageTable) -> str:
+    """Return the text of a window; a unit that is longer than a snippet is cut."""
+    start = int(table.start[window.first])
+    return table.text[start : min(int(table.end[window.last]), start + SNIPPET_CHARS)]
 
 
 def _heading(chunk: StoredChunk, line: int) -> str:
