@@ -1,4 +1,4 @@
-"""Runs the command line: ``python -m commonplace``."""
+"""Entry point of ``python -m commonplace``."""
 
 from commonplace.cli import main
 

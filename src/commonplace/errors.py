@@ -1,4 +1,4 @@
-"""Every error that Commonplace raises on purpose, in one tree.
+"""Error tree of Commonplace: every error that it raises on purpose.
 
 ::
 
@@ -18,8 +18,8 @@
     ├── ToolInputError                  (ValueError)          an agent's tool call, its arguments
     └── QuestionFileError               (ValueError)          an evaluation file
 
-A message says what was found, what was expected, and what to do next. Each class also inherits the
-built-in error that a caller would look for.
+A message names the finding, the expectation and the next step. Each class also inherits the
+built-in error that a caller would catch.
 """
 
 __all__ = [
@@ -42,34 +42,34 @@ __all__ = [
 
 
 class CommonplaceError(Exception):
-    """Base of every error in this package."""
+    """Base class of all errors of this package."""
 
 
 class WorkspaceError(CommonplaceError):
-    """The folder of Markdown files, or a path in it."""
+    """Problem with the folder of Markdown files, or with a path in it."""
 
 
 class WorkspaceNotFoundError(WorkspaceError, FileNotFoundError):
-    """The workspace is missing, is not a folder, or cannot be read."""
+    """Workspace that is missing, is not a folder, or cannot be read."""
 
 
 class WorkspaceReadOnlyError(WorkspaceError, PermissionError):
-    """A note could not be written; nothing was changed."""
+    """Note that could not be written; no file was changed."""
 
 
 class PathNotAllowedError(WorkspaceError, PermissionError, ValueError):
-    """A path that is not one of the memory's Markdown files."""
+    """Path that is not one of the memory's Markdown files."""
 
 
 class SettingsError(CommonplaceError, ValueError):
-    """A setting that does not exist, or has the wrong type or range."""
+    """Setting that does not exist, or has the wrong type or range."""
 
 
 class EmbedderError(CommonplaceError, RuntimeError):
-    """An embedding provider failed, or its answer could not be used.
+    """Failure of an embedding provider, or an invalid answer of one.
 
     Attributes:
-        temporary: Whether the same texts may be embedded later.
+        temporary: Whether a later retry with the same texts may succeed.
     """
 
     def __init__(self, *arguments: object, temporary: bool = False) -> None:
@@ -78,32 +78,32 @@ class EmbedderError(CommonplaceError, RuntimeError):
 
 
 class MissingExtraError(EmbedderError, ImportError):
-    """An optional dependency is not installed; the message names the command that installs it."""
+    """Missing optional dependency; the message names the command that installs it."""
 
 
 class StoreError(CommonplaceError, RuntimeError):
-    """The index file. It can be deleted at any time: it is rebuilt from the Markdown."""
+    """Problem with the index. It can always be deleted: a run rebuilds it from the Markdown."""
 
 
 class IndexDamagedError(StoreError):
-    """The index file is not a database, or is corrupt."""
+    """Index file that is corrupt, or is not a database."""
 
 
 class IndexReadOnlyError(StoreError, PermissionError):
-    """The index file or its folder cannot be written."""
+    """Index whose file or folder cannot be written."""
 
 
 class IndexBusyError(StoreError, TimeoutError):
-    """Another process held the index for longer than the busy timeout."""
+    """Index that another process locked for longer than the busy timeout."""
 
 
 class StateError(CommonplaceError, RuntimeError):
-    """The state file: what cannot be derived from the Markdown. Never delete it unread."""
+    """Problem with the state file, which cannot be rebuilt from the Markdown: do not delete it."""
 
 
 class ToolInputError(CommonplaceError, ValueError):
-    """An argument of an agent's tool call that is missing, unknown, or not what it must be."""
+    """Argument of an agent's tool call that is missing, unknown or invalid."""
 
 
 class QuestionFileError(CommonplaceError, ValueError):
-    """A line of a question file that cannot be evaluated."""
+    """Question file, or a line of it, that cannot be evaluated."""

@@ -97,16 +97,14 @@ def test_a_day_is_a_log_a_session_a_section_and_a_turn_a_line(convert, tmp_path)
         (["D1:1", "D"], [5], 1),
     ],
 )
-def test_evidence_that_is_written_oddly_is_understood_or_told(
-    convert, tmp_path, evidence, lines, problems
-):
+def test_evidence_variants_are_parsed_or_reported(convert, tmp_path, evidence, lines, problems):
     [made] = convert(sample([asked("q", evidence)]))
     assert [place["line"] for place in rows(tmp_path)[0]["evidence"]] == lines
     assert len(made.problems) == problems
 
 
 @pytest.mark.parametrize("evidence", [[], None, ["D"], ["D7:7"]])
-def test_a_question_without_evidence_is_left_out_and_told(convert, tmp_path, evidence):
+def test_a_question_without_evidence_is_skipped_and_reported(convert, tmp_path, evidence):
     [made] = convert(sample([asked("q", evidence), asked("r", ["D1:1"], category=5)]))
     assert [row["question"] for row in rows(tmp_path)] == ["r"]
     assert made.questions == 1
@@ -143,21 +141,21 @@ def test_a_name_that_is_no_folders_name_is_replaced(convert, tmp_path):
     "text",
     ["{", "{}", "[1]", '[{"sample_id": "a"}]', '[{"conversation": 1, "qa": []}]', "\xff"],
 )
-def test_another_file_is_told_from_locomos(tmp_path, text):
+def test_a_file_of_another_format_is_refused(tmp_path, text):
     source = tmp_path / "x.json"
     source.write_bytes(text.encode("latin-1"))
     with pytest.raises(QuestionFileError, match="LoCoMo"):
         convert_locomo(source, tmp_path / "out")
 
 
-def test_a_time_that_cannot_be_read_is_told(convert):
+def test_an_unreadable_time_is_an_error(convert):
     odd = sample([])
     odd["conversation"]["session_1_date_time"] = "yesterday"
     with pytest.raises(QuestionFileError, match="yesterday"):
         convert(odd)
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(QuestionFileError, match="cannot read"):
         convert_locomo(tmp_path / "none.json", tmp_path / "out")
 

@@ -168,7 +168,7 @@ def test_init_on_a_file_is_one_line(run, tmp_path, place):
 # ---------------------------------------------------------------- search
 
 
-def test_search_prints_score_place_and_snippet_without_being_told_to_index(run):
+def test_search_updates_the_index_and_prints_score_citation_and_snippet(run):
     result = run("search", "vpn port")
     assert result.exit_code == 0
     first, second = result.stdout.split("\n")[:2]
@@ -216,7 +216,7 @@ def test_search_that_finds_nothing_says_what_was_searched(run):
     assert "--min-score 0" in told
 
 
-def test_search_in_an_empty_folder_tells_how_to_begin(run, tmp_path):
+def test_search_in_an_empty_folder_names_the_init_command(run, tmp_path):
     (tmp_path / "empty").mkdir()
     result = run("search", "x", workspace=tmp_path / "empty")
     assert result.exit_code == 0
@@ -224,7 +224,7 @@ def test_search_in_an_empty_folder_tells_how_to_begin(run, tmp_path):
 
 
 @pytest.mark.parametrize("words", [("search", "x"), ("index",), ("status",), ("init",)])
-def test_a_folder_of_other_notes_is_told_how_it_joins(run, tmp_path, words):
+def test_a_folder_of_unindexed_notes_gets_the_extra_paths_hint(run, tmp_path, words):
     vault = tmp_path / "vault"
     for name in ("Daily/2026-11-01.md", "Inbox.md", ".trash/old.md", "node_modules/x.md"):
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +234,7 @@ def test_a_folder_of_other_notes_is_told_how_it_joins(run, tmp_path, words):
     assert 'extra_paths = ["."]' in told
 
 
-def test_a_folder_that_joined_is_not_told_about(tmp_path):
+def test_a_folder_in_extra_paths_gets_no_hint(tmp_path):
     (tmp_path / "Inbox.md").write_text("- The beehive stands behind the shed.\n", encoding="utf-8")
     settings = tmp_path / "settings.toml"
     settings.write_text('extra_paths = ["."]\n', encoding="utf-8")
@@ -245,14 +245,14 @@ def test_a_folder_that_joined_is_not_told_about(tmp_path):
         assert result.stderr == ""
 
 
-def test_an_extra_path_that_is_not_there_is_told_by_index(notes, tmp_path):
+def test_index_warns_of_a_missing_extra_path(notes, tmp_path):
     settings = tmp_path / "settings.toml"
     settings.write_text('extra_paths = ["vualt"]\n', encoding="utf-8")
     options = ["-w", str(notes), "--settings", str(settings), "--embedder", "none"]
     assert "vualt is not there" in one_line(CliRunner().invoke(app, [*options, "index"]))
 
 
-def test_an_embedder_that_fails_is_told_once(run, notes, monkeypatch):
+def test_an_embedder_failure_is_reported_once(run, notes, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     run("index")
     options = ["-w", str(notes), "--embedder", "openai"]
@@ -263,7 +263,7 @@ def test_an_embedder_that_fails_is_told_once(run, notes, monkeypatch):
     assert "no results for 'xylophone'" in result.stderr
 
 
-def test_a_global_option_behind_the_command_is_told_where_it_belongs(notes):
+def test_a_global_option_after_the_command_is_reported_with_its_place(notes):
     result = CliRunner().invoke(app, ["search", "printer", "-w", str(notes)])
     assert result.exit_code == 2
     assert "before the command: commonplace -w ... search" in result.stderr
@@ -476,7 +476,7 @@ def test_a_slip_in_an_embedders_name_is_not_searched_with(run, notes):
         assert "no embedder 'opnai'" in one_line(result)
 
 
-def test_the_status_of_an_embedder_without_its_key_tells_all_the_rest(run, notes, monkeypatch):
+def test_the_status_of_an_embedder_without_its_key_shows_all_other_facts(run, notes, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert run("index").exit_code == 0
     asked = ["-w", str(notes), "--embedder", "openai", "status", "--deep"]
@@ -641,7 +641,7 @@ def test_json_holds_nothing_that_a_terminal_acts_on(run, notes):
     assert "\u202egreen" in json.loads(shown)["results"][0]["snippet"]
 
 
-def test_a_workspace_that_was_never_indexed_is_not_told_to_have_no_notes(run, notes):
+def test_a_workspace_that_was_never_indexed_is_not_reported_as_empty(run, notes):
     result = run("status")
     assert "no notes yet" not in result.stderr
     assert "stale:" in result.stdout

@@ -47,7 +47,7 @@ RUN = re.compile(r"[0-9:]{8}  1 added, 0 updated, 0 removed, [0-9.]+ s\n")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_each_run_is_told_in_one_line_until_the_process_is_told_to_end(notes, command, stop):
+def test_each_run_is_printed_in_one_line_until_a_signal_ends_the_process(notes, command, stop):
     with watching(command) as process:
         for number in range(2):
             (notes.root / "memory" / f"{number}.md").write_text("- the heron\n")
@@ -57,7 +57,7 @@ def test_each_run_is_told_in_one_line_until_the_process_is_told_to_end(notes, co
     assert (process.returncode, out, err) == (0, "", "stopped\n")
 
 
-def test_what_could_not_be_indexed_is_told_beside_the_run(notes, command):
+def test_a_failed_file_is_reported_with_its_run(notes, command):
     with watching(command) as process:
         (notes.root / "memory" / "broken.md").write_bytes(b"caf\xe9 in Latin-1\n")
         assert RUN.fullmatch(process.stdout.readline())

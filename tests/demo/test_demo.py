@@ -153,7 +153,7 @@ def test_one_file_in_the_way_is_enough_to_write_nothing(tmp_path: Path) -> None:
     assert list(contents(tmp_path)) == [f"memory/{TODAY}.md"]
 
 
-def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("", encoding="utf-8")
     with pytest.raises(WorkspaceNotFoundError, match="in the way"):
         write_demo_workspace(tmp_path / "notes", today=TODAY)

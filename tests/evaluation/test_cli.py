@@ -104,7 +104,7 @@ def test_a_now_that_is_no_day_is_wrong_usage(notes):
     assert run("eval", "--now", "soon", notes / "questions.jsonl").exit_code == 2
 
 
-def test_broken_lines_are_told_with_their_numbers_and_the_status_is_1(notes):
+def test_invalid_lines_are_reported_with_their_numbers_and_the_status_is_1(notes):
     file = notes / "questions.jsonl"
     file.write_text("broken\n" + file.read_text() + line("gone", 99) + "\n")
     result = run("-w", notes, "eval", file, "--json")
@@ -126,7 +126,7 @@ def test_an_empty_workspace_and_no_questions_give_zeros(tmp_path):
     assert result.stdout.splitlines()[1].split()[:3] == ["all", "0", "0.000"]
 
 
-def test_questions_about_an_empty_workspace_are_told_and_give_zeros(tmp_path):
+def test_questions_about_an_empty_workspace_are_reported_and_give_zeros(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "q.jsonl").write_text(line("a", 1))
     result = run("-w", tmp_path / "empty", "eval", tmp_path / "q.jsonl")
@@ -135,7 +135,7 @@ def test_questions_about_an_empty_workspace_are_told_and_give_zeros(tmp_path):
     assert result.stdout.splitlines()[1].split()[1] == "0"
 
 
-def test_a_missing_question_file_is_told_in_one_line(notes):
+def test_a_missing_question_file_is_reported_in_one_line(notes):
     result = run("-w", notes, "eval", "none.jsonl")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
@@ -184,7 +184,7 @@ def test_foreign_questions_add_the_auroc(two):
     assert "AUROC" in run("eval", two[0], "--foreign", two[1]).stdout
 
 
-def test_broken_foreign_lines_are_told_too(two, tmp_path):
+def test_invalid_foreign_lines_are_reported(two, tmp_path):
     (tmp_path / "f.jsonl").write_text('{"question": "no evidence needed"}\n{"q": 1}\n')
     result = run("eval", two[0], "--foreign", tmp_path / "f.jsonl")
     assert result.exit_code == 1
@@ -212,7 +212,7 @@ def test_outcomes_are_never_saved_over_questions_or_notes(two):
     assert (questions.read_bytes(), note.read_bytes()) == before
 
 
-def test_a_file_that_cannot_be_saved_is_told_before_anything_is_asked(two, tmp_path):
+def test_an_unwritable_outcome_file_fails_before_the_first_question(two, tmp_path):
     result = run("eval", two[0], "--save", tmp_path / "none" / "out.jsonl")
     assert result.exit_code == 1
     assert result.stdout == ""

@@ -94,7 +94,9 @@ def test_the_same_line_named_twice_is_one_piece_of_evidence(write):
         (row('[{"path": "memory/\\ud800.md", "line": 1}]'), "evidence"),
     ],
 )
-def test_a_broken_line_is_told_with_its_number_and_the_rest_is_read(memory, write, line, told):
+def test_an_invalid_line_is_reported_with_its_number_and_the_rest_is_read(
+    memory, write, line, told
+):
     file = read_questions(write(GOOD, "", line, GOOD), memory=memory)
     assert len(file.questions) == 2
     [problem] = file.problems

@@ -95,7 +95,7 @@ def test_the_same_memory_gives_the_same_picture(memory, draw):
     assert draw(memory)._repr_png_() == draw(memory)._repr_png_()
 
 
-def test_an_empty_workspace_is_told_and_not_an_error(tmp_path, draw):
+def test_an_empty_workspace_gives_a_message_and_no_error(tmp_path, draw):
     with Memory.open(tmp_path, embedder=None, index_path=tmp_path / "i.sqlite") as memory:
         picture = draw(memory)
     (text,) = [text.get_text() for text in picture.findobj(Text) if text.get_text()]

@@ -37,7 +37,7 @@ def evaluate(
 ) -> EvaluationReport:
     """Measure how much of the questions' evidence the answers of a memory show.
 
-    The index is updated first. Open the memory with `open_at`, so that its clock stands at the time
+    The index is updated first. Open the memory with `open_at`, so that its clock shows the time
     of its notes.
 
     Args:

@@ -32,7 +32,7 @@ def open_at(
     index_path: str | os.PathLike[str] | None = None,
     now: Now = "last",
 ) -> Memory:
-    """Open a memory whose clock stands at noon of a day; only `Memory.index` indexes it.
+    """Open a memory whose clock shows noon of a day; only `Memory.index` indexes it.
 
     Args:
         workspace: Folder of notes.

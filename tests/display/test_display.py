@@ -180,7 +180,7 @@ def test_a_status_without_embedder_says_that_search_is_by_keywords():
     assert "to do" not in plain_status(status)
 
 
-def test_a_report_tells_files_and_texts():
+def test_a_report_shows_files_and_texts():
     report = IndexReport(added=2, chunks=5, embedded=4, cached=1, failed=(("a.md", "why"),))
     assert "2 added, 0 updated, 0 removed, 0 unchanged" in plain_report(report)
     assert "failed  1" in plain_report(report)
