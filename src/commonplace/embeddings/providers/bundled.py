@@ -1,13 +1,14 @@
-"""The default that works at once: static word vectors that the WordLlama package carries.
+"""Bundled provider, the default: static word vectors that the WordLlama package carries.
 
-The package's data is read directly, its code is not imported: that would configure the user's
-logging and load an HTTP client, and its loader looks for the data where it is not.
+The package's data is read directly and its code is not imported, which would configure the user's
+logging, load an HTTP client, and search for the data in the wrong folder.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-__all__ = ["BundledEmbedder", "is_available"]
+__all__ = ["BundledEmbedder", "TokenVectors", "is_available"]
 
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -35,15 +36,16 @@ def _folder() -> Path | None:
 
 
 def is_available() -> bool:
-    """Tell whether the vectors are installed; WordLlama has wheels for some platforms only."""
+    """Return whether the vectors are installed; WordLlama has wheels for some platforms only."""
     folder = _folder()
     return bool(folder and (folder / _WEIGHTS).is_file() and (folder / _TOKENIZER).is_file())
 
 
 class BundledEmbedder:
-    """Averages of WordLlama's 256-dimension token vectors; loaded when first used.
+    """Embedder that averages WordLlama's 256-dimension token vectors; no network, no key.
 
-    A text costs about a millisecond and a half for 1,400 characters; no network, no key.
+    A text of 1,400 characters takes about a millisecond and a half. All embedders of a process
+    share one `TokenVectors`, which is loaded when it is first used.
     """
 
     name = ModelName("bundled", "wordllama-l2-supercat-256")
@@ -64,20 +66,18 @@ class BundledEmbedder:
                 "wheels for some platforms only): pip install wordllama, or search by keywords "
                 "with embedder=None."
             )
-        self._lock = threading.Lock()
-        self._loaded: tuple[Tokenizer, NDArray[np.float32]] | None = None
+        self._model: TokenVectors | None = None
 
     def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
         """Return ``(len(texts), 256)``, unit rows."""
         import numpy as np
 
-        tokenizer, table = self._load()
-        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        model = self._model = self._model or TokenVectors.shared()
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for at in range(0, len(texts), _BATCH):
-            batch = tokenizer.encode_batch_fast(texts[at : at + _BATCH], add_special_tokens=False)
-            for row, encoding in enumerate(batch, start=at):
-                if encoding.ids:
-                    vectors[row] = table[encoding.ids].sum(axis=0)
+            for row, ids in enumerate(model.token_ids(texts[at : at + _BATCH]), start=at):
+                if ids:
+                    vectors[row] = model.table[ids].sum(axis=0)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(norms > 0, norms, 1.0)
         return vectors
@@ -87,14 +87,42 @@ class BundledEmbedder:
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 
-    def _load(self) -> tuple[Tokenizer, NDArray[np.float32]]:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._read()
-            return self._loaded
+    def close(self) -> None:
+        """Release the token vectors; they are freed when no other embedder uses them."""
+        self._model = None
 
-    @staticmethod
-    def _read() -> tuple[Tokenizer, NDArray[np.float32]]:
+
+class TokenVectors:
+    """Tokenizer and token vectors of WordLlama: 44 MB, loaded once a process, thread-safe."""
+
+    _lock = threading.Lock()
+    _loaded: weakref.ref[TokenVectors] | None = None
+
+    def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
+        self.table = table
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def shared(cls) -> TokenVectors:
+        """Return the ones that are in use, else load them.
+
+        Raises:
+            EmbedderError: The package's files cannot be read.
+        """
+        with cls._lock:
+            model = cls._loaded() if cls._loaded else None
+            if model is None:
+                model = cls._read()
+                cls._loaded = weakref.ref(model)
+            return model
+
+    def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
+        """Yield the ids of each text's tokens."""
+        for encoding in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False):
+            yield encoding.ids
+
+    @classmethod
+    def _read(cls) -> TokenVectors:
         import numpy as np
         from safetensors import safe_open
 
@@ -111,13 +139,13 @@ class BundledEmbedder:
                 f"the vectors in {folder} cannot be read ({error}); reinstall them: "
                 "pip install --force-reinstall wordllama"
             ) from error
-        return tokenizer, np.ascontiguousarray(table, dtype=np.float32)
+        return cls(tokenizer, np.ascontiguousarray(table, dtype=np.float32))
 
 
 class _Pairs(Sequence[tuple[str, str]]):
-    """The pairs that a tokenizer joins, made of texts one by one while they are taken over.
+    """Pairs that a tokenizer merges, split one by one as the tokenizer reads them.
 
-    All at once, they are so many objects that Python would look for garbage in the whole process.
+    All at once they are enough objects to start a garbage collection of the whole process.
     """
 
     def __init__(self, texts: list[str]) -> None:
@@ -139,7 +167,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer in steps: while the package reads a whole file, no other thread can run."""
+    """Read a tokenizer in steps: the package blocks all other threads while it reads a file."""
     from tokenizers import Tokenizer, models
 
     config = json.loads(path.read_bytes())
@@ -147,7 +175,7 @@ def _tokenizer(path: Path) -> Tokenizer:
     empty = config | {"model": model | {"vocab": {}, "merges": []}}
     options = {name: model[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
     tokenizer = Tokenizer.from_str(json.dumps(empty))
-    # Its cache keeps whole texts, for it does not cut them into words: 15 KB for each of 10,000.
+    # Without the cache of whole texts, which would take 15 KB for each of 10,000.
     tokenizer.model = models.BPE(
         model["vocab"], _Pairs(model["merges"]), cache_capacity=0, **options
     )
