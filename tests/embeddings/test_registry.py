@@ -12,6 +12,7 @@ from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 from support.fakes import HashedWords
 from support.loopback_clients import CLIENTS, KEY, KEYS, OTHER_VARIABLES
+from support.notes import LINES, Notes, find
 
 bundled = pytest.mark.skipif(not is_available(), reason="wordllama has no wheel here")
 
@@ -39,11 +40,11 @@ def installed(monkeypatch):
     def make(module):
         name = module.rpartition(".")[2]
         kind = type(name, (Provider,), {"kind": name.replace("_", "-")})
-        classes = {entry.kind: kind for entry in registry._PROVIDERS.values()}
+        classes = {entry.path.partition(":")[2]: kind for entry in registry._PROVIDERS.values()}
         return type("Module", (), classes)
 
     real = registry.importlib.import_module
-    monkeypatch.setattr(registry, "_is_there", lambda module: True)
+    monkeypatch.setattr(registry, "_is_installed", lambda module: True)
     monkeypatch.setattr(
         registry.importlib,
         "import_module",
@@ -121,7 +122,7 @@ def test_auto_never_takes_ollama(installed, monkeypatch):
 @bundled
 def test_auto_does_not_take_a_provider_whose_client_is_missing(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(registry, "_is_there", lambda module: False)
+    monkeypatch.setattr(registry, "_is_installed", lambda module: False)
     assert chosen("auto").client.name.provider == "bundled"
 
 
@@ -166,7 +167,7 @@ def test_sentence_transformers_needs_a_model_and_the_extra():
 
 @pytest.mark.parametrize("provider", [*CLIENTS, "sentence-transformers"])
 def test_a_missing_extra_says_what_to_install(monkeypatch, provider):
-    monkeypatch.setattr(registry, "_is_there", lambda module: False)
+    monkeypatch.setattr(registry, "_is_installed", lambda module: False)
     with pytest.raises(MissingExtraError) as caught:
         chosen(provider)
     assert f"pip install 'commonplace[{provider}]'" in str(caught.value)
@@ -256,3 +257,91 @@ def test_the_embedder_of_an_index_is_made_as_it_was(installed, monkeypatch):
     assert for_identity(ModelName("MyEmbeddings", "mine"), 32, here) is None
     monkeypatch.delenv("OPENAI_API_KEY")
     assert for_identity(ModelName("openai", "old"), 1536, EmbeddingSettings()) is None
+
+
+# Providers of other packages.
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Install a package with entry points as an installer does: a module and a dist-info folder."""
+
+    def install(code, *entry_points):
+        (tmp_path / "heron_vectors.py").write_text(code)
+        metadata = tmp_path / "heron_vectors-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: heron\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(
+            "\n".join([f"[{registry.ENTRY_POINTS}]", *entry_points, ""])
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        registry._provided_by_packages.cache_clear()
+
+    yield install
+    sys.modules.pop("heron_vectors", None)
+    registry._provided_by_packages.cache_clear()
+
+
+HERON = """
+from commonplace.embeddings.base import ModelName, RequestLimits
+
+
+class HeronEmbedder:
+    is_local = True
+    limits = RequestLimits()
+    price = 0.0
+    dimension = 3
+
+    def __init__(self, options):
+        self.options = options
+        self.name = ModelName("heron", options.model or "grey")
+
+    def embed_documents(self, texts):
+        return [[1.0, float(len(text)), 2.0] for text in texts]
+
+    def embed_query(self, text):
+        return self.embed_documents([text])[0]
+"""
+
+
+def test_a_provider_of_another_package_is_found_by_its_entry_point(package):
+    package(HERON, "heron = heron_vectors:HeronEmbedder")
+    registry.check_name("heron:purple")
+    assert "heron" in registry.known_providers()
+    selection = chosen("heron:purple", provider="heron", base_url="http://127.0.0.1:1")
+    assert selection.client.name == ModelName("heron", "purple")
+    assert selection.client.embedder.options.base_url == "http://127.0.0.1:1"
+    assert selection.client.embed_documents(["a", "bb"]).shape == (2, 3)
+    kept = chosen("auto", built_with=ModelName("heron", "purple"))
+    assert "built with heron:purple" in kept.reason
+    fallback = fallback_of(EmbeddingSettings(fallback="heron"))
+    assert fallback.client.name.provider == "heron"
+
+
+def test_an_index_is_built_and_searched_with_the_provider_of_another_package(package, tmp_path):
+    package(HERON, "heron = heron_vectors:HeronEmbedder")
+    with Notes(tmp_path / "notes").open("heron", LINES) as memory:
+        memory.index()
+        hits = find(memory, "printer")
+        assert (hits.mode, hits.provider, hits.model) == ("hybrid", "heron", "grey")
+
+
+@bundled
+def test_another_package_does_not_replace_a_provider_of_this_one(package):
+    package(HERON, "bundled = heron_vectors:HeronEmbedder")
+    assert chosen("bundled").client.name == BundledEmbedder.name
+
+
+@pytest.mark.parametrize(
+    ("code", "target", "told"),
+    [
+        ("raise RuntimeError('no licence')", "Heron", "RuntimeError: no licence"),
+        ("", "Missing", "AttributeError"),
+        ("Heron = dict", "Heron", r"TypeError|has no `name`"),
+        ("class Heron:\n    def __init__(self, options): pass", "Heron", "has no `name`"),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_named(package, code, target, told):
+    package(code, f"heron = heron_vectors:{target}")
+    with pytest.raises(EmbedderError, match=rf"(?s)heron_vectors:{target}.*({told})"):
+        chosen("heron")

@@ -1,8 +1,13 @@
-"""From what a user said to the embedder that is used, and why."""
+"""Registry of embedding providers: a name becomes a provider, settings become a selection.
+
+A provider of another package is found through the entry-point group ``commonplace.embedders``: the
+name of the entry point is the provider's, its object a class constructed with a `ProviderOptions`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 from collections.abc import Iterator
@@ -16,15 +21,18 @@ from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 
 __all__ = [
+    "ENTRY_POINTS",
     "ProviderEntry",
     "Selection",
     "check_name",
     "fallback_of",
     "for_identity",
     "known_providers",
-    "named",
     "select",
 ]
+
+ENTRY_POINTS = "commonplace.embedders"
+"""Entry-point group of the providers of other packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +45,18 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """Where a provider is found and what it needs, told without importing it.
+    """Entry of a provider: where it is found and what it needs, known without importing it.
 
     Attributes:
-        module: Its module in this package.
-        kind: Its class there, constructed with a `ProviderOptions`.
+        path: Its class, ``module:Class``, constructed with a `ProviderOptions`.
         extra: The extra that installs its client; "" when it needs none.
-        packages: Modules that have to be there, as `import` names them.
+        packages: Modules that it imports.
         keys: Environment variables that may hold its key, the first one that is set counts; none
             where it takes no key.
-        rank: The place among those that ``auto`` takes for their key; 0 is never.
+        rank: Its place among those that ``auto`` takes for their key; 0 is never.
     """
 
-    module: str
-    kind: str
+    path: str
     extra: str = ""
     packages: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -58,67 +64,79 @@ class ProviderEntry:
 
     @property
     def is_installed(self) -> bool:
-        """Whether everything it imports is there."""
-        return all(map(_is_there, self.packages))
+        """Whether everything it imports is installed."""
+        return all(map(_is_installed, self.packages))
 
     def api_key_env(self, options: ProviderOptions) -> str | None:
         """The environment variable that holds the key; None when none is set."""
         names = (options.api_key_env,) if options.api_key_env else self.keys
         return next((name for name in names if os.environ.get(name)), None)
 
+    def load(self) -> Any:
+        """Import the class."""
+        module, _, name = self.path.partition(":")
+        return functools.reduce(getattr, name.split("."), importlib.import_module(module))
 
+
+_HERE = "commonplace.embeddings.providers"
 _PROVIDERS: dict[str, ProviderEntry] = {
-    "bundled": ProviderEntry("bundled", "BundledEmbedder"),
+    "bundled": ProviderEntry(f"{_HERE}.bundled:BundledEmbedder"),
     "sentence-transformers": ProviderEntry(
-        "sentence_transformers",
-        "SentenceTransformersEmbedder",
+        f"{_HERE}.sentence_transformers:SentenceTransformersEmbedder",
         extra="sentence-transformers",
         packages=("sentence_transformers",),
     ),
     "openai": ProviderEntry(
-        "openai",
-        "OpenAIEmbedder",
+        f"{_HERE}.openai:OpenAIEmbedder",
         extra="openai",
         packages=("openai",),
         keys=("OPENAI_API_KEY",),
         rank=1,
     ),
     "gemini": ProviderEntry(
-        "gemini",
-        "GeminiEmbedder",
+        f"{_HERE}.gemini:GeminiEmbedder",
         extra="gemini",
         packages=("google.genai",),
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         rank=2,
     ),
     "voyage": ProviderEntry(
-        "voyage",
-        "VoyageEmbedder",
+        f"{_HERE}.voyage:VoyageEmbedder",
         extra="voyage",
         packages=("voyageai",),
         keys=("VOYAGE_API_KEY",),
         rank=3,
     ),
     "mistral": ProviderEntry(
-        "mistral",
-        "MistralEmbedder",
+        f"{_HERE}.mistral:MistralEmbedder",
         extra="mistral",
         packages=("mistralai.client",),
         keys=("MISTRAL_API_KEY",),
         rank=4,
     ),
-    "ollama": ProviderEntry("ollama", "OllamaEmbedder", extra="ollama", packages=("ollama",)),
+    "ollama": ProviderEntry(f"{_HERE}.ollama:OllamaEmbedder", extra="ollama", packages=("ollama",)),
 }
-"""The providers by name. An entry is all that another one takes here."""
+"""Providers of this package by name; a further one is a further row."""
+
+
+@functools.cache
+def _provided_by_packages() -> dict[str, ProviderEntry]:
+    """Return the providers of other packages; slow to find, so they are looked up once."""
+    from importlib.metadata import entry_points
+
+    return {
+        point.name: ProviderEntry(f"{point.module}:{point.attr}")
+        for point in entry_points(group=ENTRY_POINTS)
+    }
 
 
 def known_providers() -> tuple[str, ...]:
-    """Return the names that can be asked for."""
-    return tuple(sorted(_PROVIDERS))
+    """Return the names that can be requested."""
+    return tuple(sorted({*_PROVIDERS, *_provided_by_packages()}))
 
 
 def check_name(requested: str) -> None:
-    """Refuse a ``provider`` or ``provider:model`` of nobody.
+    """Check the provider in a ``provider`` or ``provider:model``.
 
     Raises:
         EmbedderError: The name is unknown.
@@ -133,50 +151,40 @@ def select(
     settings: EmbeddingSettings,
     built_with: ModelName | None,
 ) -> Selection:
-    """Choose the embedder.
+    """Select the embedder, from these arguments and the environment alone.
 
     Args:
-        requested: What `Memory.open` was given: ``auto``, ``provider``, ``provider:model``, an
+        requested: The argument of `Memory.open`: ``auto``, ``provider``, ``provider:model``, an
             object, or None for keyword search.
-        settings: `EmbeddingSettings.provider` stands in for ``auto``; the rest is for the provider
-            that it names, or, where it names none, for the one that is used.
-        built_with: What the index was built with; ``auto`` keeps it while it can be had.
+        settings: `EmbeddingSettings.provider` takes the place of ``auto``; the rest is for the
+            provider that it names, or, where it names none, for the selected one.
+        built_with: Name of the index's vectors; ``auto`` keeps their provider while it is usable.
 
     Raises:
-        EmbedderError: The name is unknown, or the provider that was named cannot be had.
+        EmbedderError: The name is unknown, or the provider that was named is not usable.
     """
     if requested is None:
         return Selection(None, "embedder=None: search by keywords")
     if not isinstance(requested, str):
-        return Selection(
-            EmbeddingClient(requested, settings=settings),
-            f"{type(requested).__name__} was passed in",
-        )
+        client = EmbeddingClient(requested, settings=settings)
+        return Selection(client, f"{type(requested).__name__} was passed in")
     if requested == "auto":
         requested = settings.provider
     if requested == "none":
         return Selection(None, "no embedder was asked for: search by keywords")
     if requested == "auto":
         return _automatic(settings, built_with)
-    return Selection(named(requested, settings), f"{requested} was named")
-
-
-def named(requested: str, settings: EmbeddingSettings) -> EmbeddingClient:
-    """Make the encoder of a ``provider`` or ``provider:model``.
-
-    Raises:
-        EmbedderError: The name is unknown, or the provider cannot be had.
-    """
     name, _, model = requested.partition(":")
     options = _options(name, settings)
-    return _make(name, replace(options, model=model or options.model), settings)
+    options = replace(options, model=model or options.model)
+    return Selection(_make(name, options, settings), f"{requested} was named")
 
 
 def fallback_of(settings: EmbeddingSettings) -> Selection | None:
-    """Make the encoder of `EmbeddingSettings.fallback`; None when none is set.
+    """Select the embedder of `EmbeddingSettings.fallback`; None when none is set.
 
     Raises:
-        EmbedderError: It cannot be had.
+        EmbedderError: It is not usable.
     """
     if settings.fallback is None or settings.fallback == "none":
         return None
@@ -189,29 +197,29 @@ def fallback_of(settings: EmbeddingSettings) -> Selection | None:
 def for_identity(
     name: ModelName, dimension: int | None, settings: EmbeddingSettings
 ) -> EmbeddingClient | None:
-    """Make the encoder whose vectors an index holds; None when it cannot be had by name.
+    """Return a client whose vectors are those of an index; None when no provider makes them.
 
-    It is asked where the settings say, and nowhere else: whoever has moved to a server of their
-    own does not want their questions to go to the vendor any more.
+    Its requests go to the endpoint of the settings and to no other: after a move to a server of
+    one's own, queries are not sent to the vendor any more.
     """
-    if name.provider not in _PROVIDERS:
+    if _find(name.provider) is None:
         return None
-    asked = _options(name.provider, settings)
-    for length in dict.fromkeys((asked.dimensions, dimension, None)):
-        options = replace(asked, model=name.model, dimensions=length)
+    given = _options(name.provider, settings)
+    for length in dict.fromkeys((given.dimensions, dimension, None)):
+        options = replace(given, model=name.model, dimensions=length)
         with contextlib.suppress(EmbedderError):
             client = _make(name.provider, options, settings)
-            if client.name == name and _can_be(client.dimension, dimension):
+            if client.name == name and _is_same(client.dimension, dimension):
                 return client
     return None
 
 
-def _can_be(made: int | None, needed: int | None) -> bool:
-    return None in (made, needed) or made == needed
+def _is_same(dimension: int | None, other: int | None) -> bool:
+    return None in (dimension, other) or dimension == other
 
 
 def _options(name: str, settings: EmbeddingSettings) -> ProviderOptions:
-    """What the settings say to a provider: nothing, when they speak of another one."""
+    """Return the options of the settings, or none of them where they are another provider's."""
     provider, _, model = settings.provider.partition(":")
     if provider not in ("auto", name):
         return _bare(settings)
@@ -229,13 +237,18 @@ def _bare(settings: EmbeddingSettings) -> ProviderOptions:
     return ProviderOptions(timeout_s=settings.timeout_s)
 
 
+def _find(name: str) -> ProviderEntry | None:
+    return _PROVIDERS.get(name) or _provided_by_packages().get(name)
+
+
 def _entry(name: str) -> ProviderEntry:
-    if name not in _PROVIDERS:
+    entry = _find(name)
+    if entry is None:
         raise EmbedderError(
             f"there is no embedder {name!r}; known are auto, none, "
             f"{', '.join(known_providers())}, each with ':model' if it takes one."
         )
-    return _PROVIDERS[name]
+    return entry
 
 
 def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> EmbeddingClient:
@@ -251,19 +264,37 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
             f"{name} needs a key: set the environment variable "
             f"{options.api_key_env or ' or '.join(entry.keys)}."
         )
-    kind = getattr(
-        importlib.import_module(f"commonplace.embeddings.providers.{entry.module}"), entry.kind
-    )
     options = replace(options, api_key_env=variable)
-    provider: Provider = kind(options)
+    provider = _construct(name, entry, options)
     return EmbeddingClient(provider, provider.name, settings=settings, options=options)
+
+
+def _construct(name: str, entry: ProviderEntry, options: ProviderOptions) -> Provider:
+    if name in _PROVIDERS:
+        provider: Provider = entry.load()(options)
+        return provider
+    try:
+        provider = entry.load()(options)
+    except EmbedderError:
+        raise
+    except Exception as error:  # code of another package
+        raise EmbedderError(
+            f"the embedder {name}, which the entry point {entry.path} provides, cannot be loaded: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(getattr(provider, "name", None), ModelName):
+        raise EmbedderError(
+            f"the embedder {name}, which the entry point {entry.path} provides, has no `name` of "
+            "type commonplace.embeddings.base.ModelName; see Provider there."
+        )
+    return provider
 
 
 def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Selection:
     if built_with is not None and (client := for_identity(built_with, None, settings)):
         return Selection(client, f"auto: the index was built with {client.label}")
     for name, options, why in _candidates(settings):
-        with contextlib.suppress(EmbedderError):  # the next one may do
+        with contextlib.suppress(EmbedderError):  # the next one may be usable
             return Selection(_make(name, options, settings), f"auto: {why}")
     return Selection(
         None,
@@ -273,10 +304,10 @@ def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Sel
 
 
 def _candidates(settings: EmbeddingSettings) -> Iterator[tuple[str, ProviderOptions, str]]:
-    """Yield what ``auto`` tries, in order.
+    """Yield the providers that ``auto`` tries, in order.
 
     Raises:
-        EmbedderError: A model is configured that cannot be told to be anybody's.
+        EmbedderError: The model of the settings is no folder, so its provider is not known.
     """
     if settings.model:
         if not os.path.isdir(os.path.expanduser(settings.model)):
@@ -295,7 +326,7 @@ def _candidates(settings: EmbeddingSettings) -> Iterator[tuple[str, ProviderOpti
     yield "bundled", _bare(settings), "no provider is configured: the bundled vectors are used"
 
 
-def _is_there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
