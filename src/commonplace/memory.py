@@ -39,11 +39,12 @@ from commonplace.workspace.sessions import SessionFolder, sessions_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from commonplace.embeddings.base import Embedder, ModelName, Vector
+    from commonplace.embeddings.base import Embedder, ModelName
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.embeddings.registry import Selection
     from commonplace.indexing.pipeline import Progress
     from commonplace.store.base import IndexIdentity, RowFilter, Snapshot
+    from commonplace.vectors import Vector
 
     Clock = Callable[[], datetime]
 

@@ -37,45 +37,45 @@ class Async:
 
 def test_an_async_object_is_used_from_any_thread_on_one_loop():
     embedder = Async()
-    encoders = [EmbeddingClient(embedder) for _ in range(2)]
+    clients = [EmbeddingClient(embedder) for _ in range(2)]
     threads = [
-        threading.Thread(target=encoders[n % 2].embed_documents, args=([f"text {n}"],))
+        threading.Thread(target=clients[n % 2].embed_documents, args=([f"text {n}"],))
         for n in range(6)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for encoder in encoders:
-        encoder.close()
+    for client in clients:
+        client.close()
     assert len(embedder.loops) == 1
 
 
 def test_an_async_object_is_used_inside_a_running_loop():
-    encoder = EmbeddingClient(Async())
+    client = EmbeddingClient(Async())
 
     async def inside():
-        return encoder.embed_query("text")
+        return client.embed_query("text")
 
     assert asyncio.run(inside()).shape == (2,)
-    encoder.close()
+    client.close()
 
 
 def test_requests_to_an_async_object_are_under_way_together():
     embedder = Async()
-    encoder = EmbeddingClient(embedder)
-    encoder.embed_documents(["x" * 7000 + str(n) for n in range(12)])
+    client = EmbeddingClient(embedder)
+    client.embed_documents(["x" * 7000 + str(n) for n in range(12)])
     assert 1 < embedder.most <= 4
-    encoder.close()
+    client.close()
 
 
 def test_the_loop_ends_with_its_last_user_and_comes_back():
     embedder = Async()
     for _ in range(3):
-        encoder = EmbeddingClient(embedder)
-        encoder.embed_query("text")
-        encoder.close()
-        encoder.close()
+        client = EmbeddingClient(embedder)
+        client.embed_query("text")
+        client.close()
+        client.close()
         assert not [t for t in threading.enumerate() if t.name == "commonplace-embeddings"]
     assert len(embedder.loops) == 1
 
@@ -88,10 +88,10 @@ def test_a_method_that_returns_something_awaitable_is_awaited():
         def embed_query(self, text):
             return Async().embed_query(text)
 
-    encoder = EmbeddingClient(Wrapped())
-    assert encoder.embed_documents(["a", "bb"]).shape == (2, 2)
-    assert encoder.embed_query("a").shape == (2,)
-    encoder.close()
+    client = EmbeddingClient(Wrapped())
+    assert client.embed_documents(["a", "bb"]).shape == (2, 2)
+    assert client.embed_query("a").shape == (2,)
+    client.close()
 
 
 def test_what_an_async_object_raises_is_told():
@@ -99,10 +99,10 @@ def test_what_an_async_object_raises_is_told():
         async def embed_documents(self, texts):
             raise KeyError("no such model")
 
-    encoder = EmbeddingClient(Failing())
+    client = EmbeddingClient(Failing())
     with pytest.raises(EmbedderError, match="no such model"):
-        encoder.embed_query("a")
-    encoder.close()
+        client.embed_query("a")
+    client.close()
 
 
 def test_an_object_with_one_half_of_the_methods_is_refused():
@@ -123,8 +123,8 @@ def test_requests_to_a_plain_object_are_small_and_one_at_a_time():
 
 
 def test_how_many_requests_are_under_way_can_be_set():
-    encoder = EmbeddingClient(Plain(), settings=EmbeddingSettings(concurrency=3))
-    assert encoder.limits.concurrency == 3
+    client = EmbeddingClient(Plain(), settings=EmbeddingSettings(concurrency=3))
+    assert client.limits.concurrency == 3
 
 
 def test_a_langchain_object_cuts_its_requests_itself():

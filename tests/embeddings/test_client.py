@@ -1,12 +1,15 @@
-import threading
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from commonplace.embeddings.base import Embedder, ModelName
+import commonplace.embeddings
+from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.client import EmbeddingClient
-from commonplace.embeddings.providers.bundled import BundledEmbedder, is_available
+from commonplace.embeddings.registry import select
 from commonplace.errors import EmbedderError
+from commonplace.settings import EmbeddingSettings
 from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
 
 
@@ -23,18 +26,18 @@ def test_no_text_gives_no_vector():
 
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_an_answer_that_makes_no_sense_is_told_and_not_used(kind):
-    encoder = EmbeddingClient(Nonsense(NONSENSE[kind]))
+    client = EmbeddingClient(Nonsense(NONSENSE[kind]))
     with pytest.raises(EmbedderError, match=r"fake:hashed-words gave .*its answer is not used"):
-        encoder.embed_documents(["a", "b", "c"])
+        client.embed_documents(["a", "b", "c"])
 
 
 def test_a_dimension_that_changes_is_told():
     embedder = HashedWords(8)
-    encoder = EmbeddingClient(embedder)
-    encoder.embed_documents(["a"])
+    client = EmbeddingClient(embedder)
+    client.embed_documents(["a"])
     embedder.length = 16
     with pytest.raises(EmbedderError, match="16 dimensions where it gave 8 before"):
-        encoder.embed_documents(["a"])
+        client.embed_documents(["a"])
 
 
 def test_what_an_embedder_raises_is_told_in_one_line():
@@ -44,8 +47,8 @@ def test_what_an_embedder_raises_is_told_in_one_line():
 
 
 def test_a_single_zero_vector_among_others_is_near_to_nothing():
-    encoder = EmbeddingClient(Nonsense(lambda vectors: [[0.0] * 64, *vectors[1:]]))
-    matrix = encoder.embed_documents(["a", "b"])
+    client = EmbeddingClient(Nonsense(lambda vectors: [[0.0] * 64, *vectors[1:]]))
+    matrix = client.embed_documents(["a", "b"])
     assert not matrix[0].any()
     assert np.isfinite(matrix).all()
 
@@ -59,9 +62,9 @@ def test_a_query_is_embedded_once():
             return super().embed_query(text)
 
     embedder = Counting()
-    encoder = EmbeddingClient(embedder)
+    client = EmbeddingClient(embedder)
     for _ in range(3):
-        encoder.embed_query("the same")
+        client.embed_query("the same")
     assert embedder.queries == 1
 
 
@@ -95,43 +98,30 @@ def test_an_endpoint_tells_models_apart_without_being_told():
     assert name != ModelName.of(HashedWords())
 
 
-bundled = pytest.mark.skipif(not is_available(), reason="wordllama has no wheel here")
+def test_a_provider_in_this_process_is_called_without_a_detour(tmp_path):
+    """Counted by file: what a reader of a search with bundled vectors has to open."""
+    folder = str(Path(commonplace.embeddings.__file__).parent)
 
+    def entered(call):
+        files = set()
 
-@bundled
-def test_the_bundled_vectors_are_an_embedder():
-    assert isinstance(BundledEmbedder(), Embedder)
+        def note(frame, event, argument):
+            name = frame.f_code.co_filename
+            if event == "call" and name.startswith(folder):
+                files.add(name[len(folder) + 1 :])
 
+        sys.setprofile(note)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+        return files
 
-@bundled
-@pytest.mark.parametrize("text", ["", " ", "---", "🎉", "日本語", "\0", "x" * 100_000])
-def test_the_bundled_embedder_takes_any_text(text):
-    matrix = BundledEmbedder().embed_documents([text, "a word"])
-    assert matrix.dtype == np.float32
-    assert matrix.shape == (2, 256)
-    assert np.isfinite(matrix).all()
-
-
-@bundled
-def test_bundled_vectors_of_like_texts_are_nearer_than_those_of_others():
-    embedder = BundledEmbedder()
-    cat, kitten, invoice = embedder.embed_documents(
-        ["the cat sleeps", "a kitten is asleep", "the invoice is due on Monday"]
-    )
-    assert cat @ kitten > cat @ invoice
-
-
-@bundled
-def test_the_bundled_vectors_load_once_for_all_threads():
-    embedder = BundledEmbedder()
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(embedder.embed_query("one text")))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 8
-    assert all(np.array_equal(found[0], vector) for vector in found)
+    pytest.importorskip("wordllama", reason="no wheel for this platform")
+    client = select("bundled", settings=EmbeddingSettings(), built_with=None).client
+    client.embed_query("loaded")
+    bundled = str(Path("providers", "bundled.py"))
+    assert entered(lambda: client.embed_query("loaded")) == {"client.py"}
+    assert entered(lambda: client.embed_query("a query")) == {"client.py", bundled}
+    documents = entered(lambda: client.embed_documents(["a text", "another"]))
+    assert documents == {"client.py", "requests.py", bundled}

@@ -10,7 +10,7 @@ import pytest
 from commonplace.embeddings.base import ModelName, ProviderOptions
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.failures import classify
-from commonplace.embeddings.masking import hidden_values, masked, tells_secrets
+from commonplace.embeddings.masking import masked, secrets_of, shows_secrets
 from commonplace.errors import EmbedderError
 from support.fakes import HashedWords, StatusError
 
@@ -162,7 +162,7 @@ def test_keys_are_found_in_the_environment_and_in_objects(monkeypatch):
             self.model = "not-secret"
 
     monkeypatch.setenv("SOME_VENDOR_API_KEY", KEY)
-    found = hidden_values(Holder())
+    found = secrets_of(Holder())
     assert {KEY, "plain-as-day", "kept-in-a-box"} <= found
     assert "not-secret" not in found
 
@@ -218,11 +218,11 @@ def test_the_values_of_headers_and_of_the_key_variable_are_hidden(monkeypatch):
         def embed_query(self, text):
             raise ValueError(f"{KEY} and open-sesame")
 
-    encoder = EmbeddingClient(Provider(), ModelName("p", "m", "e"), options=options)
+    client = EmbeddingClient(Provider(), ModelName("p", "m", "e"), options=options)
     with pytest.raises(EmbedderError, match=r"failed: \*\*\* and \*\*\*"):
-        encoder.embed_query("x")
+        client.embed_query("x")
 
 
 def test_an_exception_without_a_secret_tells_none():
-    assert not tells_secrets(ValueError("nothing"), {KEY})
-    assert tells_secrets(caused(ValueError("nothing"), ValueError(KEY)), {KEY})
+    assert not shows_secrets(ValueError("nothing"), {KEY})
+    assert shows_secrets(caused(ValueError("nothing"), ValueError(KEY)), {KEY})

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.failures import classify
-from commonplace.embeddings.requests import RequestQueue, pack
-from commonplace.embeddings.retry import RetryPolicy, ServiceState
+from commonplace.embeddings.requests import RequestQueue, RequestSizer, pack
+from commonplace.embeddings.retry import DEFAULT_POLICY, RetryPolicy, ServiceState
 from support.fakes import StatusError
 from support.loopback_clients import Clock
 from support.waiting import wait_for
@@ -38,15 +38,17 @@ class Server:
         return [[float(len(text))] for text in texts]
 
 
-def requests(server, *, limits=None, inline=False, service=None, **options):
-    return RequestQueue(
-        server,
-        classify=classify,
-        limits=limits or RequestLimits(max_texts=2, concurrency=1),
-        service=service or ServiceState(clock=server.clock, sleep=server.clock.sleep),
-        inline=inline,
-        **options,
-    )
+def requests(call, **options):
+    """Return a queue over a server; unless it has a service, its clock is the server's."""
+    given = {
+        "classify": classify,
+        "limits": RequestLimits(max_texts=2, concurrency=1),
+        "sizer": RequestSizer(),
+        "policy": DEFAULT_POLICY,
+    }
+    if "service" not in options:
+        given["service"] = ServiceState(clock=call.clock, sleep=call.clock.sleep)
+    return RequestQueue(call, **given | options)
 
 
 def outcome(answers):
@@ -57,7 +59,7 @@ def outcome(answers):
             assert [[float(len(text))] for text in answer.texts] == answer.vectors
             made += answer.texts
         else:
-            failed |= dict.fromkeys(answer.texts, answer.fault.kind)
+            failed |= dict.fromkeys(answer.texts, answer.failure.kind)
     return sorted(made), failed
 
 
@@ -117,9 +119,7 @@ def test_what_does_not_pass_is_not_tried_again(status):
 
 
 def test_waits_grow_up_to_eight_seconds():
-    waits = [
-        RetryPolicy(tries=9, jitter=0).wait_s(n, classify(StatusError(500))) for n in range(1, 8)
-    ]
+    waits = [RetryPolicy(jitter=0).backoff_s(n, classify(StatusError(500))) for n in range(1, 8)]
     assert waits == [0.5, 1, 2, 4, 8, 8, 8]
 
 
@@ -160,7 +160,7 @@ def test_a_service_that_comes_back_is_asked_again_when_it_is_forgiven():
     sending = requests(server)
     assert outcome(sending.send(list("abcdefgh")))[0] == []
     server.script.clear()
-    sending.forgive()
+    sending.resume()
     assert outcome(sending.send(list("abcdefgh"))) == (list("abcdefgh"), {})
 
 
@@ -197,12 +197,8 @@ def test_four_requests_are_under_way_at_once_and_no_more():
             under_way -= 1
         return [[1.0]] * len(texts)
 
-    sending = RequestQueue(
-        call,
-        classify=classify,
-        limits=RequestLimits(max_texts=1),
-        service=ServiceState(),
-        timeout_s=DEADLINE_S,
+    sending = requests(
+        call, limits=RequestLimits(max_texts=1), service=ServiceState(), timeout_s=DEADLINE_S
     )
     answers = list(sending.send([str(n) for n in range(16)]))
     assert [answer.error for answer in answers] == [None] * 16
@@ -225,7 +221,7 @@ def test_every_fifth_request_fails_and_no_text_is_embedded_twice_or_left():
     limits = RequestLimits(max_texts=5, concurrency=4)
     sending = requests(server, limits=limits)
     made, failed = outcome(sending.send(texts))
-    sending.forgive()
+    sending.resume()
     again, left = outcome(sending.send(failed))
     assert (sorted(made + again), left) == (sorted(texts), {})
     assert sorted(text for request in server.asked for text in request) == sorted(texts)
@@ -240,12 +236,11 @@ def test_a_thread_that_never_comes_back_is_given_up_and_does_not_keep_the_others
             hung.wait()
         return [[1.0]] * len(texts)
 
-    sending = RequestQueue(
+    sending = requests(
         call,
-        classify=classify,
         limits=RequestLimits(max_texts=1, concurrency=2),
         service=ServiceState(),
-        retry=RetryPolicy(tries=1),
+        policy=RetryPolicy(max_attempts=1),
         timeout_s=0.3,
     )
     made, failed = [], []
@@ -288,15 +283,14 @@ class Limited(Server):
 
 
 def test_too_many_texts_are_halved_until_they_fit_and_that_is_remembered():
-    server = Limited(texts=16)
-    service = ServiceState(clock=server.clock, sleep=server.clock.sleep)
+    server, sizer = Limited(texts=16), RequestSizer()
     limits = RequestLimits(max_texts=128, concurrency=1)
     texts = [f"{n:03}" for n in range(512)]
-    assert outcome(requests(server, limits=limits, service=service).send(texts)) == (texts, {})
+    assert outcome(requests(server, limits=limits, sizer=sizer).send(texts)) == (texts, {})
     assert server.refused <= 4
     assert server.clock.slept == []
     refused = server.refused
-    assert outcome(requests(server, limits=limits, service=service).send(texts)) == (texts, {})
+    assert outcome(requests(server, limits=limits, sizer=sizer).send(texts)) == (texts, {})
     assert server.refused == refused
 
 
@@ -380,13 +374,7 @@ def test_what_needs_no_network_is_called_in_the_calling_thread_and_once():
         threads.append(threading.current_thread())
         raise ConnectionError
 
-    sending = RequestQueue(
-        call,
-        classify=classify,
-        limits=RequestLimits(max_texts=1),
-        service=ServiceState(sleep=lambda _: pytest.fail("nothing is waited for")),
-        inline=True,
-    )
+    sending = requests(call, limits=RequestLimits(max_texts=1), service=None)
     assert len(list(sending.send("abcdef"))) == 6
     assert threads == [threading.current_thread()] * 3
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.embeddings import query_client, requests, retry
+from commonplace.embeddings import retry
 from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.requests import pack
 from commonplace.embeddings.retry import RetryPolicy
@@ -56,11 +56,7 @@ def server():
 @pytest.fixture
 def soon(monkeypatch):
     """Wait a fiftieth of the time before a request is sent again."""
-    monkeypatch.setattr(requests.RequestQueue.__init__, "__kwdefaults__", soon_defaults())
-
-
-def soon_defaults():
-    return requests.RequestQueue.__init__.__kwdefaults__ | {"retry": RetryPolicy(first_wait_s=0.01)}
+    monkeypatch.setattr(retry, "DEFAULT_POLICY", RetryPolicy(first_backoff_s=0.01))
 
 
 def through(server, base=CHUNKS, **embedding):
@@ -247,7 +243,7 @@ def test_a_question_is_answered_by_words_when_the_provider_hangs(notes, server):
 def test_a_question_is_answered_by_words_whatever_the_provider_says(
     notes, server, fault, monkeypatch
 ):
-    monkeypatch.setattr(query_client, "_SILENT_S", 0.0)
+    monkeypatch.setattr(retry, "DEFAULT_POLICY", RetryPolicy(query_pause_s=0.0))
     with notes.open("auto", through(server, query_timeout_s=1.0)) as memory:
         memory.index()
         server.fail_always(fault)
@@ -306,11 +302,11 @@ def asks_for_a_minute(server):
     def rests(memory):
         service = memory._keeper.encoder._service
         resting.append(service)
-        wait_for(lambda: service.free_in_s > 30)
+        wait_for(lambda: service.cooldown_left_s > 30)
 
     yield rests
     for one in resting:
-        one._rest.until = 0.0  # the next server may have the same port
+        one.end_cooldown()  # the next server may have the same port
 
 
 def closed_at_once(memory):

@@ -34,7 +34,7 @@ KEY = "sk-4f9a0c77d1e2b8"
 
 
 def made(wanted, settings=None):
-    """Return the encoder that the registry makes of a name, or of an object."""
+    """Return the client that the registry makes of a name, or of an object."""
     return select(wanted, settings=settings or EmbeddingSettings(), built_with=None).client
 
 
@@ -54,13 +54,13 @@ class Clock:
 
 
 class Vendor:
-    """A provider's name, its server, and encoders that ask it."""
+    """A provider's name, its server, and clients of it."""
 
     def __init__(self, name, server):
         self.name = name
         self.server = server
         self.clock = Clock()
-        self.encoders = []
+        self.clients = []
 
     def settings(self, **settings):
         """Return settings that name the server, with a secret header for its gateway."""
@@ -72,13 +72,12 @@ class Vendor:
         }
         return EmbeddingSettings(**given | settings)
 
-    def encoder(self, wanted=None, **settings):
-        """Return an encoder of the registry that never really waits."""
-        encoder = made(wanted or self.name, self.settings(**settings))
-        service = ServiceState(clock=self.clock, sleep=self.clock.sleep)
-        encoder._service = encoder._impatient._service = service
-        self.encoders.append(encoder)
-        return encoder
+    def client(self, wanted=None, **settings):
+        """Return a client of the registry that never really waits."""
+        client = made(wanted or self.name, self.settings(**settings))
+        client._service = ServiceState(clock=self.clock, sleep=self.clock.sleep)
+        self.clients.append(client)
+        return client
 
     @property
     def secrets(self):

@@ -1,4 +1,4 @@
-"""Any object that embeds, sync or async, as two plain functions."""
+"""Adapter for any object that embeds, sync or async: two blocking functions."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ __all__ = ["EmbedderAdapter", "limits_of"]
 _STOP_TIMEOUT_S = 2.0
 
 _LOCAL = RequestLimits(max_texts=512, max_bytes=1 << 30, concurrency=1)
-"""Nothing is gained by cutting what stays in this process, but for memory."""
+"""Texts that stay in this process are packed for the sake of memory alone."""
 _PLAIN = RequestLimits(max_texts=512, concurrency=1)
 _ASYNC = RequestLimits(max_texts=512)
 _LANGCHAIN = RequestLimits(max_texts=512, max_bytes=64_000, concurrency=1)
-"""A LangChain `Embeddings` cuts its requests itself, to what its service takes."""
+"""A LangChain `Embeddings` splits its requests itself, to what its service takes."""
 
 
 def limits_of(embedder: object) -> RequestLimits:
-    """Say how an object is asked; one that was passed in does not know of our limits."""
+    """Return the limits of an object's requests.
+
+    A provider names its own; for an object that was passed in they depend on its kind.
+    """
     own = getattr(embedder, "limits", None)
     if isinstance(own, RequestLimits):
         return own
@@ -40,7 +43,10 @@ def limits_of(embedder: object) -> RequestLimits:
 
 
 class EmbedderAdapter:
-    """The two functions of an object; coroutines run to their end on the private event loop.
+    """Adapter with the two functions of an object; coroutines run on the private event loop.
+
+    Args:
+        embedder: The object.
 
     Raises:
         EmbedderError: The object has no such functions.
@@ -51,21 +57,21 @@ class EmbedderAdapter:
         self._query = _method(embedder, "embed_query", "aembed_query")
         self.is_async = any(map(_is_coroutine_function, (self._documents, self._query)))
         self._lock = threading.Lock()
-        self._using = False
+        self._holds_loop = False
 
-    def documents(self, texts: list[str]) -> Any:
-        """Return what the object makes of texts."""
+    def embed_documents(self, texts: list[str]) -> Any:
+        """Return the object's vectors of texts."""
         return self._run(self._documents, texts)
 
-    def query(self, text: str) -> Any:
-        """Return what the object makes of a query."""
+    def embed_query(self, text: str) -> Any:
+        """Return the object's vector of a query."""
         return self._run(self._query, text)
 
     def close(self) -> None:
-        """Let go of the event loop."""
+        """Release the event loop."""
         with self._lock:
-            if self._using:
-                self._using = False
+            if self._holds_loop:
+                self._holds_loop = False
                 _LOOP.release()
 
     def _run(self, method: Callable[[Any], Any], argument: Any) -> Any:
@@ -76,8 +82,8 @@ class EmbedderAdapter:
 
     def _await(self, call: Callable[[], Awaitable[Any]]) -> Any:
         with self._lock:
-            if not self._using:
-                self._using = True
+            if not self._holds_loop:
+                self._holds_loop = True
                 _LOOP.acquire()
         return _LOOP.run(call)
 
@@ -102,10 +108,11 @@ def _is_coroutine_function(method: Callable[[Any], Any]) -> bool:
 
 
 class _PrivateLoop:
-    """One event loop for all async clients of this process, in a thread of its own.
+    """Event loop of all async embedders of this process, in a thread of its own.
 
-    A client that was used on one loop fails on any other ("Event loop is closed"): it keeps its
-    connections. So there is one loop, and it outlives every `Memory`; its thread does not.
+    An async client keeps its connections, and fails on any other loop than the one that it was
+    first used on ("Event loop is closed"). So there is one loop, and it outlives every `Memory`;
+    its thread ends with its last user.
     """
 
     def __init__(self) -> None:
@@ -116,7 +123,7 @@ class _PrivateLoop:
         self._process = os.getpid()
 
     def acquire(self) -> None:
-        """Begin to use it: its thread runs."""
+        """Count a user, the first of which starts the thread."""
         import asyncio
 
         with self._lock:
@@ -134,14 +141,14 @@ class _PrivateLoop:
                 self._thread.start()
 
     def release(self) -> None:
-        """End to use it: the last one stops its thread."""
+        """Count a user less, the last of which stops the thread."""
         with self._lock:
             self._users -= 1
             if self._users <= 0:
                 self._stop()
 
     def run(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Run a coroutine to its end."""
+        """Run a coroutine and return its result."""
         import asyncio
 
         async def awaited() -> Any:

@@ -1,4 +1,4 @@
-"""What an embedder is, and how its answers are checked before anything is made of them."""
+"""Protocols of embedders and providers, and their values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    EmbeddingMatrix = NDArray[np.float32]
-    """``(n, d)`` float32, unit rows."""
-    Vector = NDArray[np.float32]
-    """``(d,)`` float32, of length 1."""
+    from commonplace.vectors import Matrix, Vector
 
 __all__ = [
     "Embedder",
@@ -27,12 +21,12 @@ __all__ = [
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Anything that turns texts into vectors of one length; every LangChain `Embeddings` does.
+    """Object that turns texts into vectors of one length, as every LangChain `Embeddings` does.
 
-    What is embedded are the texts themselves: never a path, a name or a date.
+    The texts themselves are embedded: never a path, a name or a date.
     """
 
-    def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]] | EmbeddingMatrix:
+    def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]] | Matrix:
         """Return one vector for each text, in order."""
 
     def embed_query(self, text: str) -> Sequence[float] | Vector:
@@ -41,7 +35,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """Whose vectors they are. Vectors of different names are never compared.
+    """Identity of vectors: provider, model and endpoint. Only vectors of one name are compared.
 
     Attributes:
         provider: ``bundled``, ``openai``, …, or the class of an object that was passed in.
@@ -66,7 +60,7 @@ class ModelName:
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """What is handed to the constructor of a provider: `EmbeddingSettings`, resolved.
+    """Options of a provider's constructor: `EmbeddingSettings`, resolved.
 
     Attributes:
         model: The vendor's model; "" is the provider's default.
@@ -88,7 +82,7 @@ class ProviderOptions:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """How much one request of a provider carries, and how many are under way at once.
+    """Limits of one request of a provider, and of how many are under way at once.
 
     Attributes:
         max_texts: Texts in a request, at most.
@@ -102,12 +96,12 @@ class RequestLimits:
 
 
 class Provider(Protocol):
-    """A provider by name: one file of this package, imported when it is first asked for.
+    """Provider that is selected by name; its module is imported when it is first selected.
 
     It is constructed with a `ProviderOptions`. `embed_documents` is one request to the vendor:
-    cutting into requests, waiting and trying again are `EmbeddingClient`'s. The vendor client's own
-    retries are off, and its exceptions are let through. Optional besides: ``dimension`` (int, when
-    it is known before the first answer) and ``jobs`` (`BatchJobs`).
+    packing, rate limits and retries are `EmbeddingClient`'s. The vendor client's own retries are
+    off, and its exceptions are raised unchanged. Optional attributes: ``dimension`` (int, when it
+    is known before the first answer), ``close()``, and ``jobs`` (`batch_jobs.base.BatchJobs`).
     """
 
     name: ModelName
@@ -130,7 +124,7 @@ def _text(embedder: object, attribute: str) -> str | None:
 
 
 def _endpoint(embedder: object) -> str:
-    """A key of the object's base URL, which never holds the URL itself (it may hold a key)."""
+    """Return a digest of the object's base URL, for the URL itself may hold a key."""
     for attribute in ("base_url", "openai_api_base", "api_base", "endpoint"):
         value = _text(embedder, attribute)
         if value:

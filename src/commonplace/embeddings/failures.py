@@ -1,7 +1,7 @@
-"""What an embedder's exception means: whether to wait, to send less, or to give up.
+"""Classification of an embedder's exceptions: retry, send less, or fail for good.
 
-Nothing of a vendor's client is imported: every client tells a status, a code, headers or at least a
-telling class name, and those are looked for in the exception and in what caused it.
+No vendor's client is imported: every client's exceptions carry a status, a code, headers or at
+least a distinctive class name. Those are searched for in the exception and in its causes.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Kind = Literal["transient", "quota", "too_large", "refused", "permanent"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed request, judged.
+    """Classified failure of a request.
 
     Attributes:
-        kind: ``transient`` (the same request may be answered later), ``quota`` (used up; waiting
-            does not help), ``too_large`` (less at once may be answered), ``refused`` (the key or
-            the account), ``permanent`` (anything else).
-        message: What happened, in one line, without secrets.
-        retry_after_s: How long the service asks to be left alone; None when it does not say.
-        slows_all: Whether it concerns every request to the service, not only this one.
+        kind: ``transient`` (a retry may succeed: rate limit, timeout, server error), ``quota``
+            (used up; waiting does not help), ``too_large`` (a smaller request may succeed),
+            ``refused`` (the key or the account), ``permanent`` (anything else).
+        message: The exception's message in one line, without secrets.
+        retry_after_s: The wait that the service asks for (Retry-After); None when it does not say.
+        slows_all: Whether it concerns every request to the service, as a rate limit does.
         counts_texts: For ``too_large``: whether the number of texts is meant, not their size.
-        timed_out: Whether there was no answer at all, for long.
+        timed_out: Whether the request timed out.
     """
 
     kind: Kind
@@ -87,8 +87,8 @@ _TIMEOUTS_AND_CONNECTIONS = frozenset(
 )
 _RATE_LIMITS = frozenset({"RateLimitError", "ResourceExhausted", "TooManyRequests"})
 _REFUSALS = frozenset({"AuthenticationError", "PermissionDenied", "PermissionDeniedError"})
-_HOPELESS = frozenset({"InvalidURL", "LocalProtocolError", "UnsupportedProtocol", "InvalidHeader"})
-"""The request cannot even be written down: a key with a line break, an address that is none."""
+_INVALID = frozenset({"InvalidURL", "LocalProtocolError", "UnsupportedProtocol", "InvalidHeader"})
+"""The request cannot even be sent: a key with a line break, an invalid address."""
 
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota[_ ]exceeded|exceeded your current quota|quota exhausted"
@@ -120,13 +120,13 @@ _BAD_KEY = re.compile(
     r"|unauthori[sz]ed|unauthenticated|permission denied",
     re.IGNORECASE,
 )
-_PASSING = re.compile(
+_TRANSIENT = re.compile(
     r"rate.?limit|too many requests|\b429\b|overloaded|temporarily|timed? ?out|try again|cloudflare"
     r"|resource has been exhausted|tokens per (?:day|minute)|connection (?:reset|refused|aborted)"
     r"|service unavailable|bad gateway|\b50[0234]\b",
     re.IGNORECASE,
 )
-_WAIT_TOLD = re.compile(
+_WAIT_IN_TEXT = re.compile(
     r"(?:retry|try again)\D{0,12}?(?:in|after|delay)\W{0,4}(\d+(?:\.\d+)?)\s*"
     r"(ms|milliseconds?|m(?:in(?:utes?)?)?\b|s(?:ec(?:onds?)?)?\b|)"
     r"|retry_?delay\W{1,6}(\d+(?:\.\d+)?)s",
@@ -136,70 +136,70 @@ _HTML = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
 
 
 def classify(error: BaseException, secrets: Iterable[str] = ()) -> Failure:
-    """Say what an exception of an embedder means.
+    """Classify an exception of an embedder.
 
     Args:
-        error: What a client, or a user's object, raised.
-        secrets: Values that must not be told.
+        error: The exception of a client, or of a user's object.
+        secrets: Values that the message must not show.
     """
     chain = list(causes(error))
-    told = " ".join(text_of(one) for one in chain)
+    text = " ".join(text_of(one) for one in chain)
     message = _one_line(error, list(secrets))
     status = next((found for one in chain if (found := _status(one))), None)
-    wait = _retry_after(chain, told)
-    kind = _kind(status, {type(one).__name__ for one in chain}, chain, told, waits=wait is not None)
+    wait = _retry_after(chain, text)
+    kind = _kind(status, {type(one).__name__ for one in chain}, chain, text, waits=wait is not None)
     return Failure(
         kind,
         message if status is None or str(status) in message else f"{message} (status {status})",
         retry_after_s=wait if kind == "transient" else None,
         slows_all=kind == "transient" and (status in (429, 503, 529) or wait is not None),
-        counts_texts=bool(_COUNTED.search(told)) and not _SIZED.search(told),
+        counts_texts=bool(_COUNTED.search(text)) and not _SIZED.search(text),
         timed_out=any(map(_is_timeout, chain)),
     )
 
 
 def _kind(
-    status: int | None, names: set[str], chain: list[BaseException], told: str, *, waits: bool
+    status: int | None, names: set[str], chain: list[BaseException], text: str, *, waits: bool
 ) -> Kind:
     if status is None:
-        return _kind_by_name(names, chain, told, waits=waits)
+        return _kind_by_name(names, chain, text, waits=waits)
     if status == 402:
         return "quota"
     if status == 429:
-        return "quota" if _is_used_up(told, waits=waits) else "transient"
+        return "quota" if _is_used_up(text, waits=waits) else "transient"
     if status == 413:
         return "too_large"
     if status in (401, 403, 407):
         return "refused"
     if status in (400, 422):
-        return _kind_of_bad_request(told)
+        return _kind_of_bad_request(text)
     passes = status in (408, 425) or (500 <= status <= 599 and status != 501)
-    # Servers of one's own answer 500 to what is too long for the model.
-    if status == 500 and "context" in told and _TOO_LARGE.search(told):
+    # Self-hosted servers answer 500 to a text that is too long for the model.
+    if status == 500 and "context" in text and _TOO_LARGE.search(text):
         return "too_large"
     return "transient" if passes else "permanent"
 
 
-def _kind_by_name(names: set[str], chain: list[BaseException], told: str, *, waits: bool) -> Kind:
-    if names & _HOPELESS:
+def _kind_by_name(names: set[str], chain: list[BaseException], text: str, *, waits: bool) -> Kind:
+    if names & _INVALID:
         return "permanent"
     if names & _RATE_LIMITS:
-        return "quota" if _is_used_up(told, waits=waits) else "transient"
+        return "quota" if _is_used_up(text, waits=waits) else "transient"
     if names & _REFUSALS:
         return "refused"
     if names & _TIMEOUTS_AND_CONNECTIONS or any(map(_is_of_the_network, chain)):
         return "transient"
-    if _QUOTA.search(told) and not waits:
+    if _QUOTA.search(text) and not waits:
         return "quota"
-    if _PASSING.search(told) or _HTML.search(told):  # a gateway's page stands in for an answer
+    if _TRANSIENT.search(text) or _HTML.search(text):  # a gateway's page in place of an answer
         return "transient"
-    return _kind_of_bad_request(told)
+    return _kind_of_bad_request(text)
 
 
-def _kind_of_bad_request(told: str) -> Kind:
-    if _BAD_KEY.search(told):
+def _kind_of_bad_request(text: str) -> Kind:
+    if _BAD_KEY.search(text):
         return "refused"
-    return "too_large" if _TOO_LARGE.search(told) else "permanent"
+    return "too_large" if _TOO_LARGE.search(text) else "permanent"
 
 
 def _is_of_the_network(error: BaseException) -> bool:
@@ -210,12 +210,12 @@ def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
 
 
-def _is_used_up(told: str, *, waits: bool) -> bool:
-    """Tell an account without money from one that was too quick; vendors call both a quota."""
-    return bool(_QUOTA.search(told)) and (not waits or bool(_QUOTA_OF_A_DAY.search(told)))
+def _is_used_up(text: str, *, waits: bool) -> bool:
+    """Return whether an account is exhausted and not rate limited; vendors call both a quota."""
+    return bool(_QUOTA.search(text)) and (not waits or bool(_QUOTA_OF_A_DAY.search(text)))
 
 
-# -- what clients tell -----------------------------------------------------------------------------
+# -- status and wait in exceptions -----------------------------------------------------------------
 
 
 def _status(error: BaseException) -> int | None:
@@ -235,13 +235,13 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _retry_after(chain: list[BaseException], told: str) -> float | None:
+def _retry_after(chain: list[BaseException], text: str) -> float | None:
     for error in chain:
         for holder in (error, getattr(error, "response", None)):
             headers = getattr(holder, "headers", None)
             if isinstance(headers, Mapping) and (seconds := _seconds(headers)) is not None:
                 return seconds
-    return _told_seconds(told)
+    return _seconds_in(text)
 
 
 def _seconds(headers: Mapping[str, Any]) -> float | None:
@@ -262,8 +262,8 @@ def _seconds(headers: Mapping[str, Any]) -> float | None:
             return None
 
 
-def _told_seconds(told: str) -> float | None:
-    match = _WAIT_TOLD.search(told)
+def _seconds_in(text: str) -> float | None:
+    match = _WAIT_IN_TEXT.search(text)
     if match is None:
         return None
     if match[3]:

@@ -1,13 +1,18 @@
-"""Keys never appear in what is told: not in a message, not in a traceback, not in a log."""
+"""Masking of secrets: no key appears in a message, a traceback or a log."""
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
-__all__ = ["causes", "hidden_values", "masked", "tells_secrets", "text_of"]
+if TYPE_CHECKING:
+    from commonplace.embeddings.base import ProviderOptions
+
+__all__ = ["causes", "masked", "option_secrets", "secrets_of", "shows_secrets", "text_of"]
 
 _MAX_CAUSES = 6
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|authorization", re.IGNORECASE)
@@ -22,35 +27,51 @@ _SECRET_FORMS = (
     ),
 )
 _MASK = "***"
-_SHORTEST_SECRET = 6
-"""A value of fewer characters is a word that may stand in any message."""
+_MIN_SECRET_CHARS = 6
+"""A shorter value is a word that may occur in any message."""
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a text without the secrets, and without anything that has the form of one."""
     for secret in sorted(set(secrets), key=len, reverse=True):
         for form in {secret, secret.strip(), repr(secret)[1:-1]}:
-            if len(form) >= _SHORTEST_SECRET:
+            if len(form) >= _MIN_SECRET_CHARS:
                 text = text.replace(form, _MASK)
     for pattern in _SECRET_FORMS:
         text = pattern.sub(rf"\1{_MASK}", text)
     return text
 
 
-def tells_secrets(error: BaseException, secrets: Iterable[str]) -> bool:
-    """Whether a traceback of the exception would show what `masked` hides."""
+def shows_secrets(error: BaseException, secrets: Iterable[str]) -> bool:
+    """Return whether a traceback of the exception would show what `masked` hides."""
     secrets = list(secrets)
-    return any(masked(text, secrets) != text for one in causes(error) for text in (text_of(one),))
+    return any(masked(text, secrets) != text for text in map(text_of, causes(error)))
 
 
-def hidden_values(*holders: object) -> set[str]:
-    """Collect what must not be told: of the environment, and of objects that hold keys."""
+def secrets_of(*holders: object) -> set[str]:
+    """Return the secrets in the environment and in the attributes of objects."""
     held = [item for item in os.environ.items() if _SECRET_NAME.search(item[0])]
     for holder in holders:
         attributes = getattr(holder, "__dict__", None) or {}
         held += [(name, value) for name, value in attributes.items() if _is_secret(name, value)]
     values = (_revealed(value) for _, value in held)
-    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+    return {value for value in values if len(value) >= _MIN_SECRET_CHARS}
+
+
+def option_secrets(options: ProviderOptions) -> set[str]:
+    """Return the secrets among a provider's options: key, headers, credentials of the URL."""
+    key = os.environ.get(options.api_key_env or "", "")
+    values = {key, *options.headers.values(), *_userinfo(options.base_url)}
+    # A scheme and a token: a message may repeat the token alone.
+    return {part for value in values for part in (value, *value.split()[1:]) if part}
+
+
+def _userinfo(url: str | None) -> tuple[str, ...]:
+    if not url or "@" not in url:
+        return ()
+    found = urlsplit(url)
+    user, password = unquote(found.username or ""), unquote(found.password or "")
+    return password, base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def _is_secret(name: str, value: object) -> bool:
@@ -63,7 +84,7 @@ def _revealed(value: Any) -> str:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and what caused it, the last one first."""
+    """Yield an exception and its causes, the outermost first."""
     seen: BaseException | None = error
     for _ in range(_MAX_CAUSES):
         if seen is None:
@@ -76,5 +97,5 @@ def text_of(error: BaseException) -> str:
     """Return the message of an exception."""
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot even be told
+    except Exception:  # noqa: BLE001 - an exception whose message cannot be built
         return ""

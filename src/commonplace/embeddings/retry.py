@@ -1,148 +1,175 @@
-"""What a process learns of a service while it sends to it, and when it sends again."""
+"""Retry policy for requests to a service: backoff, rate-limit cooldown, circuit breaker.
+
+Documents and queries share it. What differs is the deadline: a query has one (`requests`).
+"""
 
 from __future__ import annotations
 
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from commonplace.embeddings.base import RequestLimits
 from commonplace.embeddings.failures import Failure
 
-__all__ = ["RETRY", "STEP_S", "RetryPolicy", "ServiceState", "beginning", "shared_service", "size"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "STEP_S",
+    "CircuitBreaker",
+    "RetryPolicy",
+    "ServiceState",
+    "shared_service",
+]
 
 STEP_S = 0.1
-"""How soon whoever waits for a service notices that nobody wants the answer any more."""
+"""How often a wait for a service calls its `check`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When a request that may be answered later is sent again.
+    """Retry policy: exponential backoff with jitter, Retry-After, circuit breaker.
 
     Attributes:
-        tries: How often it is sent at most, the first time included.
-        first_wait_s: The wait after the first failure; it doubles with each further one.
-        longest_wait_s: Where it stops to grow.
-        jitter: Share of the wait that is added at random, so that not all come back at once.
-        longest_asked_s: How much of a wait that the service asks for is granted.
+        max_attempts: How often a request is sent at most, the first time included.
+        first_backoff_s: Wait after the first failed attempt; it doubles with each further one.
+        max_backoff_s: Limit of that growth.
+        jitter: Share of the backoff that is added at random, so that clients do not retry in step.
+        max_retry_after_s: How much of the Retry-After that a service asks for is granted.
+        breaker_failures: Consecutive failed attempts, of any requests, from which on all requests
+            to the service wait for the backoff.
+        query_pause_s: How long no query is sent after a failed one; see `CircuitBreaker`.
     """
 
-    tries: int = 3
-    first_wait_s: float = 0.5
-    longest_wait_s: float = 8.0
+    max_attempts: int = 3
+    first_backoff_s: float = 0.5
+    max_backoff_s: float = 8.0
     jitter: float = 0.2
-    longest_asked_s: float = 60.0
+    max_retry_after_s: float = 60.0
+    breaker_failures: int = 4
+    query_pause_s: float = 30.0
 
-    def wait_s(self, failures: int, fault: Failure) -> float:
-        """Return how long to wait after so many failures of a request."""
-        if fault.retry_after_s is not None:
-            return min(fault.retry_after_s, self.longest_asked_s)
-        wait = min(self.first_wait_s * 2.0 ** (failures - 1), self.longest_wait_s)
-        return wait * (1 + self.jitter * random.random())
-
-
-RETRY = RetryPolicy()
-"""As the reference: 500 ms, doubling up to 8 s, with a jitter of a fifth; three tries."""
+    def backoff_s(self, attempts: int, failure: Failure) -> float:
+        """Return the wait before the next attempt, after so many failed ones of a request."""
+        if failure.retry_after_s is not None:
+            return min(failure.retry_after_s, self.max_retry_after_s)
+        backoff = min(self.first_backoff_s * 2.0 ** (attempts - 1), self.max_backoff_s)
+        return backoff * (1 + self.jitter * random.random())
 
 
-@dataclass(slots=True)
-class Cooldown:
-    """Until when an endpoint is left alone, whatever its models."""
-
-    until: float = 0.0
+DEFAULT_POLICY = RetryPolicy()
+"""Three attempts, 500 ms doubling up to 8 s, a jitter of a fifth: OpenClaw's numbers."""
 
 
 class ServiceState:
-    """What this process has learned of a model's service; shared by all who send to it.
+    """State of a service in this process: its cooldown, and its consecutive failures.
+
+    All requests to one endpoint share it, whatever their thread, memory or model.
 
     Args:
-        rest: That of the endpoint.
-        clock: Seconds of a clock that never goes back.
+        clock: Seconds of a monotonic clock.
         sleep: Waits for seconds.
     """
 
     def __init__(
         self,
-        rest: Cooldown | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.clock = clock
-        self.sleep = sleep
+        self._sleep = sleep
         self._lock = threading.Lock()
-        self._rest = rest or Cooldown()
-        self._max_texts: int | None = None
-        self._max_bytes: int | None = None
-        self._too_long: int | None = None
+        self._cooldown_until = 0.0
+        self._failures = 0
 
     @property
-    def free_in_s(self) -> float:
-        """How long the service wants to be left alone."""
-        return max(0.0, self._rest.until - self.clock())
+    def cooldown_left_s(self) -> float:
+        """Seconds until the rate-limit cooldown ends; no request is sent before."""
+        return max(0.0, self._cooldown_until - self.clock())
+
+    def cool_down(self, seconds: float) -> None:
+        """Hold back all requests to the service for some seconds."""
+        with self._lock:
+            self._cooldown_until = max(self._cooldown_until, self.clock() + seconds)
+
+    def end_cooldown(self) -> None:
+        """Let requests through again."""
+        self._cooldown_until = 0.0
 
     def wait(self, seconds: float, check: Callable[[], object]) -> None:
-        """Wait in short steps; what `check` raises between them ends it."""
+        """Wait in short steps; what `check` raises between them ends the wait."""
         until = self.clock() + seconds
         while (left := until - self.clock()) > 0:
             check()
-            self.sleep(min(left, STEP_S))
+            self._sleep(min(left, STEP_S))
         check()
 
-    def cool_down(self, seconds: float) -> None:
-        """Leave the service alone, all of its requests."""
+    def record_success(self) -> None:
+        """Record an answer: the failures before it are no longer consecutive."""
+        self._failures = 0
+
+    def record_failure(self, failure: Failure, attempts: int, policy: RetryPolicy) -> float | None:
+        """Record a failed attempt, and cool down where the failure concerns all requests.
+
+        Args:
+            failure: The failure.
+            attempts: How many attempts of the request have failed, this one included.
+            policy: The retry policy.
+
+        Returns:
+            The backoff before the next attempt; None when the request is not retried.
+        """
+        if failure.kind != "transient":
+            return None
+        backoff = policy.backoff_s(attempts, failure)
         with self._lock:
-            self._rest.until = max(self._rest.until, self.clock() + seconds)
-
-    def limits(self, given: RequestLimits) -> RequestLimits:
-        """Return limits, lowered to what was learned."""
-        return replace(
-            given,
-            max_texts=min(given.max_texts, self._max_texts or given.max_texts),
-            max_bytes=min(given.max_bytes, self._max_bytes or given.max_bytes),
-        )
-
-    def learn_too_large(self, texts: Sequence[str], *, counts_texts: bool) -> None:
-        """Remember that so many texts, or so many bytes, were too large for one request."""
-        with self._lock:
-            if counts_texts:
-                half = max(1, len(texts) // 2)
-                self._max_texts = min(half, self._max_texts or half)
-            else:
-                half = max(1, sum(map(size, texts)) // 2)
-                self._max_bytes = min(half, self._max_bytes or half)
-
-    def learn_too_long(self, text: str) -> None:
-        """Remember that a text was too long by itself."""
-        with self._lock:
-            self._too_long = min(size(text), self._too_long or size(text))
-
-    def shortened(self, text: str) -> str:
-        """Return what is sent of a text: its beginning, where it is as long as what was refused."""
-        if self._too_long is None or size(text) < self._too_long:
-            return text
-        return beginning(text, self._too_long // 2)
+            self._failures += 1
+            breaks = self._failures >= policy.breaker_failures
+        if failure.slows_all or breaks:
+            self.cool_down(backoff)
+        return backoff if attempts < policy.max_attempts else None
 
 
-_RESTS: dict[tuple[str, str], Cooldown] = {}
-_SERVICES: dict[tuple[str, str, str], ServiceState] = {}
-_SERVICES_LOCK = threading.Lock()
+_SERVICES: dict[tuple[str, str], ServiceState] = {}
 
 
-def shared_service(provider: str, endpoint: str, model: str) -> ServiceState:
-    """Return what is known of a model's service; the same to all in this process."""
-    with _SERVICES_LOCK:
-        rest = _RESTS.setdefault((provider, endpoint), Cooldown())
-        return _SERVICES.setdefault((provider, endpoint, model), ServiceState(rest))
+def shared_service(provider: str, endpoint: str) -> ServiceState:
+    """Return the state of a provider's endpoint, the same one everywhere in this process."""
+    return _SERVICES.setdefault((provider, endpoint), ServiceState())
 
 
-def size(text: str) -> int:
-    """Return the bytes of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+class CircuitBreaker:
+    """Circuit breaker of a client's queries: after a failed one, none is sent for a while.
 
+    So searches fall back to keywords at once and not after a deadline each. An answer to any other
+    request of the client closes the circuit. Each client has its own, for its own key.
 
-def beginning(text: str, max_bytes: int) -> str:
-    """Return the beginning of a text, of so many bytes at most."""
-    return text.encode("utf-8", "replace")[: max(1, max_bytes)].decode("utf-8", "ignore")
+    Args:
+        pause_s: How long the circuit stays open.
+    """
+
+    def __init__(self, pause_s: float) -> None:
+        self._pause_s = pause_s
+        self._open_until = 0.0
+        self._reason = ""
+
+    def check(self, now: float) -> None:
+        """Raise while the circuit is open.
+
+        Raises:
+            TimeoutError: With the last failure and the seconds that are left.
+        """
+        left = self._open_until - now
+        if left > 0:
+            raise TimeoutError(f"{self._reason.rstrip('.')}; it is asked again in {left:.0f} s")
+
+    def record_failure(self, failure: Failure, now: float) -> None:
+        """Open the circuit, unless the query was wrong by itself."""
+        if failure.kind in ("transient", "quota", "refused"):
+            self._reason = failure.message
+            self._open_until = now + self._pause_s
+
+    def record_success(self) -> None:
+        """Close the circuit."""
+        self._open_until = 0.0

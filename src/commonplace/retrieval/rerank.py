@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from commonplace.embeddings.masking import hidden_values, masked
+from commonplace.embeddings.masking import masked, secrets_of
 from commonplace.retrieval.calibration import Evidence
 from commonplace.retrieval.snippets import Window, snippet_text
 
@@ -139,7 +139,7 @@ class RerankClient:
             found = np.asarray(given if hasattr(given, "__len__") else list(given), dtype=float)
             answer.put(self._checked(found, len(passages)))
         except BaseException as error:  # noqa: BLE001 - the search reports it
-            reason = masked(str(error), hidden_values(self._reranker))
+            reason = masked(str(error), secrets_of(self._reranker))
             answer.put(self._failed(f"{type(error).__name__}: {reason}" if reason else repr(error)))
         finally:
             self._pending.release()

@@ -47,13 +47,13 @@ def _vendor(name, monkeypatch):
     for thread in threading.enumerate():
         if thread.name.startswith("commonplace-"):
             thread.join(DEADLINE_S)
-    for encoder in vendor.encoders:
-        encoder.close()
+    for client in vendor.clients:
+        client.close()
 
 
 @pytest.fixture
-def encoders():
-    """Return the registry's `made`, whose encoders are closed at the end."""
+def clients():
+    """Return the registry's `made`, whose clients are closed at the end."""
     found = []
 
     def make(*arguments):
@@ -61,5 +61,5 @@ def encoders():
         return found[-1]
 
     yield make
-    for encoder in found:
-        encoder.close()
+    for client in found:
+        client.close()

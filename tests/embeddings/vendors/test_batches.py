@@ -24,7 +24,7 @@ def _nothing_given_up():
 def batch(vendor, folder, **settings):
     """Return what a process would make: a client of its own over the same state file."""
     settings = {"batch": True, "batch_min_texts": 2, **settings}
-    client = vendor.encoder(**settings)
+    client = vendor.client(**settings)
     return BatchJobQueue(
         client,
         batch_jobs_of(client.embedder),
@@ -94,7 +94,7 @@ def test_texts_that_failed_are_left_to_plain_requests(batching_vendor, tmp_path)
 def test_a_queue_is_made_only_where_it_is_wanted_and_there_is_a_batch_api(
     batching_vendor, tmp_path
 ):
-    client, state = batching_vendor.encoder(), tmp_path / "state.sqlite"
+    client, state = batching_vendor.client(), tmp_path / "state.sqlite"
     wanted = batching_vendor.settings(batch=True)
     assert BatchJobQueue.of(client, wanted, state) is not None
     assert BatchJobQueue.of(client, batching_vendor.settings(batch=False), state) is None

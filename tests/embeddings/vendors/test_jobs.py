@@ -12,7 +12,7 @@ OUTCOMES = {"gemini": "BATCH_STATE_{}", "openai": "{}", "voyage": "{}"}
 
 
 def jobs_of(vendor, **settings):
-    return batch_jobs_of(vendor.encoder(**settings).embedder)
+    return batch_jobs_of(vendor.client(**settings).embedder)
 
 
 def outcome(vendor, word):

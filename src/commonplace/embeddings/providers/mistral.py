@@ -31,7 +31,7 @@ _PRICES = {
 
 
 class MistralEmbedder:
-    """Vectors of Mistral AI. Of its models, codestral-embed lets one choose their length."""
+    """Embedder of Mistral AI. Of its models, codestral-embed has vectors of a chosen length."""
 
     is_local = False
     limits = RequestLimits(max_texts=128)
@@ -60,7 +60,7 @@ class MistralEmbedder:
         return [vector_of(item.embedding) for item in answer.data]
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query; Mistral makes no difference between the two."""
+        """Return the vector of a query, which Mistral embeds like a document."""
         return self.embed_documents([text])[0]
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from commonplace.embeddings.providers.common import (
     LazyClient,
     api_key,
     endpoint_key,
-    told_of_pages,
+    json_errors_with_text,
     without_suffix,
 )
 
@@ -26,15 +26,15 @@ _MODEL = "nomic-embed-text"
 
 
 class OllamaEmbedder:
-    """Vectors of a model in Ollama: at ``OLLAMA_HOST``, else on this machine.
+    """Embedder of a model in Ollama: at ``OLLAMA_HOST``, else on this machine.
 
-    Which host it is does not shape the vectors; only a base URL from the settings is part of the
-    name, for behind it may be anything.
+    The host does not shape the vectors. A base URL from the settings is part of the name, for any
+    server may answer there.
     """
 
     is_local = False
     limits = RequestLimits(max_texts=512, concurrency=1)
-    """One request at a time: it computes on one machine, and more of them only wait there."""
+    """One request at a time: it computes on one machine, where more of them only queue."""
     price = 0.0
 
     def __init__(self, options: ProviderOptions) -> None:
@@ -52,16 +52,16 @@ class OllamaEmbedder:
         from ollama import ResponseError
 
         try:
-            with told_of_pages():
+            with json_errors_with_text():
                 answer = self.client().embed(self._model, texts, dimensions=self.dimension)
         except ResponseError as error:
-            # The client drops the response, and with it Retry-After.
+            # The client drops the response, and with it the header Retry-After.
             error.response = getattr(error.__context__, "response", None)  # type: ignore[attr-defined]
             raise
         return answer.embeddings
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """Return the vector of a query; Ollama makes no difference between the two."""
+        """Return the vector of a query, which Ollama embeds like a document."""
         return self.embed_documents([text])[0]
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class OllamaEmbedder:
         key = api_key(self._options)
         headers = {} if key == NO_KEY else {"authorization": f"Bearer {key}"}
         return Client(
-            # A base URL of the OpenAI protocol, which Ollama has too, is taken for its server.
+            # A base URL of the OpenAI protocol, which Ollama speaks too, names its server.
             host=without_suffix(url, "/v1", "/api") if url else None,
             headers={**headers, **self._options.headers},
             timeout=self._options.timeout_s,

@@ -33,7 +33,7 @@ _PRICES = {
 
 
 class OpenAIEmbedder:
-    """Vectors of OpenAI, or of a server of another one under `ProviderOptions.base_url`."""
+    """Embedder of OpenAI, or of another server with its protocol at `ProviderOptions.base_url`."""
 
     is_local = False
     limits = RequestLimits(max_texts=2048)
@@ -42,7 +42,7 @@ class OpenAIEmbedder:
         """Name the model; the client is imported when it is first used."""
         self._options = options
         self._model = options.model or _MODEL
-        # The client reads this variable too; it names another endpoint all the same.
+        # The client reads this variable too, and the vectors are those of another endpoint.
         self._base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or None
         self.name = ModelName(
             "openai", self._model, endpoint_key(self._base_url, options.dimensions)
@@ -54,12 +54,12 @@ class OpenAIEmbedder:
     def embed_documents(self, texts: list[str]) -> list[NDArray[np.float32]]:
         """Return one vector for each text, from one request."""
         answer: Any = self.client().embeddings.create(input=texts, **self.request_parameters())
-        if isinstance(answer, str):  # the client gives what is not JSON as it is
+        if isinstance(answer, str):  # the client returns an answer that is no JSON as text
             raise ValueError(f"it answered with no JSON: {answer[:200]}")
         return [vector_of(item.embedding) for item in answer.data]
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query; OpenAI makes no difference between the two."""
+        """Return the vector of a query, which OpenAI embeds like a document."""
         return self.embed_documents([text])[0]
 
     def close(self) -> None:

