@@ -14,7 +14,7 @@ from commonplace.errors import EmbedderError
 from commonplace.indexing.keeping import PendingChunks
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import FileRecord, IndexIdentity, Store
-from commonplace.text.embedding_units import line_units, pack_units, unit_texts
+from commonplace.text.chunking import line_units, pack_units, unit_texts
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import Chunk
 from commonplace.vectors.codec import ChunkVectors, pack_all, unpack

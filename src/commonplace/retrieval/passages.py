@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.base import StoredChunk
-from commonplace.text.embedding_units import line_units, pack_units
+from commonplace.text.chunking import line_units, pack_units
 from commonplace.types import Source
 from commonplace.vectors.codec import packed_size, unpack
 

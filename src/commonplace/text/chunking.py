@@ -1,52 +1,48 @@
-"""Chunking of Markdown: runs of lines that are each indexed as one text.
+"""Chunking of Markdown: text to chunks, with their headings, and chunks to embedding units.
 
-A chunk never exceeds the size in `ChunkingSettings`. Sections stay together where they fit, and a
-chunk's text is always a verbatim part of the file.
+A chunk is a run of lines that is indexed as one text: a verbatim part of the file, never longer
+than `ChunkingSettings` says; sections stay together where they fit. Its embedding units, about a
+line each, are the smallest texts that are embedded and scored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
+import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from commonplace.settings import ChunkingSettings
-from commonplace.text.tokens import (
-    NEWLINE_UNITS,
-    UNITS_PER_TOKEN,
-    character_units,
-    units_by_line,
-)
+from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, split_line, units_by_line
 from commonplace.types import Chunk
 
 __all__ = [
+    "LineUnit",
     "Outline",
     "chunk_id",
     "chunk_markdown",
+    "line_units",
     "make_chunk",
+    "pack_units",
     "read_outline",
     "split_oversized",
+    "unit_texts",
 ]
 
 
 def chunk_markdown(text: str, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut a file's text into chunks, in order; together they hold every line that is not blank."""
+    """Split a file's text into chunks, in order; together they hold all non-blank lines."""
     if settings.measure == "chars":
         from commonplace.compat.openclaw.chunking import openclaw_chunks
 
         chunks = openclaw_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
     else:
         chunks = _token_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
-    return [chunk for chunk in chunks if not _is_blank(chunk.text)]
-
-
-def _is_blank(text: str) -> bool:
-    return not text.strip().strip("\ufeff")
+    return [chunk for chunk in chunks if chunk.text.strip().strip("\ufeff")]
 
 
 class _Piece(NamedTuple):
@@ -139,46 +135,11 @@ def _pieces(lines: Sequence[str], *, sizes: Sequence[int], longest: int, part: i
         if size <= longest:
             pieces.append(_Piece(index, start, start + len(line), size + NEWLINE_UNITS, True))
         else:
-            pieces.extend(_line_parts(line, index, start, longest=part))
+            pieces.extend(
+                _Piece(index, start + first, start + end, units + NEWLINE_UNITS, whole=False)
+                for first, end, units in split_line(line, longest=part)
+            )
     return pieces
-
-
-def _line_parts(line: str, index: int, offset: int, *, longest: int) -> Iterator[_Piece]:
-    """Split a line that is longer than a chunk: after a space, else between characters."""
-    weights = list(accumulate(character_units(line), initial=0))
-    start = 0
-    while start < len(line):
-        end = max(start + 1, bisect_right(weights, weights[start] + longest) - 1)
-        if end < len(line):
-            end = _cut(line, start, end)
-        size = weights[end] - weights[start] + NEWLINE_UNITS
-        yield _Piece(index, offset + start, offset + end, size, whole=False)
-        start = end
-
-
-def _cut(line: str, start: int, end: int) -> int:
-    """Return the best split position of a line at or before an end."""
-    space = max(line.rfind(" ", start, end), line.rfind("\t", start, end))
-    if space > start:
-        return space + 1
-    whole = end
-    while whole > start and _joins(line[whole - 1], line[whole]):
-        whole -= 1
-    return whole if whole > start else end
-
-
-_COMBINING = re.compile("[\u1160-\u11ff\u200d\r\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-
-
-def _joins(before: str, after: str) -> bool:
-    """Check whether two characters form one grapheme: marks, joiners, skin tones, Hangul vowels."""
-    if before.isascii() and after.isascii():
-        return after == "\r"
-    return (
-        before == "\u200d"
-        or _COMBINING.match(after) is not None
-        or unicodedata.category(after).startswith("M")
-    )
 
 
 # Chunks: identity and size.
@@ -283,3 +244,105 @@ def _closes(line: str, fence: str) -> bool:
     """Check whether a line closes a code block: the same mark, at least as long, alone."""
     mark = line.strip()
     return len(mark) >= len(fence) and not mark.strip(fence[0])
+
+
+# Embedding units.
+
+_MAX_LINE_CHARS = 600
+"""Maximum length of a line that is one unit: a snippet holds it whole."""
+_MAX_UNIT_CHARS = 350
+"""Maximum length of a unit joined from several lines, or split off a longer line."""
+
+_HAS_TEXT = re.compile(r"\w\W*\w")
+_SENTENCE_END = re.compile(r"[.!?…]['\")\]]*\s+|[。！？]+\s*")
+_UNIT_START = re.compile(
+    r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|#{1,6}\s|>|\||```|~~~|:?-{3,}|<|\[|[^\W\d_][\w .'-]{0,30}:\s)"
+)
+"""Beginnings of a new unit: items, headings, quotes, rows, fences, rules, ``Ann: …``."""
+_FREQUENT_STARTS = ("- ", "* ", "> ", "# ", "## ", "### ")
+"""The most frequent beginnings, checked before the regular expression."""
+_WRAPPED_CHARS = 41
+_ENDS_SENTENCE = ".!?…:;。！？|"
+_UNIT_MARKS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*(?:\[[ xX]\]\s+)?")
+
+
+LineUnit = tuple[int, int, int]
+"""A unit within a text: its first line, from 0, and the offsets of its start and end."""
+
+
+def line_units(text: str) -> list[LineUnit]:
+    """Split a text into embedding units, in order, without overlap.
+
+    A list item or a paragraph that an editor wrapped over several lines is one unit, as is a single
+    line. Longer units than a few sentences are split again, at line ends where possible.
+
+    Lines without two letters or digits (rules, fences, empty items) are skipped: no query matches
+    them. For a text that has only such lines, its beginning is the one unit.
+    """
+    units: list[LineUnit] = []
+    start = 0
+    open_ended = False
+    for number, line in enumerate(text.split("\n")):
+        end = start + len(line)
+        if len(line) > _MAX_LINE_CHARS:
+            units += _sentences(text, number, start, end)
+            open_ended = False
+        elif not ((len(line) > 3 and line[2:4].isalnum()) or _HAS_TEXT.search(line)):
+            open_ended = False  # fast check: most lines have two letters behind their mark
+        elif open_ended and end - units[-1][1] <= _MAX_UNIT_CHARS and not _starts_unit(line):
+            units[-1] = (*units[-1][:2], end)
+            open_ended = _is_wrapped(line)
+        else:
+            units.append((number, start, end))
+            open_ended = _is_wrapped(line) and not line.lstrip().startswith(("#", "|"))
+        start = end + 1
+    return units or [_fallback_unit(text)]
+
+
+def _starts_unit(line: str) -> bool:
+    return line.startswith(_FREQUENT_STARTS) or bool(_UNIT_START.match(line))
+
+
+def _is_wrapped(line: str) -> bool:
+    """Check whether a line continues in the next: it is long and does not end a sentence."""
+    said = line.rstrip()
+    return len(said) >= _WRAPPED_CHARS and said[-1] not in _ENDS_SENTENCE
+
+
+def _fallback_unit(text: str) -> LineUnit:
+    start = len(text) - len(text.lstrip())
+    said = text[start : start + _MAX_LINE_CHARS].rstrip()
+    return text.count("\n", 0, start), start, start + len(said)
+
+
+def pack_units(units: Sequence[LineUnit]) -> bytes:
+    """Encode the numbers of units as bytes, the form in which an index stores them."""
+    return struct.pack(f"<{3 * len(units)}i", *chain.from_iterable(units))
+
+
+def unit_texts(text: str, units: Sequence[LineUnit]) -> list[str]:
+    """Return the texts of units to embed: without the marks of lists, quotes and headings."""
+    return [_without_marks(text[start:end]) for _, start, end in units]
+
+
+def _without_marks(part: str) -> str:
+    said = part[2:] if part.startswith("- ") else part
+    if not said[:1].isalpha():  # another mark, or several
+        said = part[_UNIT_MARKS.match(part).end() :]  # type: ignore[union-attr]
+    return said.replace("\n", " ") or part
+
+
+def _sentences(text: str, number: int, start: int, end: int) -> Iterator[LineUnit]:
+    """Split a long line into units of whole sentences, as many as fit."""
+    while end - start > _MAX_UNIT_CHARS:
+        cut = start
+        for match in _SENTENCE_END.finditer(text, start, min(end, start + _MAX_UNIT_CHARS)):
+            cut = match.end()
+        if cut == start:
+            cut = text.rfind(" ", start + _MAX_UNIT_CHARS // 2, start + _MAX_UNIT_CHARS) + 1
+        cut = cut or start + _MAX_UNIT_CHARS
+        if _HAS_TEXT.search(text, start, cut):
+            yield number, start, cut
+        start = cut
+    if _HAS_TEXT.search(text, start, end):
+        yield number, start, end

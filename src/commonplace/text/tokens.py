@@ -8,8 +8,12 @@ integers, in units of 1 / `UNITS_PER_TOKEN`, so that sums are exact.
 
 from __future__ import annotations
 
+import re
 import threading
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from commonplace.text.vocabulary import built_encoding, load_encoding, vocabulary_folders
@@ -24,6 +28,7 @@ __all__ = [
     "count_tokens",
     "estimate_tokens",
     "prepare_counting",
+    "split_line",
     "token_units",
     "token_weight",
     "units_by_line",
@@ -88,6 +93,51 @@ def character_units(text: str) -> list[int]:
         return [_ASCII_WEIGHTS[code] for code in text.encode("ascii")]
     weights = {character: token_units(character) for character in set(text)}
     return [weights[character] for character in text]
+
+
+def split_line(line: str, *, longest: int) -> Iterator[tuple[int, int, int]]:
+    """Split a line by tokens: after a space, else between characters.
+
+    Args:
+        line: A line without its line break.
+        longest: Maximum of a part, in units; a single character may exceed it.
+
+    Yields:
+        Start, end and units of each part.
+    """
+    weights = list(accumulate(character_units(line), initial=0))
+    start = 0
+    while start < len(line):
+        end = max(start + 1, bisect_right(weights, weights[start] + longest) - 1)
+        if end < len(line):
+            end = _split_position(line, start, end)
+        yield start, end, weights[end] - weights[start]
+        start = end
+
+
+def _split_position(line: str, start: int, end: int) -> int:
+    """Return the best split position of a line at or before an end."""
+    space = max(line.rfind(" ", start, end), line.rfind("\t", start, end))
+    if space > start:
+        return space + 1
+    whole = end
+    while whole > start and _joins(line[whole - 1], line[whole]):
+        whole -= 1
+    return whole if whole > start else end
+
+
+_COMBINING = re.compile("[\u1160-\u11ff\u200d\r\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+
+
+def _joins(before: str, after: str) -> bool:
+    """Check whether two characters form one grapheme: marks, joiners, skin tones, Hangul vowels."""
+    if before.isascii() and after.isascii():
+        return after == "\r"
+    return (
+        before == "\u200d"
+        or _COMBINING.match(after) is not None
+        or unicodedata.category(after).startswith("M")
+    )
 
 
 def _ascii_units(data: bytes) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from commonplace.text.time_expressions import meanings
 from commonplace.text.time_expressions.meanings import WEEKDAYS, Meaning, Words
 
-__all__ = ["Phrase", "Rule", "has_time_word", "phrases", "rules"]
+__all__ = ["Phrase", "Rule", "phrases", "rules"]
 
 
 Rule: TypeAlias = tuple[re.Pattern[str], Meaning]
@@ -26,17 +26,6 @@ class Phrase(NamedTuple):
 
     words: Words
     meaning: Meaning
-
-
-_TIME_WORD = re.compile(
-    r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
-    r"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec)"
-)
-
-
-def has_time_word(text: str) -> bool:
-    """Check, in microseconds, whether a text may name a time at all."""
-    return _TIME_WORD.search(text) is not None
 
 
 def phrases(text: str, rules: Iterable[Rule]) -> Iterator[Phrase]:
