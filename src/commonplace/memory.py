@@ -29,11 +29,11 @@ from commonplace.profiles import from_settings
 from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
 from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
+from commonplace.workspace.dates import parse_day
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
-from commonplace.workspace.log_dates import log_date, log_path, parse_day
 from commonplace.workspace.notes import append_note, create_file, create_folder
-from commonplace.workspace.paths import is_session_path
+from commonplace.workspace.paths import is_session_path, log_date, log_path
 from commonplace.workspace.sessions import SessionFolder, sessions_path
 
 if TYPE_CHECKING:

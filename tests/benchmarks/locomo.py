@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import QuestionFileError, WorkspaceError, WorkspaceReadOnlyError
-from commonplace.workspace.log_dates import log_path
+from commonplace.workspace.paths import log_path
 
 __all__ = ["Conversion", "convert_locomo"]
 

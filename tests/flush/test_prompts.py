@@ -15,7 +15,7 @@ from commonplace.flush.turn import (
 )
 from commonplace.settings import FlushSettings, Settings
 from commonplace.types import FlushMessage, ToolCall
-from commonplace.workspace.log_dates import log_path
+from commonplace.workspace.paths import log_path
 from support.reference import vectors
 
 NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)

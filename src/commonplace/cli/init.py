@@ -12,7 +12,7 @@ from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, warn
 from commonplace.cli.unindexed import unindexed_notes_hint
 from commonplace.errors import WorkspaceError, WorkspaceReadOnlyError
-from commonplace.workspace.log_dates import log_path
+from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
     from pathlib import Path

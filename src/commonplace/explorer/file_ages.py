@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from commonplace.workspace.log_dates import openclaw_is_evergreen
+from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory

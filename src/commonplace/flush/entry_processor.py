@@ -26,7 +26,7 @@ from commonplace.flush.turn import (
 from commonplace.text.redaction import redact
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushReport
-from commonplace.workspace.log_dates import log_path
+from commonplace.workspace.paths import log_path
 
 __all__ = ["MAX_ATTEMPTS", "EntryProcessor", "error_text", "log_state_errors"]
 

@@ -19,7 +19,7 @@ from commonplace.flush.runner import FlushSteps, run_async, run_sync
 from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
-from commonplace.workspace.log_dates import log_path
+from commonplace.workspace.paths import log_path
 
 __all__ = ["Flusher"]
 

@@ -1,4 +1,4 @@
-"""Paths of a workspace: which files belong to the memory, and may be read or written."""
+"""Paths of a workspace: which files belong to the memory, and which of them are logs of a day."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
-from commonplace.workspace.log_dates import log_date, openclaw_log_date
 
 if TYPE_CHECKING:
     from commonplace.workspace.sessions import SessionFolder
@@ -27,6 +27,8 @@ __all__ = [
     "is_link_entry",
     "is_normal",
     "is_session_path",
+    "log_date",
+    "log_path",
 ]
 
 SESSIONS_PREFIX = "sessions/"
@@ -34,6 +36,7 @@ SESSIONS_PREFIX = "sessions/"
 
 
 _LONG_TERM_NAMES = ("MEMORY.md", "memory.md")
+_LOG = re.compile(r"(?:\./)*memory/(?:[^/]+/)*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[^/]+)?\.md")
 _ODD = re.compile(r"\\|\0|[\ud800-\udfff]")
 """Characters that no valid path contains: Windows' separator, NUL, lone surrogates."""
 _ODD_ON_WINDOWS = re.compile(r"(?<!^[A-Za-z]):|[. ](?:/|$)|[<>\"|?*\x00-\x1f]")
@@ -166,7 +169,11 @@ class WorkspacePaths:
     def memory_file(self, absolute: str, info: os.stat_result) -> MemoryFile:
         """Describe a file: path as shown, size, time, and the day of a log."""
         path = self.display_path(absolute)
-        dated = openclaw_log_date if self.settings.openclaw_rules else log_date
+        dated = log_date
+        if self.settings.openclaw_rules:
+            from commonplace.compat.openclaw.log_dates import openclaw_log_date
+
+            dated = openclaw_log_date
         return MemoryFile(
             path=path,
             absolute=Path(absolute),
@@ -219,6 +226,26 @@ class WorkspacePaths:
             f"{shown!r} is not a file of this memory. Allowed are {allowed}: "
             "give the path as memory_search shows it; links are not followed."
         )
+
+
+def log_date(path: str) -> date | None:
+    """Return the day of a log, ``memory/**/YYYY-MM-DD.md`` or ``YYYY-MM-DD-slug.md``.
+
+    None for any other file, and for a day that is not in the calendar.
+
+    Args:
+        path: POSIX, relative to the workspace.
+    """
+    match = _LOG.fullmatch(path)
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None
+
+
+def log_path(day: date) -> str:
+    """Return the path of a day's log, ``memory/2026-11-20.md``."""
+    return f"memory/{date.isoformat(day)}.md"
 
 
 def is_session_path(path: str) -> bool:

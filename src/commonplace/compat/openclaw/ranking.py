@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from commonplace.compat.openclaw.keywords import bm25_rank_to_score, extract_keywords, query_words
+from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen
 from commonplace.retrieval.decay import age_days, decay_factor
 from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query, Ranking
@@ -14,7 +15,6 @@ from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot, StoredChunk
 from commonplace.text.analysis import Term
 from commonplace.types import Explanation, SearchResult
-from commonplace.workspace.log_dates import openclaw_is_evergreen
 
 __all__ = ["ChunkRanker"]
 

@@ -5,13 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.workspace.log_dates import (
-    log_date,
-    log_path,
-    openclaw_is_evergreen,
-    openclaw_log_date,
-    parse_day,
-)
+from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen, openclaw_log_date
+from commonplace.workspace.dates import parse_day
+from commonplace.workspace.paths import log_date, log_path
 from support.reference import vectors
 
 

@@ -1,0 +1,51 @@
+"""Dates that callers pass: a date, a time or ISO 8601 text to a day."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, tzinfo
+
+__all__ = ["parse_day"]
+
+
+def parse_day(
+    value: date | datetime | str, *, name: str = "date", timezone: tzinfo | None = None
+) -> date:
+    """Return the day of a date, a time, or an ISO 8601 text of either.
+
+    Args:
+        value: The argument of a caller.
+        name: Name of the argument, for the error.
+        timezone: Zone of the day of an aware time; its own by default.
+
+    Raises:
+        ValueError: The value is none of these.
+    """
+    if isinstance(value, str):
+        value = _parse_iso(value, name=name)
+    if isinstance(value, datetime):
+        return _day_in(value, timezone)
+    if isinstance(value, date):
+        return value
+    raise ValueError(_not_a_day(value, name=name))
+
+
+def _parse_iso(text: str, *, name: str) -> date | datetime:
+    for parse in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return parse(text.strip())
+        except ValueError:
+            continue
+    raise ValueError(_not_a_day(text, name=name))
+
+
+def _not_a_day(value: object, *, name: str) -> str:
+    return (
+        f"{name} is {value!r}, which is not a day; "
+        "give a datetime.date or an ISO text such as '2026-11-20'."
+    )
+
+
+def _day_in(moment: datetime, timezone: tzinfo | None) -> date:
+    if moment.tzinfo is not None and timezone is not None:
+        moment = moment.astimezone(timezone)
+    return moment.date()
