@@ -1,1 +1,1 @@
-"""What the operating system and SQLite give: locks, transactions, the state database."""
+"""System services: file locks, SQLite transactions, the state database."""

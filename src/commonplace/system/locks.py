@@ -1,4 +1,4 @@
-"""Locks among processes that a crash cannot leave behind: the operating system drops them."""
+"""Advisory file locks among processes: the operating system releases them, also after a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POLL_S = 0.01
 if sys.platform == "win32":  # pragma: no cover - exercised on Windows only
     import msvcrt
 
-    # Windows locks are mandatory: a byte far behind any file's end keeps readers and editors free.
+    # Windows locks are mandatory: locking a byte far behind the end does not block other readers.
     _BYTE = 0x7FFF_FFFF
 
     def _try_lock(descriptor: int) -> bool:
@@ -62,10 +62,10 @@ def _wait(descriptor: int, timeout_s: float, check: Callable[[], object] = lambd
 
 @contextlib.contextmanager
 def lock_descriptor(descriptor: int, *, timeout_s: float = 30.0) -> Iterator[None]:
-    """Hold an exclusive lock on an open file, among processes and threads alike.
+    """Hold an exclusive lock on an open file, among processes and threads.
 
     Raises:
-        TimeoutError: Somebody else held it for `timeout_s` seconds.
+        TimeoutError: Another process or thread held the lock for `timeout_s` seconds.
     """
     if not _wait(descriptor, timeout_s):
         raise TimeoutError(f"the file stayed locked for {timeout_s:g} s")
@@ -76,10 +76,10 @@ def lock_descriptor(descriptor: int, *, timeout_s: float = 30.0) -> Iterator[Non
 
 
 class FileLease:
-    """The right to be the one that does something, held through a lock file.
+    """Lease on a task, held by one process at a time through a lock file.
 
-    The file names the owner's process for people to read; the lock itself is the operating
-    system's and ends with the process, however it ends.
+    The file contains the holder's process id, for messages. The lock itself belongs to the
+    operating system, which releases it at the end of the process, also after a crash.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,11 +89,11 @@ class FileLease:
     def held(
         self, *, timeout_s: float, check: Callable[[], object] = lambda: None
     ) -> Iterator[bool]:
-        """Wait for the lease; yield whether it was got within `timeout_s` seconds.
+        """Wait for the lease; yield whether it was acquired within `timeout_s` seconds.
 
         Args:
-            timeout_s: How long, at most.
-            check: Called while it is waited for; what it raises ends that.
+            timeout_s: Maximum wait.
+            check: Called while waiting; an exception that it raises ends the wait.
         """
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -110,14 +110,14 @@ class FileLease:
             os.close(descriptor)
 
     def owner(self) -> int | None:
-        """Return the process that holds or last held the lease."""
+        """Return the id of the process that holds the lease, or held it last."""
         try:
             return int(self.path.read_text(encoding="ascii").strip())
         except (OSError, ValueError):
             return None
 
     def holder(self) -> int | None:
-        """Return the process that holds the lease at this moment; None when nobody does."""
+        """Return the id of the process that holds the lease now; None when it is free."""
         try:
             descriptor = os.open(self.path, os.O_RDWR)
         except OSError:

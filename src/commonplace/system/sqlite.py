@@ -1,4 +1,4 @@
-"""How both of a workspace's SQLite files, the index and the state, are written."""
+"""SQLite: write-ahead logging and transactions, for the index and the state database."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Iterator
 
 import apsw
 
-__all__ = ["log_ahead", "transaction"]
+__all__ = ["enable_wal", "transaction"]
 
 _RETRY_S = 0.005
 
 
-def log_ahead(connection: apsw.Connection, *, timeout_ms: int) -> None:
-    """Turn on WAL; SQLite does not wait by itself when another process does so just now.
+def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:
+    """Enable write-ahead logging, and retry while another process does the same.
+
+    SQLite's own busy timeout does not apply to this pragma.
 
     Raises:
-        apsw.BusyError: Somebody else held the file for all that time.
+        apsw.BusyError: Another process held the file all that time.
     """
     deadline = time.monotonic() + timeout_ms / 1000
     while True:
@@ -33,7 +35,7 @@ def log_ahead(connection: apsw.Connection, *, timeout_ms: int) -> None:
 
 @contextlib.contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Write in one transaction: all of it, or, when anything is raised, nothing."""
+    """Run a block in one write transaction; an exception rolls all of it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,7 +1,7 @@
-"""The state file: what cannot be derived from the Markdown, beside the index and never rebuilt.
+"""State database: what cannot be derived from the Markdown; beside the index, never rebuilt.
 
-Every use opens the file anew, so that any number of threads and processes share it, and a commit is
-on the disk when it returns.
+Each use opens its own connection, so that all threads and processes can share the file. Commits
+are durable when they return (``synchronous = full``).
 """
 
 from __future__ import annotations
@@ -20,51 +20,49 @@ import apsw
 
 from commonplace.errors import StateError
 from commonplace.system.locks import FileLease
-from commonplace.system.sqlite import log_ahead, transaction
+from commonplace.system.sqlite import enable_wal, transaction
 
 __all__ = ["MIGRATIONS", "StateFile", "StateLocation"]
 
 logger = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x636F7374
-"""Says in the file's header whose it is: "cost", Commonplace's state."""
+"""Application id in the file's header: "cost", Commonplace's state."""
 _BUSY_TIMEOUT_MS = 10_000
 _REPAIR_TIMEOUT_S = 10.0
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         f"PRAGMA application_id = {_APPLICATION_ID}",
-        # Messages that are about to be forgotten, until their notes are on the disk.
+        # Flush journal: messages that leave the context window, until their notes are written.
         """CREATE TABLE flush_entries (
             id INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, thread TEXT NOT NULL,
             reason TEXT NOT NULL, moment TEXT NOT NULL, tokens INTEGER NOT NULL,
             messages TEXT NOT NULL, replies TEXT NOT NULL DEFAULT '[]',
             attempts INTEGER NOT NULL DEFAULT 0, error TEXT, owner TEXT)""",
-        # Hashes of the messages that are in an entry, or were.
+        # Hashes of all messages that are, or were, in an entry of the journal.
         """CREATE TABLE flush_marks (
             workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL,
             PRIMARY KEY (workspace, thread, hash)) WITHOUT ROWID""",
-    ),
-    (
-        # Jobs that vendors work at: which texts (the beginnings of their hashes, in order), when
-        # they were handed in (seconds since the epoch), and how often.
+        # Pending jobs of batch APIs: prefixes of the texts' hashes, in order, time of submission
+        # (seconds since the epoch), number of attempts.
         """CREATE TABLE embedding_jobs (
             provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, job TEXT NOT NULL,
             texts BLOB NOT NULL, submitted REAL NOT NULL, tries INTEGER NOT NULL,
             PRIMARY KEY (provider, model, endpoint, job)) WITHOUT ROWID""",
     ),
 )
-"""The tables, step by step. A step is never changed once it was released."""
+"""Migrations, in order. A released step is never changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateLocation:
-    """Paths of the state of one workspace: what no rebuild of an index touches.
+    """Paths of a workspace's state, which no rebuild of the index touches.
 
     Attributes:
         database: The state database: the flush journal, and the jobs of batch APIs.
         sessions: The folder of session files; it may not exist.
-        owner: Name of the index that the state belongs to, where a folder holds several.
+        owner: Name of the index that the state belongs to: a folder may hold several.
     """
 
     database: Path
@@ -73,7 +71,7 @@ class StateLocation:
 
 
 class StateFile:
-    """A workspace's state file; without a path, one in memory that ends with the object."""
+    """The state database of a workspace; without a path, a private one in memory."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -86,7 +84,7 @@ class StateFile:
 
     @contextlib.contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Spare the transactions in the block what the last one to close the file has to do.
+        """Keep a connection open during a block: closing the last one runs a checkpoint.
 
         Raises:
             StateError: The file cannot be opened.
@@ -101,7 +99,7 @@ class StateFile:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """Write in one transaction that is on the disk when the block ends, or did not happen.
+        """Run a block in one write transaction, durable at its end; an exception rolls it back.
 
         Raises:
             StateError: The file cannot be opened or written.
@@ -115,7 +113,7 @@ class StateFile:
                 connection.close()
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Read; a state file that is not there has no rows.
+        """Return the rows of a query; none when the file does not exist.
 
         Raises:
             StateError: The file cannot be read.
@@ -144,7 +142,7 @@ class StateFile:
         try:
             connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
             if self.path is not None:
-                log_ahead(connection, timeout_ms=_BUSY_TIMEOUT_MS)
+                enable_wal(connection, timeout_ms=_BUSY_TIMEOUT_MS)
             connection.pragma("synchronous", "full")
             connection.pragma("secure_delete", True)  # conversations do not stay in free pages
             _migrate(connection)
@@ -161,7 +159,7 @@ class StateFile:
             if not got:
                 raise error
             try:
-                self._open().close()  # somebody else was faster
+                self._open().close()  # another process has replaced it already
             except (apsw.NotADBError, apsw.CorruptError):
                 aside = f"{self.path}.damaged-{time.time_ns()}"
                 for suffix in ("-wal", "-shm"):
@@ -188,7 +186,7 @@ class StateFile:
 
 
 def _create_private(path: Path) -> None:
-    """Make the file, so that nobody else may read the conversations in it."""
+    """Create the file readable by its owner only: it contains conversations."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,4 +1,4 @@
-"""Vectors: their types, the codec of the vectors of lines, and products of rows."""
+"""Vectors: types, the codec of line vectors, products of rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How the vectors of a chunk's lines are kept: a byte a dimension, a scale a line.
+"""Codec of line vectors: int8 quantization, one byte a dimension and one scale a line.
 
-They are read for a query's candidates only and compared within them; a byte is exact to half a
-percent, and the index stays a quarter of the size.
+The error is below half a percent, and an index has a quarter of the size. The vectors are read for
+a query's candidates only, and compared among them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ChunkVectors", "pack_all", "packed_size", "sum_packed", "unpack"]
 
 _LEVELS = 127
 _AT_ONCE = 32
-"""Chunks whose lines are in work together: they fit in the processor's cache."""
+"""Chunks whose lines are processed together: they fit in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def unpack(data: bytes, dimension: int) -> Matrix:
 
 
 def sum_packed(packed: Sequence[bytes], dimension: int) -> tuple[int, NDArray[np.float64]]:
-    """Count the vectors in many packs and add them up."""
+    """Return the number of vectors in many packs, and their sum."""
     import numpy as np
 
     count = 0

@@ -1,8 +1,8 @@
-"""The product of a matrix with a vector, made for a process that shares its processors.
+"""Products of a matrix with a vector, row by row on one processor.
 
-BLAS hands such a product to all processors at once: what it waits for then is the busiest of them,
-and its kernels read several rows at a time, which is slow as long as they are not in the cache.
-Row by row, by one processor, is as fast on an idle machine and many times faster on a busy one.
+BLAS distributes such a product over all processors, and waits for the busiest. Its kernels read
+several rows at a time, which is slow while they are not in the cache. Row by row is as fast on an
+idle machine, and many times faster on a busy one.
 """
 
 from __future__ import annotations

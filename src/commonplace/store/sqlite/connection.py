@@ -18,7 +18,7 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.system.sqlite import log_ahead, transaction
+from commonplace.system.sqlite import enable_wal, transaction
 
 __all__ = [
     "BUSY_TIMEOUT_MS",
@@ -74,7 +74,7 @@ def open_connection(
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             if not read_only:
                 connection.pragma("page_size", _PAGE_BYTES)
-                log_ahead(connection, timeout_ms=BUSY_TIMEOUT_MS)
+                enable_wal(connection, timeout_ms=BUSY_TIMEOUT_MS)
                 connection.pragma("synchronous", "normal")
                 connection.pragma("wal_autocheckpoint", _LOG_BYTES // _PAGE_BYTES)
                 connection.pragma("journal_size_limit", _LOG_BYTES)
