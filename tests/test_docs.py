@@ -33,7 +33,7 @@ def test_what_the_manual_shows_works(notes, capsys):
     shown = blocks(commonplace.__doc__)
     assert len(shown) == 4
     index = notes.parent / "index.sqlite"
-    with Memory.open(notes, embedder=HashedWords(), index_path=index, now=clock()) as memory:
+    with Memory.open(notes, embedder=HashedWords(), index=index, now=clock()) as memory:
         for block in shown:
             exec(block, {"memory": memory})
     printed = capsys.readouterr().out

@@ -3,6 +3,7 @@ import contextlib
 import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ def notes(tmp_path):
 def open_at(notes, now, *, timezone=None):
     settings = Settings(timezone=timezone)
     return Memory.open(
-        notes.root, settings=settings, embedder=None, index_path=notes.index, now=clock(now)
+        notes.root, settings=settings, embedder=None, index=notes.index, now=clock(now)
     )
 
 
@@ -56,7 +57,7 @@ def test_opening_and_getting_load_no_numpy(notes):
 
 def test_opening_creates_nothing_and_needs_no_files(tmp_path):
     (tmp_path / "empty").mkdir()
-    with Memory.open(tmp_path / "empty", index_path=tmp_path / "index") as memory:
+    with Memory.open(tmp_path / "empty", index=tmp_path / "index") as memory:
         assert memory.get("MEMORY.md").status == "not_found"
         assert memory.startup_context() == memory.startup_context(private=False)
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
@@ -74,10 +75,10 @@ def test_each_workspace_has_an_index_of_its_own_in_the_state_folder(tmp_path, mo
         (tmp_path / name).mkdir(parents=True)
     opened = [Memory.open(tmp_path / name) for name in ("a/notes", "b/notes", "c/ umlaut ä")]
     again = Memory.open(tmp_path / "a" / ".." / "a" / "notes")
-    indexes = [memory.index_path for memory in opened]
+    indexes = [memory.index_location for memory in opened]
     assert len(set(indexes)) == 3
-    assert again.index_path == indexes[0]
-    assert all(index.is_relative_to(tmp_path / "state") for index in indexes)
+    assert again.index_location == indexes[0]
+    assert all(Path(index).is_relative_to(tmp_path / "state") for index in indexes)
     assert all(str(index).isascii() for index in indexes)
 
 
@@ -266,7 +267,7 @@ def test_a_note_goes_to_the_log_of_today(notes):
 
 def test_the_first_note_makes_the_folder(tmp_path):
     (tmp_path / "empty").mkdir()
-    with Memory.open(tmp_path / "empty", embedder=None, index_path=tmp_path / "i") as memory:
+    with Memory.open(tmp_path / "empty", embedder=None, index=tmp_path / "i") as memory:
         path = memory.append("note", when=date(2026, 1, 2))
         assert paths(find(memory, "note")) == [path]
 
@@ -308,7 +309,7 @@ def test_a_time_without_a_zone_is_refused(notes):
 @pytest.mark.parametrize("text", ["", " ", "\n\t\n"])
 def test_empty_text_is_refused_and_creates_nothing(tmp_path, text):
     (tmp_path / "empty").mkdir()
-    with Memory.open(tmp_path / "empty", index_path=tmp_path / "i") as memory:
+    with Memory.open(tmp_path / "empty", index=tmp_path / "i") as memory:
         with pytest.raises(ValueError, match="empty"):
             memory.append(text)
         with pytest.raises(ValueError, match="empty"):

@@ -20,11 +20,10 @@ from commonplace.errors import (
     CommonplaceError,
     EmbedderError,
     PathNotAllowedError,
-    StoreError,
     WorkspaceError,
 )
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
-from commonplace.indexing.service import IndexService, default_index_path
+from commonplace.indexing.service import IndexService
 from commonplace.profiles import from_settings
 from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
@@ -39,11 +38,10 @@ from commonplace.workspace.sessions import SessionFolder, sessions_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from commonplace.embeddings.base import Embedder, ModelName
+    from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
-    from commonplace.embeddings.registry import Selection
     from commonplace.indexing.pipeline import Progress
-    from commonplace.store.base import IndexIdentity, RowFilter, Snapshot
+    from commonplace.store.base import IndexIdentity, RowFilter, Snapshot, Store
     from commonplace.vectors import Vector
 
     Clock = Callable[[], datetime]
@@ -79,27 +77,20 @@ class Memory:
         *,
         settings: Settings,
         embedder: str | Embedder | Any | None,
-        index_path: Path,
+        store: Store,
+        state: StateLocation,
         now: Clock | None,
     ) -> None:
         """Use `Memory.open`."""
         self.workspace = workspace
         self.settings = settings
         self._now = now or _utc_now
-        self.state = StateLocation(
-            database=index_path.with_name("state.sqlite"),
-            sessions=sessions_path(settings, root=workspace.root, index_path=index_path),
-            owner=index_path.name,
+        self.state = state
+        workspace.sessions = SessionFolder(state.sessions, settings)
+        self._index = IndexService(
+            workspace, store, settings=settings, requested=embedder, state=state
         )
-        workspace.sessions = SessionFolder(self.state.sessions, settings)
-        self._keeper = IndexService(
-            workspace,
-            index_path,
-            settings=settings,
-            choose=_chooser(embedder, settings),
-            named=embedder != "auto" or settings.embedding.provider != "auto",
-        )
-        self._background = BackgroundSupervisor(workspace, self._keeper)
+        self._background = BackgroundSupervisor(workspace, self._index)
         self._background.opened()
 
     @classmethod
@@ -109,7 +100,7 @@ class Memory:
         *,
         settings: Settings | None = None,
         embedder: str | Embedder | Any | None = "auto",
-        index_path: str | os.PathLike[str] | None = None,
+        index: str | os.PathLike[str] | None = None,
         now: Clock | None = None,
     ) -> Self:
         """Open a workspace. Nothing is created in it, and nothing is read until it is needed.
@@ -122,24 +113,29 @@ class Memory:
             settings: How to index and search; the default settings file, else the defaults.
             embedder: Who makes the vectors: ``auto``, ``provider``, ``provider:model``, an object
                 with `embed_documents` and `embed_query`, or None to search by keywords.
-            index_path: The index file; by default one in the state folder.
+            index: The index: the path of a SQLite file, ``sqlite:///PATH``, ``memory://`` (gone
+                with the memory), or the URL of an installed engine; by default a file in the state
+                folder.
             now: Returns the time as an aware datetime; for tests and replays.
 
         Raises:
             WorkspaceNotFoundError: There is no such folder.
             SettingsError: The default settings file is wrong.
-            StoreError: The index path names a Markdown file.
+            StoreError: The index path names a Markdown file, or no engine has the URL's scheme.
         """
+        from commonplace.store.registry import default_index_path, open_store
+
         settings = settings or Settings.load()
         space = Workspace(workspace, settings)
-        path = Path(index_path).expanduser().absolute() if index_path else None
-        if path is not None and path.suffix.lower() == ".md":
-            raise StoreError(
-                f"the index path {path} names a Markdown file; an index is a file of its own, "
-                "such as index.sqlite."
-            )
-        path = path or default_index_path(space.root)
-        return cls(space, settings=settings, embedder=embedder, index_path=path, now=now)
+        where = default_index_path(space.root) if index is None else index
+        return cls(
+            space,
+            settings=settings,
+            embedder=embedder,
+            store=open_store(where),
+            state=_state_location(where, space.root, settings),
+            now=now,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -156,20 +152,20 @@ class Memory:
         return f"Memory({str(self.workspace.root)!r})"
 
     @property
-    def index_path(self) -> Path:
-        """The index file. It can be deleted at any time."""
-        return self._keeper.path
+    def index_location(self) -> str:
+        """Where the index is: a path, or a URL without credentials. It can be deleted any time."""
+        return self._index.store.location
 
     def close(self) -> None:
-        """Let go of the index; the memory cannot be used afterwards.
+        """Close the index; the memory cannot be used afterwards.
 
         What runs in the background ends at its next step: within a second, but for a call to an
         embedder that takes longer, which then finds nothing more to do.
         """
         until = time.monotonic() + _CLOSE_S
         self._background.stop()
-        self._keeper.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
-        self._keeper.close()
+        self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
+        self._index.close()
 
     # -- index -----------------------------------------------------------------------------------
 
@@ -189,7 +185,7 @@ class Memory:
             EmbedderError: The embedder that was named cannot be had.
         """
         return self._background.scheduler.run_now(
-            lambda: self._keeper.index(force=force, progress=progress)
+            lambda: self._index.run(force=force, progress=progress)
         )
 
     @contextlib.contextmanager
@@ -208,10 +204,15 @@ class Memory:
         Args:
             deep: Also try the embedder, the vectors and the words, and tell how each did.
         """
-        from commonplace.diagnostics.status import inspect
+        from commonplace.diagnostics.status import memory_status
 
-        return self._keeper.recovering(
-            lambda: inspect(self._keeper, self.workspace, self._background, deep=deep)
+        return self._index.recovering(
+            memory_status,
+            self._index,
+            self.workspace,
+            self._background,
+            state=self.state.database,
+            deep=deep,
         )
 
     # -- search ----------------------------------------------------------------------------------
@@ -249,10 +250,11 @@ class Memory:
         limit, bar = self._checked_limits(max_results, min_score)
         rows = self._row_filter(sources, after, before)
         text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
-        results = self._keeper.recovering(
-            lambda: self._search(query, text, limit=limit, bar=bar, rows=rows, explain=explain)
+        results = self._index.recovering(
+            self._search, query, text, limit=limit, bar=bar, rows=rows, explain=explain
         )
-        self._background.scheduler.searched()
+        if self.settings.sync.on_search:
+            self._background.scheduler.searched()
         return results
 
     def with_search_settings(self, **changes: Any) -> Self:
@@ -284,8 +286,7 @@ class Memory:
 
         A workspace that was never completely indexed is indexed first.
         """
-        self._keeper.recovering(self._keeper.index_if_new)
-        with self._keeper.store.snapshot() as snapshot:
+        with self._index.snapshot() as snapshot:
             yield snapshot
 
     def _search(
@@ -293,15 +294,15 @@ class Memory:
     ) -> SearchResults:
         from commonplace.retrieval.query import Query
 
-        keeper = self._keeper
-        keeper.index_if_new()
-        held = keeper.store.cached_identity or keeper.store.identity
+        index, store = self._index, self._index.store
+        index.index_if_new()
+        held = store.cached_identity or store.identity
         used, vector, fallback = self._query_vector(text, held)
-        with keeper.store.snapshot() as snapshot:
+        with store.snapshot() as snapshot:
             # A rebuild, of any process, may have ended since the query was embedded.
             if snapshot.identity != held:
-                used, vector, fallback = self._query_vector(text, keeper.store.identity)
-            if used is not None and (reason := keeper.embedders.why_not(used, snapshot.identity)):
+                used, vector, fallback = self._query_vector(text, store.identity)
+            if used is not None and (reason := index.selector.mismatch(used, snapshot.identity)):
                 used, vector, fallback = None, None, reason
             asked = Query(text, vector, self._local_now(), limit, bar, rows)
             ranker = from_settings(self.settings).ranker(self.settings.search)
@@ -316,26 +317,27 @@ class Memory:
             fallback=fallback,
             provider=used.name.provider if used else None,
             model=used.name.model if used else None,
-            warnings=self._background.warnings,
+            warnings=index.warnings,
         )
 
     def _query_vector(
         self, text: str, held: IndexIdentity | None
     ) -> tuple[EmbeddingClient | None, Vector | None, str | None]:
         """Embed a query for an index; nothing, and why, where vectors cannot take part."""
-        keeper = self._keeper
+        selector = self._index.selector
         try:
-            if keeper.encoder is None:
-                return None, None, keeper.choice.reason
-        except EmbedderError as error:  # words are found without a key, or an extra
+            selection = selector.select(held)
+        except EmbedderError as error:  # keywords need neither a key nor an extra
             return None, None, str(error)
+        if selection.client is None:
+            return None, None, selection.reason
         if not self.settings.search.vector_weight:
             return None, None, "search.vector_weight is 0"
-        encoder, reason = keeper.embedders.of_index(held)
-        if encoder is None or not text:
+        client, reason = selector.query_client(held)
+        if client is None or not text:
             return None, None, reason
         try:
-            return encoder, encoder.embed_query(text), None
+            return client, client.embed_query(text), None
         except EmbedderError as error:
             return None, None, str(error)
 
@@ -518,7 +520,7 @@ class Memory:
 
     def _index_written(self, path: str) -> None:
         with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later
-            self._keeper.recovering(lambda: self._keeper.index_file(path))
+            self._index.index_file(path)
 
     # -- prompts ---------------------------------------------------------------------------------
 
@@ -601,17 +603,16 @@ class Memory:
         return await _in_thread(self.status, **options)
 
 
-def _chooser(
-    embedder: str | Embedder | Any | None, settings: Settings
-) -> Callable[[ModelName | None], Selection]:
-    """Return the function that selects the embedder, given what the index was built with."""
+def _state_location(index: str | os.PathLike[str], root: Path, settings: Settings) -> StateLocation:
+    """Return where the state of a workspace is: beside its index file, or in the state folder."""
+    from commonplace.store.registry import default_index_path, sqlite_path
 
-    def selected(built_with: ModelName | None) -> Selection:
-        from commonplace.embeddings.registry import select
-
-        return select(embedder, settings=settings.embedding, built_with=built_with)
-
-    return selected
+    path = sqlite_path(index) or default_index_path(root)
+    return StateLocation(
+        database=path.with_name("state.sqlite"),
+        sessions=sessions_path(settings, root=root, index_path=path),
+        owner=path.name,
+    )
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:

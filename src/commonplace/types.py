@@ -246,7 +246,7 @@ class Status(DisplayedDataclass):
         stale: ``(path, reason)`` of each file whose index entry differs from the disk.
         warnings: Problems and what to do about them, a sentence each.
         workspace: Folder of the notes.
-        index_path: Index file.
+        index_location: Path of the index file, or URL of the index.
     """
 
     files: int
@@ -259,7 +259,7 @@ class Status(DisplayedDataclass):
     stale: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     workspace: str = ""
-    index_path: str = ""
+    index_location: str = ""
     details: dict[str, str] = field(default_factory=dict)
     """Results of the probes of ``deep=True``, by name."""
 

@@ -79,7 +79,7 @@ def first_index(workspace: Path, corpus: Corpus, *, rounds: int) -> Row:
 
 
 def _index_seconds(workspace: Path, embedder: CheapEmbedder, *, chunks: int) -> float:
-    with Memory.open(workspace, embedder=embedder, index_path=workspace / "index.sqlite") as memory:
+    with Memory.open(workspace, embedder=embedder, index=workspace / "index.sqlite") as memory:
         taken = seconds(memory.index)
         assert memory.status().chunks == chunks
     return taken - embedder.seconds
@@ -89,7 +89,7 @@ def warm_search(workspace: Path, corpus: Corpus, questions: list[Question]) -> I
     """Ask different questions, in turns with the floor."""
     index = workspace / "index.sqlite"
     bare = floor.Search(workspace / "floor.sqlite", _chunk_vectors(index))
-    with Memory.open(workspace, embedder=CheapEmbedder(questions), index_path=index) as memory:
+    with Memory.open(workspace, embedder=CheapEmbedder(questions), index=index) as memory:
         ours, theirs = _in_turns(lambda asked: memory.search(asked.text), bare, questions)
     for name, share, promised in (("p50", 50, 3.0), ("p95", 95, None)):
         figures = (float(np.percentile(ours, share)), float(np.percentile(theirs, share)))
@@ -184,7 +184,7 @@ def of_files(folder: Path, _sizes: list[int]) -> Iterator[Row]:
         path.write_text(f"- note {number}\n", encoding="utf-8")
         os.utime(path, (1_700_000_000, 1_700_000_000))
     index = workspace / "index.sqlite"
-    with Memory.open(workspace, embedder=CheapEmbedder(), index_path=index) as memory:
+    with Memory.open(workspace, embedder=CheapEmbedder(), index=index) as memory:
         memory.index()
         ours, bare = [], []
         for _ in range(7):

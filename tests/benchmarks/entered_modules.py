@@ -57,14 +57,8 @@ def open_notes(folder: Path) -> Memory:
         folder / "notes",
         settings=SETTINGS,
         embedder="bundled",
-        **{_index_argument(): folder / "index" / "index.sqlite"},
+        index=folder / "index" / "index.sqlite",
     )
-
-
-def _index_argument() -> str:
-    import inspect
-
-    return "index" if "index" in inspect.signature(Memory.open).parameters else "index_path"
 
 
 def searched(folder: Path) -> set[str]:

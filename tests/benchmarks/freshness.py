@@ -62,7 +62,7 @@ def _open(workspace: Path, **sync: bool) -> Memory:
         workspace,
         settings=Settings.from_mapping({"sync": {**off, **sync}}),
         embedder=CheapEmbedder(),
-        index_path=workspace.with_name("index.sqlite"),
+        index=workspace.with_name("index.sqlite"),
     )
 
 

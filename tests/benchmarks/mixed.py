@@ -101,13 +101,13 @@ def _asked(
             path.parent / "workspace" if prefix else workspace,
             settings=Settings(),
             embedder=None,
-            index_path=f"{index}-clock.sqlite",
+            index=f"{index}-clock.sqlite",
         ) as clock,
         Memory.open(
             workspace,
             settings=settings,
             embedder=embedder,
-            index_path=f"{index}.sqlite",
+            index=f"{index}.sqlite",
             now=clock.now,
         ) as memory,
     ):

@@ -47,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="commonplace-nearest-") as folder:
         write(Path(folder), texts[_QUESTIONS:], sections=options.chunks)
         index = Path(folder) / "index.sqlite"
-        with Memory.open(folder, embedder="bundled", index_path=index) as memory:
+        with Memory.open(folder, embedder="bundled", index=index) as memory:
             memory.index()
             print(f"{memory.status().chunks:,} chunks, {len(asked)} questions")
             if 4 * BundledEmbedder.dimension * memory.status().chunks < _SKETCHED_FROM:

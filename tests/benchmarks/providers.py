@@ -44,7 +44,7 @@ def main() -> None:
         )
         started = time.perf_counter()
         index = Path(folder) / "index.sqlite"
-        with Memory.open(Path(folder) / "notes", settings=settings, index_path=index) as memory:
+        with Memory.open(Path(folder) / "notes", settings=settings, index=index) as memory:
             report = memory.index()
         took = time.perf_counter() - started
         _print(server, report, took)

@@ -94,7 +94,7 @@ def _measure(
             path.parent / "workspace",
             settings=settings,
             embedder=embedder,
-            index_path=index / f"{number}.sqlite",
+            index=index / f"{number}.sqlite",
         ) as memory:
             questions = read_questions(path, memory=memory).questions
             reports.append(evaluate(memory, questions, foreign=others or None))

@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
 
     questions = pickle.loads((folder / "questions.pickle").read_bytes())
     embedder = CheapEmbedder(questions)
-    with Memory.open(folder, embedder=embedder, index_path=folder / "index.sqlite") as memory:
+    with Memory.open(folder, embedder=embedder, index=folder / "index.sqlite") as memory:
         for question in questions:
             memory.search(question.text)
         print(resident_bytes() - before)

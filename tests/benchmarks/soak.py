@@ -115,7 +115,7 @@ class Worker:
             self.notes,
             settings=Settings.from_mapping({"sync": sync}),
             embedder=Embedder(),
-            index_path=self.index,
+            index=self.index,
         )
 
     def _act(self, memory: Memory) -> None:
@@ -343,7 +343,7 @@ def of_the_index(folder: Path) -> list[Row]:
     settings = Settings.from_mapping({"sync": {"on_open": False, "on_search": False}})
     for index in (folder / "index.sqlite", fresh):
         with Memory.open(
-            folder / "notes", settings=settings, embedder=Embedder(), index_path=index
+            folder / "notes", settings=settings, embedder=Embedder(), index=index
         ) as memory:
             memory.index()
             status = memory.status(deep=True)

@@ -118,7 +118,7 @@ def test_what_was_made_can_be_evaluated(convert, tmp_path):
         folder / "workspace",
         settings=Settings.openclaw(),
         embedder=None,
-        index_path=tmp_path / "index.sqlite",
+        index=tmp_path / "index.sqlite",
     )
     with opened as memory:
         file = read_questions(folder / "questions.jsonl", memory=memory)

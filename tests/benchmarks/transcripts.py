@@ -112,7 +112,7 @@ def _measured(folder: Path, embedder: str) -> dict[str, float]:
         folder / "notes",
         settings=settings,
         embedder=None if embedder == "none" else embedder,
-        index_path=index,
+        index=index,
     ) as memory:
         memory.status()
         before, started = _peak_bytes(), time.perf_counter()

@@ -71,7 +71,7 @@ from commonplace.cli.options import Options
 from pathlib import Path
 with Options(Path(sys.argv[1]), "none").open_memory() as memory:
     memory.index()
-    with memory._keeper.handle.lease():
+    with memory._index.store.lease("run", timeout_s=10):
         print("ready", flush=True)
         sys.stdin.read()
 """

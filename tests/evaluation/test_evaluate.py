@@ -34,7 +34,7 @@ def notes(tmp_path):
 @pytest.fixture
 def memory(notes, tmp_path):
     path = tmp_path / "index.sqlite"
-    with open_at(notes, settings=WORDS, embedder=None, index_path=path) as memory:
+    with open_at(notes, settings=WORDS, embedder=None, index=path) as memory:
         yield memory
 
 
@@ -75,7 +75,7 @@ def test_the_index_is_brought_up_to_date_first(memory, notes):
 def test_the_default_answer_is_that_of_the_settings_and_the_wide_one_is_not(notes, tmp_path):
     strict = replace(WORDS, search=replace(WORDS.search, min_score=1.0))
     path = tmp_path / "index.sqlite"
-    with open_at(notes, settings=strict, embedder=None, index_path=path) as memory:
+    with open_at(notes, settings=strict, embedder=None, index=path) as memory:
         report = evaluate(memory, [PORT])
     assert report.overall.empty == 1.0
     assert report.overall.shown == 0.0
@@ -124,7 +124,7 @@ def test_evidence_that_is_not_there_is_an_error(memory):
 def test_an_empty_workspace_gives_zeros(tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
-    with open_at(folder, embedder=None, index_path=tmp_path / "index.sqlite") as memory:
+    with open_at(folder, embedder=None, index=tmp_path / "index.sqlite") as memory:
         assert evaluate(memory, []).overall == Figures()
         assert evaluate(memory, [], foreign=["a"]).overall == Figures(auroc=0.0)
     assert list(folder.iterdir()) == []
@@ -157,7 +157,7 @@ def test_the_demo_and_the_repeating_log_can_be_evaluated(tmp_path):
     repeating = write_repeating_workspace(tmp_path / "repeating", today=TODAY)
     for name, questions in (("demo", evaluation_questions(TODAY)), ("repeating", repeating)):
         path = tmp_path / f"{name}.sqlite"
-        with open_at(tmp_path / name, settings=WORDS, embedder=None, index_path=path) as memory:
+        with open_at(tmp_path / name, settings=WORDS, embedder=None, index=path) as memory:
             report = evaluate(memory, questions)
         assert report.overall.questions == len(questions)
         assert report.overall.shown_in_8000 > 0.5

@@ -22,7 +22,7 @@ def memory(tmp_path):
     (folder / "MEMORY.md").write_text("# Memory\n\n- port 51820\r\n- tea\n", encoding="utf-8")
     (tmp_path / "outside.md").write_text("secret\n", encoding="utf-8")
     opened = open_at(
-        folder, settings=Settings.openclaw(), embedder=None, index_path=tmp_path / "i.sqlite"
+        folder, settings=Settings.openclaw(), embedder=None, index=tmp_path / "i.sqlite"
     )
     with opened as memory:
         yield memory

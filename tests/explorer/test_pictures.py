@@ -40,7 +40,7 @@ def memory(tmp_path_factory):
         "# x\n\n- y z\n"
     )
     with Memory.open(
-        folder / "notes", embedder=HashedWords(), index_path=folder / "i.sqlite", now=clock()
+        folder / "notes", embedder=HashedWords(), index=folder / "i.sqlite", now=clock()
     ) as memory:
         yield memory
 
@@ -96,7 +96,7 @@ def test_the_same_memory_gives_the_same_picture(memory, draw):
 
 
 def test_an_empty_workspace_gives_a_message_and_no_error(tmp_path, draw):
-    with Memory.open(tmp_path, embedder=None, index_path=tmp_path / "i.sqlite") as memory:
+    with Memory.open(tmp_path, embedder=None, index=tmp_path / "i.sqlite") as memory:
         picture = draw(memory)
     (text,) = [text.get_text() for text in picture.findobj(Text) if text.get_text()]
     assert text.endswith(".")
@@ -157,6 +157,6 @@ def test_a_day_that_is_a_slip_harms_no_picture(tmp_path, draw, day):
         (tmp_path / "memory").mkdir(exist_ok=True)
         (tmp_path / "memory" / f"{name}.md").write_text(f"- Staging listens on {len(name)}.\n")
     with Memory.open(
-        tmp_path, embedder=HashedWords(), index_path=tmp_path / "i.sqlite", now=clock()
+        tmp_path, embedder=HashedWords(), index=tmp_path / "i.sqlite", now=clock()
     ) as memory:
         assert draw(memory)._repr_png_().startswith(b"\x89PNG")

@@ -39,14 +39,14 @@ def memory(tmp_path_factory):
     (notes / f"memory/{day(30)}-roof.md").write_text("- a roofer comes on Monday\n")
     (notes / "MEMORY.md").write_text("# Memory\n\n- Ada keeps the books of the club\n")
     with Memory.open(
-        notes, embedder=HashedWords(), index_path=folder / "index.sqlite", now=clock()
+        notes, embedder=HashedWords(), index=folder / "index.sqlite", now=clock()
     ) as memory:
         yield memory
 
 
 @pytest.fixture
 def empty(tmp_path):
-    with Memory.open(tmp_path, embedder=None, index_path=tmp_path / "i.sqlite") as memory:
+    with Memory.open(tmp_path, embedder=None, index=tmp_path / "i.sqlite") as memory:
         yield memory
 
 
@@ -100,7 +100,7 @@ def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
     (tmp_path / f"memory/{day(30)}.md").write_text("a note\n")
     settings = Settings.openclaw()
     with Memory.open(
-        tmp_path, embedder=None, settings=settings, index_path=tmp_path / "i.sqlite", now=clock()
+        tmp_path, embedder=None, settings=settings, index=tmp_path / "i.sqlite", now=clock()
     ) as memory:
         half_life = settings.search.half_life_days
         decaying = memory.with_search_settings(decay=True)
@@ -118,7 +118,7 @@ def test_by_the_references_rules_a_file_without_a_date_ages_from_its_last_change
     os.utime(extra, (changed, changed))
     settings = replace(Settings.openclaw(), extra_paths=(str(extra),))
     with Memory.open(
-        tmp_path, embedder=None, settings=settings, index_path=tmp_path / "i.sqlite", now=clock()
+        tmp_path, embedder=None, settings=settings, index=tmp_path / "i.sqlite", now=clock()
     ) as memory:
         ages = {row.path: row.age_days for row in rows.decay_rows(memory)}
     assert ages == {"MEMORY.md": None, "memory/roof.md": None, "../extra.md": 12.0}
@@ -254,7 +254,7 @@ def test_other_search_settings_share_the_index_and_leave_the_memory_as_it_is(mem
     assert len(other.search("club")) == 1
     assert other.settings.search.mmr is False
     assert memory.settings.search.mmr is True
-    assert other.index_path == memory.index_path
+    assert other.index_location == memory.index_location
 
 
 @pytest.mark.parametrize("changes", [{"grain": "chunks"}, {"tokenizer": "porter"}, {"mrr": True}])

@@ -411,7 +411,7 @@ def test_files_that_vanish_and_appear_during_a_run_leave_it_whole(notes, tmp_pat
 def test_an_empty_workspace_is_indexed_and_searched(tmp_path):
     (tmp_path / "empty").mkdir()
     with Memory.open(
-        tmp_path / "empty", embedder=HashedWords(), index_path=tmp_path / "i", settings=LINES
+        tmp_path / "empty", embedder=HashedWords(), index=tmp_path / "i", settings=LINES
     ) as memory:
         assert find(memory, "anything") == []
         assert memory.index().chunks == 0

@@ -289,7 +289,7 @@ def test_a_process_that_closes_nothing_ends_quietly(notes):
         from support.fakes import Slow
         settings = Settings.from_mapping({{"sync": {{"watch": True, "interval_minutes": 1}}}})
         memory = Memory.open({str(notes.root)!r}, settings=settings, embedder=Slow(0.2),
-                             index_path={str(notes.index)!r})
+                             index={str(notes.index)!r})
         while not memory._background.scheduler.running:
             time.sleep(0.01)
         time.sleep(0.3)
@@ -306,7 +306,7 @@ def test_importing_and_opening_start_no_thread(tmp_path):
         import sys, threading
         from commonplace import Memory
         import commonplace.memory
-        Memory.open(sys.argv[1], index_path=sys.argv[1] + "/index")
+        Memory.open(sys.argv[1], index=sys.argv[1] + "/index")
         print(threading.active_count())
         """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
@@ -352,7 +352,7 @@ def test_what_a_failed_run_by_hand_was_to_serve_is_still_done(notes, monkeypatch
     with notes.open(None, synced(on_search=True), fresh=True) as memory:
         notes.write("memory/new.md", "- the heron")
         with monkeypatch.context() as patch:
-            patch.setattr(memory._keeper, "index", fails)
+            patch.setattr(memory._index, "run", fails)
             memory._background.scheduler.request("watch", delay_s=0.5)
             with pytest.raises(StoreError, match="no luck"):
                 memory.index()

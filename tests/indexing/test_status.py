@@ -39,7 +39,7 @@ def test_a_deep_status_tries_each_part(notes):
     details = deep(indexed(notes, HashedWords()), HashedWords()).details
     assert list(details) == PARTS
     assert all(told.startswith("ok") for told in details.values()), details
-    assert details["index folder"] == "ok: writable, nobody is indexing"
+    assert details["index folder"] == "ok: writable, no process is indexing"
 
 
 def test_before_the_first_run_nothing_is_wrong(notes):
@@ -119,7 +119,7 @@ def test_a_run_in_the_background_that_failed_is_a_warning_while_it_lasts(notes):
     with notes.open(None, settings) as memory:
         scan = memory.workspace.scan
         memory.workspace.scan = lambda: 1 // 0
-        assert eventually(lambda: "division" in "".join(memory._background.warnings))
+        assert eventually(lambda: "division" in "".join(memory._index.warnings))
         memory.workspace.scan = scan
-        assert eventually(lambda: not memory._background.warnings)
+        assert eventually(lambda: not memory._index.warnings)
         assert memory.status().stale == ()

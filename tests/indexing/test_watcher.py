@@ -46,7 +46,7 @@ class Watched:
 
     @property
     def files(self):
-        with self.memory._keeper.store.snapshot() as snapshot:
+        with self.memory._index.store.snapshot() as snapshot:
             return set(snapshot.files())
 
     def has(self, *expected):

@@ -142,9 +142,7 @@ def test_what_counts_prepares_for_it_when_it_is_made(tmp_path, monkeypatch, need
     monkeypatch.setattr(tokens, "_encoding", None)
     monkeypatch.setattr(tokens, "_is_prepared", False)
     (tmp_path / "notes").mkdir()
-    with Memory.open(
-        tmp_path / "notes", embedder=None, index_path=tmp_path / "index.sqlite"
-    ) as memory:
+    with Memory.open(tmp_path / "notes", embedder=None, index=tmp_path / "index.sqlite") as memory:
         make(memory)
     assert tokens._is_prepared
 

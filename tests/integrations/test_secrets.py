@@ -33,7 +33,7 @@ def memory(tmp_path):
         tmp_path / "notes",
         settings=Settings(timezone="UTC"),
         embedder=None,
-        index_path=tmp_path / "state" / "index.sqlite",
+        index=tmp_path / "state" / "index.sqlite",
         now=clock(),
     ) as memory:
         yield memory

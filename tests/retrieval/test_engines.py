@@ -37,9 +37,7 @@ def indexed(request, tmp_path_factory):
         "- 数据库备份在周五\n" + (root / "MEMORY.md").read_text("utf-8"), "utf-8"
     )
     settings, path = SETTINGS[request.param], folder / "index.sqlite"
-    with Memory.open(
-        root, settings=settings, embedder=EMBEDDER, index_path=path, now=clock()
-    ) as memory:
+    with Memory.open(root, settings=settings, embedder=EMBEDDER, index=path, now=clock()) as memory:
         memory.index()
     with contextlib.closing(SqliteStore(path)) as sqlite:
         yield from_settings(settings).ranker(settings.search), sqlite, copied(sqlite)

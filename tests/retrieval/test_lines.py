@@ -47,7 +47,7 @@ class Space:
             self.root,
             settings=Settings(search=SearchSettings(**search)),
             embedder=embedder,
-            index_path=self.index,
+            index=self.index,
             now=clock(now),
         )
 
@@ -220,7 +220,9 @@ def test_files_without_vectors_are_found_among_others(space, decay):
     with space.open(None) as memory:
         memory.index()
     with space.open(Raising(), decay=decay) as memory:
-        memory._keeper.encoder.embedder.broken = False  # the query has a vector, the files none
+        memory._index.runner.client().embedder.broken = (
+            False  # the query has a vector, the files none
+        )
         hits = memory.search("where does the VPN listen?", explain=True)
     assert first(hits, "51820") == 1
     assert hits.mode == "hybrid"

@@ -125,7 +125,7 @@ def workspace(request, tmp_path_factory):
 
 def open_memory(root, embedder, settings):
     index = root.parent / f"{'words' if embedder is None else 'hybrid'}.sqlite"
-    return Memory.open(root, settings=settings, embedder=embedder, index_path=index, now=clock())
+    return Memory.open(root, settings=settings, embedder=embedder, index=index, now=clock())
 
 
 @functools.cache
@@ -146,7 +146,7 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
     root, paths = workspace
     with open_memory(root, EMBEDDERS[embedder], settings_of({})) as memory:
         memory.index()
-        with sqlite3.connect(memory.index_path) as db:
+        with sqlite3.connect(memory.index_location) as db:
             rows = db.execute(
                 "SELECT id, path, source, start_line, end_line, hash, text FROM chunks"
             )

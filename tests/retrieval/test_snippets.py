@@ -142,7 +142,7 @@ def test_snippets_are_verbatim_and_where_they_say(cut, embedder, texts, queries,
             root,
             settings=Settings(chunking=CUTS[cut]),
             embedder=EMBEDDERS[embedder],
-            index_path=Path(folder) / "index.sqlite",
+            index=Path(folder) / "index.sqlite",
             now=clock(),
         ) as memory:
             memory.index()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -134,3 +135,16 @@ def contents(store: Store, *, query: Any = None) -> Any:
 
 def record_only(file: IndexedFile, *, version: int, replaces: int) -> IndexedFile:
     return IndexedFile(replace(file.record, indexed_ns=version), None, replaces)
+
+
+def rebuilt(
+    store: Store,
+    *files: IndexedFile,
+    identity: IndexIdentity = IDENTITY,
+    keep_cache: int = 100,
+) -> None:
+    """Replace all that a store holds, by a rebuild."""
+    rebuild = store.begin_rebuild(identity, restart=True, keep_cache=keep_cache)
+    with contextlib.closing(rebuild):
+        filled(rebuild.store, *files, identity=identity)
+        rebuild.commit(keep_cache=keep_cache)

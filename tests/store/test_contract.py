@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -10,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import StoreError
-from commonplace.store.base import RowFilter, Store, Totals
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite.store import SqliteStore
+from commonplace.errors import IndexBusyError, StoreError
+from commonplace.store.base import RowFilter, Store, StoredChunk, Totals
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.vectors.codec import unpack
 from store.samples import (
@@ -26,6 +25,7 @@ from store.samples import (
     filled,
     matching,
     nearest,
+    rebuilt,
     record_only,
     sha256,
     unit_rows,
@@ -39,16 +39,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store = ENGINES[request.param](tmp_path)
     yield store
     store.close()
-
-
-@pytest.fixture
-def other(store: Store, tmp_path: Path) -> Iterator[Store]:
-    """A second store of the same kind."""
-    folder = tmp_path / "other"
-    folder.mkdir()
-    other = ENGINES["sqlite" if isinstance(store, SqliteStore) else "memory"](folder)
-    yield other
-    other.close()
 
 
 # -- what is there ---------------------------------------------------------------------------------
@@ -69,7 +59,7 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
         assert snapshot.mean_line() is None
         assert snapshot.chunks([1, 2]) == {}
         assert snapshot.chunks_of("MEMORY.md") == []
-        assert snapshot.embedded([sha256("text")], IDENTITY) == {}
+        assert snapshot.vectors_of([sha256("text")], IDENTITY) == {}
 
 
 def test_the_end_of_a_file_is_replaced_and_its_beginning_stays(store: Store) -> None:
@@ -92,7 +82,7 @@ def test_the_end_of_a_file_is_replaced_and_its_beginning_stays(store: Store) -> 
         assert [chunk.text for chunk, _ in snapshot.chunks_of("a.jsonl", from_line=4)] == ["4"]
         assert snapshot.totals() == Totals(2, 5, 5)
         assert snapshot.file("a.jsonl") == grown.record
-        assert snapshot.embedded([sha256("three")], IDENTITY)  # from the cache
+        assert snapshot.vectors_of([sha256("three")], IDENTITY)  # from the cache
         kept = {seq for seq, _ in snapshot.nearest(vector_of("one"), 9, ALL)}
         assert len(kept & {seq for seq, _ in before}) == 3
     assert matching(store, "three") == []
@@ -491,7 +481,7 @@ def test_a_reader_stays_with_the_state_it_began_with(store: Store) -> None:
 def cached(store: Store, *texts: str, **changes: Any) -> set[str]:
     """Which texts' vectors are known for an identity, and that they are the right ones."""
     with store.snapshot() as snapshot:
-        found = snapshot.embedded([sha256(text) for text in texts], replace(IDENTITY, **changes))
+        found = snapshot.vectors_of([sha256(text) for text in texts], replace(IDENTITY, **changes))
     known = {text for text in texts if sha256(text) in found}
     for text in known:
         np.testing.assert_array_equal(found[sha256(text)].vector, vector_of(text))
@@ -533,7 +523,7 @@ def test_a_chunk_without_lines_comes_back_without_lines(store: Store) -> None:
     filled(store, replace(file, chunks=[chunk]))
     for _ in range(2):
         with store.snapshot() as snapshot:
-            assert snapshot.embedded([sha256("text")], IDENTITY)[sha256("text")].lines is None
+            assert snapshot.vectors_of([sha256("text")], IDENTITY)[sha256("text")].lines is None
             assert snapshot.mean_line() is None
         store.write([], ["a.md"])
 
@@ -541,14 +531,14 @@ def test_a_chunk_without_lines_comes_back_without_lines(store: Store) -> None:
 def test_vectors_are_kept_before_their_text_is_indexed_and_dropped_afterwards(
     store: Store,
 ) -> None:
-    store.keep({sha256("early"): embedded("early")})  # no identity: whose would they be?
+    store.cache_vectors({sha256("early"): embedded("early")})  # no identity: whose would they be?
     filled(store, a_file("a.md", "indexed"))
-    store.keep({sha256(text): embedded(text) for text in ("one", "two\nlines")})
+    store.cache_vectors({sha256(text): embedded(text) for text in ("one", "two\nlines")})
     assert cached(store, "one", "two\nlines", "early") == {"one", "two\nlines"}
     short = replace(embedded("short"), vector=vector_of("short")[:2])
-    store.keep({sha256("short"): short}, drop=[sha256("one"), sha256("nobody's")])
+    store.cache_vectors({sha256("short"): short}, drop=[sha256("one"), sha256("nobody's")])
     assert cached(store, "one", "two\nlines", "short", "indexed") == {"two\nlines", "indexed"}
-    store.keep({}, drop=[sha256("two\nlines")])
+    store.cache_vectors({}, drop=[sha256("two\nlines")])
     assert cached(store, "two\nlines") == set()
 
 
@@ -564,18 +554,22 @@ def test_the_oldest_cached_vectors_are_dropped(store: Store) -> None:
     assert cached(store, *"abcde") == set()
 
 
-# -- taking over -----------------------------------------------------------------------------------
+# -- rebuilds --------------------------------------------------------------------------------------
 
 
-def test_another_index_takes_the_place_of_this_one(store: Store, other: Store) -> None:
+def test_a_rebuild_takes_the_place_of_the_index_when_it_is_committed(store: Store) -> None:
     filled(store, a_file("a.md", "old"), a_file("b.md", "removed"))
     nearest(store, vector_of("query"))
     store.write([], ["b.md"])
     identity = replace(IDENTITY, model="next", dimension=5, tokenizer="unicode61")
-    filled(other, a_file("a.md", "new", dimension=5, version=2), identity=identity)
-    other.mark_complete()
-    store.replace_with(other, keep_cache=10)
-    assert store.identity == identity
+    rebuild = store.begin_rebuild(identity, restart=False, keep_cache=10)
+    rebuild.store.write([a_file("a.md", "new", dimension=5, version=2)])
+    rebuild.store.mark_complete()
+    assert store.identity == IDENTITY
+    assert matching(store, "new", "old") == ["old"]
+    rebuild.commit(keep_cache=10)
+    rebuild.close()
+    assert store.identity == store.cached_identity == identity
     assert store.complete
     assert nearest(store, vector_of("query", 5)) == matching(store, "new", "old") == ["new"]
     assert cached(store, "old", "removed") == {"old", "removed"}
@@ -584,24 +578,19 @@ def test_another_index_takes_the_place_of_this_one(store: Store, other: Store) -
 
 
 @pytest.mark.parametrize("keep", [0, 1, 2, 3])
-def test_the_cache_stays_bounded_when_an_index_is_taken_over(
-    store: Store, other: Store, keep: int
-) -> None:
+def test_the_cache_stays_bounded_when_a_rebuild_is_committed(store: Store, keep: int) -> None:
     filled(store, a_file("a.md", "first", "second", "third"))
-    filled(other, a_file("z.md", "new"), identity=replace(IDENTITY, model="next"))
-    store.replace_with(other, keep_cache=keep)
+    identity = replace(IDENTITY, model="next")
+    rebuilt(store, a_file("z.md", "new"), identity=identity, keep_cache=keep)
     assert len(cached(store, "first", "second", "third")) == keep
 
 
-def test_a_reader_stays_with_its_state_when_another_index_takes_over(
-    store: Store, other: Store
-) -> None:
+def test_a_reader_stays_with_its_state_when_a_rebuild_is_committed(store: Store) -> None:
     filled(store, a_file("a.md", *[f"old {n}" for n in range(50)]))
-    filled(other, a_file("a.md", *[f"new {n}" for n in range(50)], version=2))
     nearest(store, vector_of("query"))
     with store.snapshot() as snapshot:
         before = snapshot.nearest(vector_of("query"), 9, ALL)
-        store.replace_with(other, keep_cache=100)
+        rebuilt(store, a_file("a.md", *[f"new {n}" for n in range(50)], version=2))
         assert nearest(store, vector_of("query"))[0].startswith("new")
         assert dict(snapshot.nearest(vector_of("query"), 9, ALL)) == pytest.approx(dict(before))
         assert snapshot.totals() == Totals(1, 50, 50)
@@ -609,11 +598,133 @@ def test_a_reader_stays_with_its_state_when_another_index_takes_over(
     assert matching(store, "old") == []
 
 
-def test_a_store_of_another_kind_is_not_taken_over(store: Store, tmp_path: Path) -> None:
-    stranger = MemoryStore() if isinstance(store, SqliteStore) else SqliteStore(tmp_path / "x")
-    with pytest.raises(TypeError):
-        store.replace_with(stranger, keep_cache=0)
-    stranger.close()
+@pytest.mark.parametrize(
+    ("changes", "restart", "resumed"),
+    [({}, False, True), ({}, True, False), ({"model": "third"}, False, False)],
+    ids=["fits", "restart", "another model"],
+)
+def test_a_rebuild_that_was_left_is_resumed_if_it_fits(
+    store: Store, changes: dict[str, Any], restart: bool, resumed: bool
+) -> None:
+    filled(store, a_file("a.md", "old"))
+    identity = replace(IDENTITY, model="next")
+    left = store.begin_rebuild(identity, restart=False, keep_cache=10)
+    left.store.write([a_file("a.md", "half", version=2)])
+    left.close()
+    again = store.begin_rebuild(replace(identity, **changes), restart=restart, keep_cache=10)
+    assert matching(again.store, "half") == (["half"] if resumed else [])
+    assert cached(store, "half", model="next") == (set() if resumed else {"half"})
+    again.abandon(keep_cache=10)
+    again.close()
+    assert matching(store, "old", "half") == ["old"]
+    assert cached(store, "half", model="next") == {"half"}
+
+
+# -- coordination ----------------------------------------------------------------------------------
+
+
+def test_a_lease_has_one_holder_at_a_time(store: Store) -> None:
+    assert store.lease_holder() is None
+    with store.lease("run", timeout_s=1):
+        assert store.lease_holder()
+        with store.lease("swap", timeout_s=1):
+            pass  # the two are independent
+        with ThreadPoolExecutor(1) as pool:
+            refused = pool.submit(acquire, store, 0.05)
+            assert isinstance(refused.exception(), IndexBusyError)
+    assert store.lease_holder() is None
+    acquire(store, 0.0)
+
+
+def acquire(store: Store, timeout_s: float) -> None:
+    with store.lease("run", timeout_s=timeout_s):
+        pass
+
+
+def test_a_wait_for_a_lease_can_be_cancelled(store: Store) -> None:
+    def cancel() -> None:
+        raise ZeroDivisionError
+
+    def wait() -> None:
+        with store.lease("run", timeout_s=30, check=cancel):
+            pass
+
+    with store.lease("run", timeout_s=1), ThreadPoolExecutor(1) as pool:
+        assert isinstance(pool.submit(wait).exception(), ZeroDivisionError)
+
+
+def test_a_lease_is_released_when_its_block_raises(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.lease("run", timeout_s=1):
+        raise ZeroDivisionError
+    acquire(store, 0.0)
+
+
+# -- what the engine says of itself ----------------------------------------------------------------
+
+
+def test_an_index_exists_once_it_has_an_identity(store: Store) -> None:
+    assert not store.exists()
+    filled(store)
+    assert store.exists()
+
+
+def test_an_engine_describes_itself(store: Store) -> None:
+    filled(store, a_file("a.md", "word"))
+    assert store.location
+    assert store.access == "read-write"
+    assert set(store.engines) == {"vectors", "words"}
+    assert store.capabilities <= {"exact-fts5-bm25"}
+    for check in store.health_checks():
+        assert check.run().startswith(("ok", "not tried"))
+
+
+def test_an_error_that_is_no_damage_is_not_recovered_from(store: Store) -> None:
+    filled(store)
+    assert store.recover(StoreError("no space left"), certain=False) is None
+    assert store.recover(StoreError("no space left"), certain=True) is None
+
+
+def test_a_closed_store_refuses_everything(store: Store) -> None:
+    filled(store)
+    store.close()
+    with pytest.raises(StoreError, match="closed"), store.snapshot():
+        pass
+    with pytest.raises(StoreError, match="closed"):
+        store.write([], ["a.md"])
+    store.close()  # twice is once
+
+
+# -- order -----------------------------------------------------------------------------------------
+
+
+def test_ordinals_count_the_chunks_of_a_file(store: Store) -> None:
+    filled(store, a_file("a.md", "a0", "a1", "a2"), a_file("b.md", "b0"))
+    assert ordinals(store) == {"a0": 0, "a1": 1, "a2": 2, "b0": 0}
+    end = a_file("a.md", "a1 again", "a2 again", version=2, replaces=1)
+    chunks = [
+        replace(item, chunk=replace(item.chunk, start_line=line, end_line=line))
+        for item, line in zip(end.chunks or (), (2, 3), strict=True)
+    ]
+    assert store.write([replace(end, chunks=chunks, keep_before=2)]) == ()
+    assert ordinals(store) == {"a0": 0, "a1 again": 1, "a2 again": 2, "b0": 0}
+
+
+def test_what_is_written_later_has_a_greater_version(store: Store) -> None:
+    filled(store, a_file("a.md", "first"))
+    store.write([a_file("b.md", "second")])
+    store.write([a_file("a.md", "third", version=2, replaces=1)])
+    versions = {chunk.text: chunk.version for chunk in stored(store)}
+    assert versions["second"] < versions["third"]
+
+
+def ordinals(store: Store) -> dict[str, int]:
+    return {chunk.text: chunk.ordinal for chunk in stored(store)}
+
+
+def stored(store: Store) -> list[StoredChunk]:
+    with store.snapshot() as snapshot:
+        found = snapshot.nearest(vector_of("q"), 99, ALL)
+        return list(snapshot.chunks([seq for seq, _ in found]).values())
 
 
 # -- properties ------------------------------------------------------------------------------------

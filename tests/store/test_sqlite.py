@@ -24,10 +24,11 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.store.base import IndexedFile, RowFilter, Totals
+from commonplace.store.base import IndexedFile, Recovery, RowFilter, Totals
 from commonplace.store.sqlite import connection, resident_vectors, schema, writer
+from commonplace.store.sqlite.recovery import check_pages, move_aside
 from commonplace.store.sqlite.sign_sketch import SignSketch
-from commonplace.store.sqlite.store import SqliteStore, move_damaged_aside
+from commonplace.store.sqlite.store import SqliteStore
 from commonplace.types import Source
 from commonplace.vectors.codec import ChunkVectors, unpack
 from store.samples import (
@@ -39,13 +40,14 @@ from store.samples import (
     filled,
     matching,
     nearest,
-    sha256,
+    rebuilt,
     unit_rows,
     vector_of,
     words,
 )
 
 WORKER = Path(__file__).with_name("worker.py")
+PATHS = [str(WORKER.parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def worker() -> Iterator[Worker]:
     def start(task: str, *arguments: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, str(WORKER), task, *map(str, arguments)],
-            env={**os.environ, "PYTHONPATH": str(WORKER.parent.parent)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -105,7 +107,7 @@ def numbered(count: int, name: str = "a.md", **options: Any) -> IndexedFile:
 
 def test_a_new_file_has_the_newest_tables(store: SqliteStore) -> None:
     with store.writing() as connection_:
-        assert connection_.pragma("user_version") == len(schema.MIGRATIONS)
+        assert connection_.pragma("user_version") == schema.SCHEMA_VERSION
         assert connection_.pragma("journal_mode") == "wal"
 
 
@@ -134,60 +136,13 @@ def test_no_query_looks_at_a_whole_table_for_some_rows(store: SqliteStore) -> No
 
         snapshot._connection.exec_trace = explain
         snapshot.match(words("word"), every=False, limit=5, rows=RowFilter(after=1))
-        snapshot.embedded(["0" * 64], IDENTITY)
+        snapshot.vectors_of(["0" * 64], IDENTITY)
         snapshot.chunks([1, 2, 3])
         snapshot.chunks_of("a.md")
         snapshot._connection.exec_trace = None
     scanned = [step for step in plans if step.startswith("SCAN") and "VIRTUAL" not in step]
     assert any(step.startswith("SEARCH chunks") for step in plans)
     assert scanned == []
-
-
-def test_a_later_migration_keeps_the_rows(
-    opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(opened(), numbered(3)).close()
-    more = (("ALTER TABLE chunks ADD COLUMN more TEXT", "CREATE INDEX later ON chunks (more)"),)
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS + more)
-    store = opened()
-    assert len(matching(store, "word")) == 3
-    with store.writing() as connection_:
-        assert connection_.pragma("user_version") == len(schema.MIGRATIONS)
-
-
-def test_lines_that_stood_in_a_table_of_their_own_move_to_their_chunks(
-    opened: Callable[[], SqliteStore],
-) -> None:
-    store = filled(opened(), numbered(3), a_file("plain.md", "no vectors", vectors=False))
-    store.write([a_file("gone.md", "gone")])
-    store.write([], ["gone.md"])  # its vectors are in the cache
-    expected = contents(store)
-    with store.snapshot() as snapshot:
-        lines = {chunk.id: chunk.lines for chunk in snapshot.chunks([1, 2, 3, 4]).values()}
-    with store.writing() as connection_:
-        for statement in (
-            """CREATE TABLE line_vectors (
-                seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, data BLOB NOT NULL)""",
-            "INSERT INTO line_vectors SELECT seq, lines FROM chunks WHERE lines IS NOT NULL",
-            "ALTER TABLE chunks DROP COLUMN lines",
-            "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
-            "CREATE TABLE copied AS SELECT * FROM embedding_cache",
-            "DROP TABLE embedding_cache",
-            *(line for line in schema.MIGRATIONS[0] if "embedding_cache" in line),
-            "INSERT INTO embedding_cache SELECT * FROM copied",
-            "DROP TABLE copied",
-        ):
-            connection_.execute(statement)
-        connection_.pragma("user_version", 3)
-    store.close()
-    store = opened()
-    assert contents(store) == expected
-    with store.snapshot() as snapshot:
-        assert lines == {chunk.id: chunk.lines for chunk in snapshot.chunks([1, 2, 3, 4]).values()}
-        assert sha256("gone") in snapshot.embedded([sha256("gone")], IDENTITY)
-    assert sum(data is not None for data in lines.values()) == 3
-    store.write([a_file("new.md", "word later")], ["a.md"])
-    assert matching(store, "word") == ["word later"]
 
 
 def test_the_cache_takes_little_more_than_its_vectors(store: SqliteStore) -> None:
@@ -211,33 +166,48 @@ def test_a_file_of_another_version_that_cannot_be_changed_is_told(
     with store.writing() as connection_:
         connection_.pragma("user_version", 3)
     store.close()
-    store = SqliteStore(path, writable=False)
+    store = SqliteStore(path, read_only=True)
     with pytest.raises(IndexReadOnlyError, match="another version of Commonplace and cannot be"):
         matching(store, "word")
     store.close()
 
 
-def test_a_migration_that_fails_changes_nothing(
+def test_tables_that_cannot_be_created_leave_the_file_empty(
     opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(opened(), numbered(3)).close()
     with monkeypatch.context() as patch:
-        wrong = (("CREATE TABLE more (x)", "CREATE TABLE more (x)"),)
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS + wrong)
+        patch.setattr(schema, "SCHEMA", (*schema.SCHEMA, "CREATE TABLE files (x)"))
         with pytest.raises(StoreError):
-            opened()
-    assert len(matching(opened(), "word")) == 3
+            opened().complete  # noqa: B018
+    assert len(matching(filled(opened(), numbered(3)), "word")) == 3
+
+
+def test_an_index_of_an_earlier_version_counts_as_damaged(
+    opened: Callable[[], SqliteStore],
+) -> None:
+    store = filled(opened(), numbered(3))
+    with store.writing() as connection_:
+        connection_.pragma("user_version", schema.SCHEMA_VERSION - 1)
+    store.close()
+    with pytest.raises(IndexDamagedError, match="earlier version") as caught:
+        opened().complete  # noqa: B018
+    store = opened()
+    assert store.recover(caught.value, certain=False) == Recovery(None)
+    recovery = store.recover(caught.value, certain=True)
+    assert recovery is not None
+    assert "kept as index.sqlite.damaged-" in (recovery.warning or "")
+    assert store.identity is None
 
 
 def test_an_index_of_a_newer_version_is_left_as_it_is(
     opened: Callable[[], SqliteStore], path: Path
 ) -> None:
-    opened().close()
+    filled(opened()).close()
     other = apsw.Connection(str(path))
     other.pragma("user_version", 99)
     other.close()
     with pytest.raises(StoreError, match="newer version"):
-        opened()
+        opened().complete  # noqa: B018
 
 
 @pytest.mark.parametrize("version", [0, 1, 99])
@@ -249,7 +219,7 @@ def test_the_database_of_another_program_is_left_as_it_is(
     other.pragma("user_version", version)
     other.close()
     with pytest.raises(StoreError, match="another program"):
-        opened()
+        opened().complete  # noqa: B018
     other = apsw.Connection(str(path))
     assert other.execute("SELECT name FROM sqlite_schema").get == "bookmarks"
     other.close()
@@ -273,7 +243,7 @@ def test_a_closed_store_says_so(store: SqliteStore) -> None:
     with store.snapshot() as snapshot:
         store.close()
         assert snapshot.totals() == Totals(1, 3, 3)  # who has begun may finish
-    for call in (store.mark_complete, store.check, lambda: store.identity, lambda: contents(store)):
+    for call in (store.mark_complete, lambda: store.identity, lambda: contents(store)):
         with pytest.raises(StoreError, match="closed"):
             call()
 
@@ -281,7 +251,7 @@ def test_a_closed_store_says_so(store: SqliteStore) -> None:
 # -- what is resident ------------------------------------------------------------------------------
 
 
-def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None:
+def random_change(rng: random.Random, store: SqliteStore) -> None:
     """Do one of all the things that change an index."""
     with store.snapshot() as snapshot:
         versions = {path: record.indexed_ns for path, record in snapshot.files().items()}
@@ -290,10 +260,7 @@ def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None
     if kind < 0.25 and versions:
         store.write([], rng.sample(sorted(versions), rng.randint(1, len(versions))))
     elif kind < 0.35:
-        other = SqliteStore(scratch / f"{version}-{rng.random()}")
-        filled(other, numbered(rng.randint(0, 20), "a.md", version=version))
-        store.replace_with(other, keep_cache=5)
-        other.close()
+        rebuilt(store, numbered(rng.randint(0, 20), "a.md", version=version), keep_cache=5)
     else:
         names = {f"{rng.choice('abcde')}.md" for _ in range(rng.randint(1, 3))}
         files = [
@@ -313,7 +280,7 @@ def random_change(rng: random.Random, store: SqliteStore, scratch: Path) -> None
 
 @pytest.mark.parametrize("seed", range(6))
 def test_stores_on_one_file_see_each_others_changes(
-    opened: Callable[[], SqliteStore], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Callable[[], SqliteStore], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resident_vectors, "_MIN_TAIL", 16)
     monkeypatch.setattr(writer, "_MAX_DROPPED", 60)
@@ -322,7 +289,7 @@ def test_stores_on_one_file_see_each_others_changes(
     stores[0].set_identity(IDENTITY)
     rows = RowFilter(frozenset({"memory"}), after=5, before=15)
     for _ in range(40):
-        random_change(rng, rng.choice(stores), tmp_path)
+        random_change(rng, rng.choice(stores))
         fresh = SqliteStore(stores[0].path)
         expected = contents(fresh)
         passing = nearest(fresh, vector_of("q"), rows=rows)
@@ -331,7 +298,7 @@ def test_stores_on_one_file_see_each_others_changes(
         for store in rng.sample(stores, rng.randint(0, 2)):
             assert contents(store) == expected
             assert nearest(store, vector_of("q"), rows=rows) == passing
-    stores[0].check()
+    check_pages(stores[0]._opened())
 
 
 def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
@@ -341,9 +308,9 @@ def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
     query = 2 * vector_of("query")
     with store.snapshot() as snapshot:
         cold = snapshot.nearest(query, 50, ALL)
-        assert store._resident is None
+        assert store._opened()._resident is None
         warm = snapshot.nearest(query, 50, ALL)
-        assert store._resident is not None
+        assert store._opened()._resident is not None
         plain = resident_vectors.scan(snapshot._connection, query, 50, ALL)
     assert [seq for seq, _ in cold] == [seq for seq, _ in warm] == [seq for seq, _ in plain]
     for other in (cold, plain):
@@ -357,8 +324,8 @@ def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
         store.write([numbered(200, f"{batch}.md", dimension=384)])
         nearest(store, unit_rows("q", 1, 384)[0], limit=3)
         if batch > 10:
-            assert store._resident is not None
-            assert store._resident.nbytes <= 1.5 * (batch + 1) * 200 * 384 * 4
+            assert store._opened()._resident is not None
+            assert store._opened()._resident.nbytes <= 1.5 * (batch + 1) * 200 * 384 * 4
 
 
 def test_a_reader_that_began_before_everything_was_read_anew_scans_the_file(
@@ -514,7 +481,7 @@ def test_a_process_without_sqlite_vec_works_and_the_next_one_repairs(
         store.write([numbered(7, "b.md")], ["c.md"])
         expected = contents(store)
         assert len(nearest(store, vector_of("q"), limit=30)) == 17
-        store.check()
+        check_pages(store._opened())
         store.close()
     store = opened()
     assert contents(store) == expected
@@ -522,7 +489,7 @@ def test_a_process_without_sqlite_vec_works_and_the_next_one_repairs(
     assert vec0_rows(store) == vector_rows(store)
     cold = opened()
     hits = nearest(cold, vector_of("q"), limit=30)
-    assert cold._resident is None
+    assert cold._opened()._resident is None
     assert hits == nearest(cold, vector_of("q"), limit=30)
     assert len(hits) == 18
 
@@ -536,23 +503,47 @@ def test_a_process_without_sqlite_vec_works_and_the_next_one_repairs(
 def test_a_file_that_is_no_database_is_damaged(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(IndexDamagedError, match="rebuilt from the Markdown"):
-        SqliteStore.open(path)
-    aside = move_damaged_aside(path)
+        SqliteStore(path).complete  # noqa: B018
+    aside = move_aside(path)
     assert aside.read_bytes() == content
-    filled(SqliteStore.open(path)).close()
+    filled(SqliteStore(path)).close()
 
 
 def test_an_empty_file_is_a_new_index(path: Path) -> None:
     path.touch()
-    store = filled(SqliteStore.open(path), numbered(2))
+    store = filled(SqliteStore(path), numbered(2))
     assert len(matching(store, "word")) == 2
     store.close()
 
 
-def test_a_folder_that_is_missing_is_no_damage(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be opened") as caught:
-        SqliteStore.open(tmp_path / "missing" / "index.sqlite")
+def test_a_folder_that_is_missing_is_created(tmp_path: Path) -> None:
+    filled(SqliteStore(tmp_path / "missing" / "index.sqlite")).close()
+    assert (tmp_path / "missing" / "index.sqlite").exists()
+
+
+def test_a_folder_in_the_place_of_the_index_is_no_damage(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder") as caught:
+        SqliteStore(tmp_path).complete  # noqa: B018
     assert not isinstance(caught.value, IndexDamagedError)
+
+
+def test_an_index_that_is_deleted_while_it_is_open_is_begun_again(
+    opened: Callable[[], SqliteStore], path: Path
+) -> None:
+    store = filled(opened(), numbered(3))
+    store.mark_complete()
+    assert store.complete
+    recovery_of_a_write = None
+    for name in ("", "-wal", "-shm"):
+        Path(f"{path}{name}").unlink(missing_ok=True)
+    assert store.identity is None
+    assert not store.complete
+    try:
+        store.write([numbered(3)])
+    except StoreError as error:
+        recovery_of_a_write = store.recover(error, certain=False)
+    assert recovery_of_a_write == Recovery(None)
+    assert len(matching(filled(store, numbered(2)), "word")) == 2
 
 
 def a_whole_index(path: Path) -> bytes:
@@ -561,9 +552,9 @@ def a_whole_index(path: Path) -> bytes:
 
 
 def use(path: Path) -> None:
-    store = SqliteStore.open(path)
+    store = SqliteStore(path)
     try:
-        store.check()
+        check_pages(store._opened())
         contents(store)
         matching(store, "word")
     finally:
@@ -604,7 +595,7 @@ def test_an_identity_that_cannot_be_read_is_damage(
         other.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (text,))
         other.close()
         with pytest.raises(IndexDamagedError, match="built with"):
-            SqliteStore.open(path)
+            SqliteStore(path).identity  # noqa: B018
 
 
 # -- what cannot be written ------------------------------------------------------------------------
@@ -677,8 +668,8 @@ def test_an_empty_index_that_cannot_be_written_is_an_error_that_says_so(
 
 def test_a_store_for_reading_does_not_write(path: Path) -> None:
     filled(SqliteStore(path), numbered(3)).close()
-    store = SqliteStore(path, writable=False)
-    assert not store.writable
+    store = SqliteStore(path, read_only=True)
+    assert store.access == "read-only"
     assert len(matching(store, "word")) == 3
     for call in (
         lambda: store.write([numbered(1, "b.md")]),
@@ -705,14 +696,14 @@ def test_a_full_disk_leaves_the_old_rows(store: SqliteStore) -> None:
         connection_.pragma("max_page_count", 1_000_000)
     store.write([numbered(3, "b.md")])
     assert len(matching(store, "word")) == 23
-    store.check()
+    check_pages(store._opened())
 
 
-def test_a_disk_that_fills_while_an_index_takes_over_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_disk_that_fills_while_a_rebuild_is_committed_leaves_the_old_one(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)],
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)],
         capture_output=True,
         check=False,
     )
@@ -721,13 +712,14 @@ def test_a_disk_that_fills_while_an_index_takes_over_leaves_the_old_one(tmp_path
     try:
         store = filled(SqliteStore(disk / "index.sqlite"), numbered(20))
         expected = contents(store)
-        other = filled(SqliteStore(tmp_path / "other"), numbered(6000, "b.md"))
+        rebuild = store.begin_rebuild(IDENTITY, restart=True, keep_cache=0)
+        rebuild.store.write([numbered(1500, "b.md")])
         with pytest.raises(StoreError, match="disk"):
-            store.replace_with(other, keep_cache=0)
+            rebuild.commit(keep_cache=0)
         assert contents(store) == expected
-        store.check()
+        check_pages(store._opened())
+        rebuild.close()
         store.close()
-        other.close()
     finally:
         subprocess.run(["umount", str(disk)], check=False)
 
@@ -788,35 +780,29 @@ def test_eight_threads_read_while_one_writes(
     assert check_snapshot(stores[1]) == 119
 
 
-def test_threads_read_while_indexes_take_over(
-    opened: Callable[[], SqliteStore], tmp_path: Path
-) -> None:
+def test_threads_read_while_rebuilds_are_committed(opened: Callable[[], SqliteStore]) -> None:
     stores = [filled(opened(), *both_sides(1)), opened()]
     done = threading.Event()
     with ThreadPoolExecutor(4) as pool:
         readers = [pool.submit(read_until, done, stores[n % 2]) for n in range(4)]
         try:
             for version in range(2, 25):
-                new = SqliteStore(tmp_path / f"{version}")
-                new.set_identity(replace(IDENTITY, model=f"m{version}"))
-                new.write([replace(file, replaces=None) for file in both_sides(version)])
-                stores[version % 2].replace_with(new, keep_cache=50)
-                new.close()
+                files = [replace(file, replaces=None) for file in both_sides(version)]
+                identity = replace(IDENTITY, model=f"m{version}")
+                rebuilt(stores[version % 2], *files, identity=identity, keep_cache=50)
         finally:
             done.set()
         assert len(set().union(*(snapshot.result() for snapshot in readers))) > 2
     for store in stores:
         assert check_snapshot(store) == 24
-        store.check()
+        check_pages(store._opened())
 
 
 def test_vectors_of_a_model_that_was_replaced_meanwhile_are_left_alone(
-    opened: Callable[[], SqliteStore], tmp_path: Path
+    opened: Callable[[], SqliteStore],
 ) -> None:
     mine, theirs = filled(opened(), numbered(3)), opened()
-    new = filled(SqliteStore(tmp_path / "new"), identity=replace(IDENTITY, model="next"))
-    theirs.replace_with(new, keep_cache=0)
-    new.close()
+    rebuilt(theirs, identity=replace(IDENTITY, model="next"), keep_cache=0)
     assert mine.write([a_file("b.md", "made by the old model")]) == ("b.md",)
     assert mine.write([a_file("b.md", "made by the new model")]) == ()
 
@@ -834,7 +820,7 @@ def test_two_processes_write_at_once(store: SqliteStore, path: Path, worker: Wor
             assert [chunk.text for chunk, _ in snapshot.chunks_of(f"{name}.md")] == [f"{name} 200"]
     assert len(matching(store, "another", limit=999)) == 400
     assert vec0_rows(store) == vector_rows(store)
-    store.check()
+    check_pages(store._opened())
 
 
 def test_threads_write_at_once(store: SqliteStore) -> None:
@@ -852,7 +838,7 @@ def test_threads_write_at_once(store: SqliteStore) -> None:
 
 def check_complete(store: SqliteStore) -> None:
     """Every file has all its chunks, of one version, and all tables tell the same."""
-    store.check()
+    check_pages(store._opened())
     with store.snapshot() as snapshot:
         files = snapshot.files()
         chunks = {path: snapshot.chunks_of(path) for path in files}

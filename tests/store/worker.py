@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commonplace.errors import CommonplaceError
+from commonplace.store.sqlite.recovery import check_pages
 from commonplace.store.sqlite.store import SqliteStore
 from store.samples import a_file, filled, matching, nearest, vector_of
 
@@ -69,12 +70,12 @@ def read_only(path: Path) -> None:
         os.setuid(NOBODY)
     answer: dict[str, object] = {}
     try:
-        store = SqliteStore.open(path)
-        answer["writable"] = store.writable
+        store = SqliteStore(path)
+        answer["writable"] = store.access == "read-write"
         answer["identity"] = store.identity is not None
         answer["words"] = matching(store, "word")
         answer["vectors"] = [sorted(nearest(store, vector_of("q"))) for _ in range(2)]
-        store.check()
+        check_pages(store._opened())
         store.write([a_file("new.md", "new")])
     except CommonplaceError as error:
         answer["error"] = type(error).__name__

@@ -126,7 +126,7 @@ async def serve(framework, folder):
         folder / "notes",
         settings=Settings(timezone="UTC"),
         embedder=HashedWords(256),
-        index_path=folder / "state" / "index.sqlite",
+        index=folder / "state" / "index.sqlite",
         now=clock(),
     )
     say, goodbye, close = AGENTS[framework](memory, flushes)

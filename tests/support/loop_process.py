@@ -233,7 +233,7 @@ async def stood_still_s(method, folder: Path) -> float:
     notes = write_demo_workspace(folder / "notes", today=NOON.date())
     embedder = "bundled" if is_available() else None
     with Memory.open(
-        notes, embedder=embedder, index_path=folder / "index.sqlite", now=clock()
+        notes, embedder=embedder, index=folder / "index.sqlite", now=clock()
     ) as memory:
         if isinstance(method, tuple):
             prepare, call = method

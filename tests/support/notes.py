@@ -68,7 +68,7 @@ class Notes:
             self.root,
             settings=settings,
             embedder=embedder,
-            index_path=index or self.index,
+            index=index or self.index,
             now=clock(),
         )
 

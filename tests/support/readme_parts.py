@@ -108,7 +108,7 @@ def _found() -> Any:
             notes,
             settings=settings,
             embedder="bundled",
-            index_path=Path(folder) / "index.sqlite",
+            index=Path(folder) / "index.sqlite",
             now=lambda: now,
         ) as memory:
             memory.index()

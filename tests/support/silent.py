@@ -113,7 +113,7 @@ class Chat:
             self.root,
             settings=Settings(flush=flush, **settings),
             embedder=None,
-            index_path=self.state / "index.sqlite",
+            index=self.state / "index.sqlite",
             now=now or clock(),
         )
 

@@ -74,7 +74,7 @@ class Talk(Notes):
             self.root,
             settings=settings or self.settings,
             embedder=embedder,
-            index_path=index or self.index,
+            index=index or self.index,
             now=clock(now),
         )
 

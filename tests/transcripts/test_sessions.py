@@ -78,7 +78,7 @@ def test_the_default_folder_is_beside_the_index(tmp_path):
     with talk.open() as memory:
         memory.index()
         assert memory.search("cat garden")
-        assert memory.index_path.parent == talk.folder.parent
+        assert memory.index_location.parent == talk.folder.parent
 
 
 def test_indexes_that_share_a_folder_do_not_share_sessions(tmp_path):
@@ -336,7 +336,7 @@ def test_the_reference_packs_lines_and_keeps_their_numbers(tmp_path):
     settings = replace(Settings.openclaw(), sessions=talk.settings.sessions)
     talk.say(user("one " * 300), *tool_noise(20), assistant("NO_REPLY"), assistant("cat " * 200))
     with Memory.open(
-        talk.root, settings=settings, embedder=None, index_path=talk.index, now=clock(NOON)
+        talk.root, settings=settings, embedder=None, index=talk.index, now=clock(NOON)
     ) as memory:
         memory.index()
         (hit,) = memory.search("cat", min_score=0)

@@ -127,7 +127,7 @@ def test_files_that_several_paths_lead_to_are_listed_once(tmp_path, extra):
     root = tmp_path / "notes"
     write(root, "MEMORY.md", "memory/a.md", "memory/sub/b.md")
     assert found(root, *extra) == ["MEMORY.md", "memory/a.md", "memory/sub/b.md"]
-    memory = Memory.open(root, settings=Settings(extra_paths=extra), index_path=tmp_path / "i")
+    memory = Memory.open(root, settings=Settings(extra_paths=extra), index=tmp_path / "i")
     assert {memory.get(path).text for path in found(root, *extra)} == {"x"}
 
 
@@ -231,7 +231,7 @@ def test_only_folders_of_the_memory_are_watched_with_all_below_them(tmp_path):
 def test_the_reference_reads_and_refuses_the_same_files(tmp_path, given_, expected):
     write(tmp_path, *given_["files"])
     settings = Settings(extra_paths=given_["extraPaths"], compatibility="openclaw")
-    memory = Memory.open(tmp_path, settings=settings, index_path=tmp_path / "index")
+    memory = Memory.open(tmp_path, settings=settings, index=tmp_path / "index")
     if "throws" in expected:
         with pytest.raises(PathNotAllowedError):
             memory.get(given_["relPath"])
@@ -302,7 +302,7 @@ def trapped(tmp_path):
     if sys.platform != "win32":
         (root / "memory" / "link.md").symlink_to(tmp_path / "out" / "secret.md")
         (root / "memory" / "folder").symlink_to(tmp_path / "out")
-    return Memory.open(root, index_path=tmp_path / "index")
+    return Memory.open(root, index=tmp_path / "index")
 
 
 @posix
@@ -359,7 +359,7 @@ def test_a_file_in_a_folder_that_cannot_be_entered_is_an_error_of_ours(shared):
     write(shared, "memory/locked/a.md")
     (shared / "memory" / "locked").chmod(0)
     with unprivileged():
-        memory = Memory.open(shared, index_path=shared.parent / "index")
+        memory = Memory.open(shared, index=shared.parent / "index")
         with pytest.raises(Exception, match=r"memory/locked/a\.md: it cannot be read") as caught:
             memory.get("memory/locked/a.md")
     assert type(caught.value).__module__ == "commonplace.errors"

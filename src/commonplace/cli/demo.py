@@ -34,7 +34,7 @@ class _Location:
     """Folder of the demo's notes, and its index file; None for the default one."""
 
     notes: Path
-    index_path: Path | None
+    index: Path | None
 
 
 @click.command()
@@ -73,13 +73,11 @@ def _open(location: _Location, *, embedder: str | None) -> Memory:
     selected = None if embedder == "none" else embedder or _OFFLINE
     try:
         return Memory.open(
-            location.notes, settings=settings, embedder=selected, index_path=location.index_path
+            location.notes, settings=settings, embedder=selected, index=location.index
         )
     except MissingExtraError as error:
         warn(f"keyword search only: {error}")
-        return Memory.open(
-            location.notes, settings=settings, embedder=None, index_path=location.index_path
-        )
+        return Memory.open(location.notes, settings=settings, embedder=None, index=location.index)
 
 
 def _index(memory: Memory) -> None:

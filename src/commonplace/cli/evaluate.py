@@ -162,18 +162,18 @@ def _open(workspace: Path, options: Options, ctx: click.Context, *, now: Now) ->
     Otherwise a comparison of embedders or settings would rebuild the user's index for each of them.
     """
     from commonplace.evaluation import open_at
-    from commonplace.indexing.service import default_index_path
+    from commonplace.store.registry import default_index_path
 
     is_trial = _was_given("embedder", ctx) or _was_given("settings_file", ctx)
-    index_path = None
+    index = None
     if is_trial and workspace.is_dir():
         name = _file_name(options.embedder or "auto")
-        index_path = default_index_path(workspace.resolve()).with_name(f"eval-{name}.sqlite")
+        index = default_index_path(workspace.resolve()).with_name(f"eval-{name}.sqlite")
     return open_at(
         workspace,
         settings=options.settings(),
         embedder=None if options.embedder == "none" else options.embedder or "auto",
-        index_path=index_path,
+        index=index,
         now=now,
     )
 

@@ -1,22 +1,14 @@
-"""Trying each part of a memory, as ``status --deep`` does: how it did, and what to do about it."""
+"""Probes of ``status --deep``: each part of a memory is tried, and its remedy is named."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import apsw
-
 from commonplace.errors import CommonplaceError, EmbedderError, StateError
-from commonplace.indexing.handle import IndexHandle
 from commonplace.indexing.service import IndexService
 from commonplace.store.base import RowFilter
-from commonplace.store.sqlite.connection import load_vector_extension, vector_extension
 from commonplace.system.state import StateFile
-from commonplace.text.analysis import Term
 
 __all__ = ["probe"]
 
@@ -26,55 +18,57 @@ _MEND = (
     "Look at the key, the account and the model's name, or name another embedder (--embedder "
     "bundled needs no key), then run 'commonplace index'"
 )
-_LEAST_FREE = 3
-"""Room for this many indexes: one is built beside the other, and logs grow meanwhile."""
 
 
-def probe(keeper: IndexService) -> dict[str, str]:
-    """Try each part. An outcome begins with ``ok``, ``not tried`` or ``failed``."""
-    return {
-        name: _outcome(part, keeper)
-        for name, part in {
-            "embedder": _try_embedder,
-            "vectors": _try_vectors,
-            "sqlite-vec": _try_extension,
-            "words": _try_words,
-            "index file": _try_file,
-            "index folder": _try_folder,
-            "state file": _try_state,
-        }.items()
-    }
+def probe(index: IndexService, *, state: Path) -> dict[str, str]:
+    """Try each part; an outcome begins with ``ok``, ``not tried`` or ``failed``.
+
+    Args:
+        index: The index and its embedder.
+        state: The state database.
+    """
+    return {name: _outcome(run) for name, run in _parts(index, state)}
 
 
-def _outcome(part: Callable[[IndexService], str], keeper: IndexService) -> str:
+def _parts(index: IndexService, state: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+    yield "embedder", lambda: _probe_embedder(index)
+    yield "vectors", lambda: _probe_vectors(index)
+    for check in index.store.health_checks():
+        yield check.name, check.run
+    yield "state file", lambda: _probe_state(state)
+
+
+def _outcome(run: Callable[[], str]) -> str:
     try:
-        return part(keeper)
+        return run()
     except CommonplaceError as error:
         return f"failed: {error}"
 
 
-def _try_embedder(keeper: IndexService) -> str:
-    encoder = keeper.encoder
-    if encoder is None:
-        return f"none ({keeper.choice.reason})"
+def _probe_embedder(index: IndexService) -> str:
+    selection = index.selector.select(index.store.identity)
+    client = selection.client
+    if client is None:
+        return f"none ({selection.reason})"
     try:
-        length = len(encoder.embed_query(_QUESTION))
+        length = len(client.embed_query(_QUESTION))
     except EmbedderError as error:
         wanted = _WAIT if error.temporary else _MEND
         return f"failed: {str(error).rstrip('.')}. {wanted}; until then search is by keywords"
-    return f"ok: {encoder.label} gives {length} dimensions"
+    return f"ok: {client.label} gives {length} dimensions"
 
 
-def _try_vectors(keeper: IndexService) -> str:
-    encoder = keeper.encoder
-    if encoder is None:
+def _probe_vectors(index: IndexService) -> str:
+    identity = index.store.identity
+    client = index.selector.select(identity).client
+    if client is None:
         return "not tried: there is no embedder"
-    if keeper.store.cached_identity is None:
+    if identity is None:
         return "not tried: nothing is indexed yet"
-    if reason := keeper.why_no_vectors(keeper.store.identity):
+    if reason := index.selector.query_client(identity)[1]:
         return f"not tried: {reason}"
-    with keeper.store.snapshot() as snapshot:
-        found = snapshot.nearest(encoder.embed_query(_QUESTION), 1, RowFilter())
+    with index.store.snapshot() as snapshot:
+        found = snapshot.nearest(client.embed_query(_QUESTION), 1, RowFilter())
         totals = snapshot.totals()
         pending = sum(1 for record in snapshot.files().values() if record.pending)
     if pending:
@@ -85,62 +79,12 @@ def _try_vectors(keeper: IndexService) -> str:
     if totals.vectors and not found:
         return (
             f"failed: none of {totals.vectors} vectors was found; run 'commonplace index --force' "
-            "to build the index anew"
+            "to rebuild the index"
         )
     return f"ok: {totals.vectors} vectors" if found else "ok: there are none yet"
 
 
-def _try_extension(_keeper: IndexService) -> str:
-    library, told = vector_extension()
-    if library is None:
-        return f"failed: {told}; numpy compares the vectors instead, as fast once they are read"
-    with contextlib.closing(apsw.Connection(":memory:")) as connection:
-        if not load_vector_extension(connection):
-            return (
-                f"failed: {library} cannot be loaded; numpy compares the vectors instead, as fast "
-                "once they are read. 'pip install --force-reinstall sqlite-vec' brings it back"
-            )
-    return f"ok: {told}"
-
-
-def _try_words(keeper: IndexService) -> str:
-    if keeper.store.cached_identity is None:
-        return "not tried: nothing is indexed yet"
-    keeper.store.check_words()
-    with keeper.store.snapshot() as snapshot:
-        snapshot.match([Term("word", "word")], every=False, limit=1, rows=RowFilter())
-        return f"ok: {snapshot.totals().chunks} chunks"
-
-
-def _try_file(keeper: IndexService) -> str:
-    keeper.store.check()
-    return f"ok: {keeper.path.stat().st_size / 2**20:.1f} MiB"
-
-
-def _try_folder(keeper: IndexService) -> str:
-    """See that the index can be written, and built anew."""
-    folder = keeper.path.parent
-    if not os.access(folder, os.W_OK) or not keeper.store.writable:
-        return (
-            f"failed: {folder} or the index in it cannot be written: what is new is not found. "
-            "Give yourself write access, or set COMMONPLACE_STATE_DIR to a folder of yours"
-        )
-    free, wanted = shutil.disk_usage(folder).free, _LEAST_FREE * keeper.path.stat().st_size
-    if free < wanted:
-        return (
-            f"failed: {free / 2**20:.0f} MiB are free, and a rebuild may need "
-            f"{wanted / 2**20:.0f} MiB; make room on the disk of {folder}"
-        )
-    return f"ok: writable, {_locked(keeper.handle)}"
-
-
-def _locked(handle: IndexHandle) -> str:
-    runner = handle.runner()
-    return f"process {runner} is indexing" if runner else "nobody is indexing"
-
-
-def _try_state(keeper: IndexService) -> str:
-    path = Path(keeper.path.with_name("state.sqlite"))
+def _probe_state(path: Path) -> str:
     if not path.exists():
         return "ok: there is none yet"
     (answer,), *_ = StateFile(path).rows("PRAGMA quick_check(1)")

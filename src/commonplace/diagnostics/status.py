@@ -1,4 +1,4 @@
-"""A look at an index: what is in it, what is out of date, and what is not as it should be."""
+"""Status of a memory: what is indexed, what is out of date, and what needs attention."""
 
 from __future__ import annotations
 
@@ -11,71 +11,86 @@ from commonplace.embeddings.registry import Selection
 from commonplace.errors import EmbedderError
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.document_reader import text_hash
-from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.service import IndexService
 from commonplace.store.base import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 
-__all__ = ["inspect"]
+__all__ = ["memory_status"]
 
 
-def inspect(
-    keeper: IndexService, workspace: Workspace, background: BackgroundSupervisor, *, deep: bool
+def memory_status(
+    index: IndexService,
+    workspace: Workspace,
+    background: BackgroundSupervisor,
+    *,
+    state: Path,
+    deep: bool,
 ) -> Status:
-    """Compare the disk with the index and describe both; `deep` also tries each part."""
-    store, choice = keeper.store, _choice(keeper)
-    encoder = choice.client
+    """Compare the disk with the index and describe both.
+
+    Args:
+        index: The index and its embedder.
+        workspace: The files.
+        background: The background runs.
+        state: The state database.
+        deep: Also probe each part.
+    """
+    store = index.store
     identity = store.identity
+    selection = _selection(index, identity)
+    client = selection.client
     with store.snapshot() as snapshot:
         totals = snapshot.totals()
         known = snapshot.files()
-    stale, problems = _stale(keeper, encoder)
+    stale, problems = _stale(index, client)
     return Status(
         files=totals.files,
         chunks=totals.chunks,
-        provider=encoder.name.provider if encoder else None,
-        model=encoder.name.model if encoder else None,
-        dimension=_dimension(identity, encoder),
+        provider=client.name.provider if client else None,
+        model=client.name.model if client else None,
+        dimension=_dimension(index, identity, client),
         vector_engine=store.engines["vectors"],
         keyword_engine=store.engines["words"],
         stale=stale,
-        warnings=(*background.warnings, *_warnings(keeper, choice, workspace, known, problems)),
+        warnings=(*index.warnings, *_warnings(index, selection, workspace, known, problems)),
         workspace=str(workspace.root),
-        index_path=str(keeper.path),
+        index_location=store.location,
         details={
-            "embedder": choice.reason,
-            **dict(_background(keeper, background)),
-            **(probe(keeper) if deep else {}),
+            "embedder": selection.reason,
+            **dict(_activity(index, background)),
+            **(probe(index, state=state) if deep else {}),
         },
     )
 
 
-def _choice(keeper: IndexService) -> Selection:
-    """The embedder in use; none, and why, where the one that was named cannot be had."""
+def _selection(index: IndexService, identity: IndexIdentity | None) -> Selection:
+    """Return the selected embedder; where the one that was named is not available, the reason."""
     try:
-        return keeper.choice
+        return index.selector.select(identity)
     except EmbedderError as error:
         return Selection(None, str(error).rstrip("."))
 
 
-def _dimension(identity: IndexIdentity | None, encoder: EmbeddingClient | None) -> int | None:
-    if encoder is not None and EmbedderSelector.why_not(encoder, identity) is not None:
-        return encoder.dimension  # the index holds another one's vectors
+def _dimension(
+    index: IndexService, identity: IndexIdentity | None, client: EmbeddingClient | None
+) -> int | None:
+    if client is not None and index.selector.mismatch(client, identity) is not None:
+        return client.dimension  # the index holds vectors of another model
     held = identity.dimension if identity else None
-    return held or (encoder.dimension if encoder else None)
+    return held or (client.dimension if client else None)
 
 
 def _stale(
-    keeper: IndexService, encoder: EmbeddingClient | None
+    index: IndexService, client: EmbeddingClient | None
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    plan, problems = keeper.plan(encoder)
+    plan, problems = index.runner.plan(client)
     stale = [
         (file.path, why)
         for file, record, why in plan.read
         if record is None
-        or file.source == "sessions"  # the plan has looked into it
+        or file.source == "sessions"  # the plan has compared its text
         or not _is_same(file.absolute, record)
         or record.pending == why
     ]
@@ -84,7 +99,7 @@ def _stale(
 
 
 def _is_same(path: Path, record: FileRecord) -> bool:
-    """Tell whether a file whose time has changed still holds what was indexed."""
+    """Return whether a file whose time has changed still holds the indexed text."""
     try:
         return text_hash(read_text(path).text) == record.hash
     except (OSError, UnreadableFileError):
@@ -92,15 +107,15 @@ def _is_same(path: Path, record: FileRecord) -> bool:
 
 
 def _warnings(
-    keeper: IndexService,
-    choice: Selection,
+    index: IndexService,
+    selection: Selection,
     workspace: Workspace,
     known: dict[str, FileRecord],
     problems: tuple[tuple[str, str], ...],
 ) -> Iterator[str]:
-    if choice.client is None:
-        yield f"Search is by keywords only: {choice.reason}."
-    yield from _warnings_of_the_index(keeper, choice.client)
+    if selection.client is None:
+        yield f"Search is by keywords only: {selection.reason}."
+    yield from _index_warnings(index, selection.client)
     for given in workspace.missing_extra_paths:
         yield f"The extra path {given} is not there; create it or drop the setting."
     for path, reason in problems:
@@ -110,36 +125,35 @@ def _warnings(
             yield f"{path}: {record.note}."
 
 
-def _warnings_of_the_index(keeper: IndexService, encoder: EmbeddingClient | None) -> Iterator[str]:
-    if not keeper.store.complete:
+def _index_warnings(index: IndexService, client: EmbeddingClient | None) -> Iterator[str]:
+    store = index.store
+    if not store.complete:
         yield "This workspace was never completely indexed: run 'commonplace index'."
-    elif not _fits(keeper):
+    elif not _fits(index):
         yield (
             "The index was built with other settings or another embedder: run 'commonplace index' "
             "to rebuild it."
         )
-    elif encoder is not None and (reason := keeper.why_no_vectors(keeper.store.identity)):
+    elif client is not None and (reason := index.selector.query_client(store.identity)[1]):
         yield f"Search is by keywords only: {reason}."
-    if not keeper.store.writable:
-        yield f"The index {keeper.path} cannot be written; it answers as it is."
+    if store.access == "read-only":
+        yield f"The index {store.location} cannot be written; it answers as it is."
 
 
-def _fits(keeper: IndexService) -> bool:
-    """Tell whether the index goes on as it is; that of an embedder that cannot be had does."""
+def _fits(index: IndexService) -> bool:
+    """Return whether the index needs no rebuild, as with an embedder that is not available."""
     try:
-        return keeper.fits
+        return index.runner.fits()
     except EmbedderError:
         return True
 
 
-def _background(
-    keeper: IndexService, background: BackgroundSupervisor
-) -> Iterator[tuple[str, str]]:
-    """Tell what is going on at this moment."""
+def _activity(index: IndexService, background: BackgroundSupervisor) -> Iterator[tuple[str, str]]:
+    """Yield what is running at this moment."""
     scheduler, watcher = background.scheduler, background.watcher
     if scheduler.running:
         yield "indexing", f"now, in the background ({', '.join(scheduler.running)})"
-    elif runner := keeper.handle.runner():
-        yield "indexing", f"now, by process {runner}"
+    elif holder := index.store.lease_holder():
+        yield "indexing", f"now, by {holder}"
     if watcher is not None:
         yield "watching", "in part" if watcher.problem else "yes"

@@ -135,7 +135,7 @@ def status_rows(status: Status) -> list[tuple[str, str]]:
     """Return the names and values of a status, in display order."""
     rows = [
         ("workspace", status.workspace),
-        ("index", status.index_path),
+        ("index", status.index_location),
         ("files", str(status.files)),
         ("chunks", str(status.chunks)),
         ("embeddings", _embeddings(status)),

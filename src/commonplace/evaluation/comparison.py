@@ -40,7 +40,7 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="commonplace-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "index.sqlite"
         for name, value in settings.items():
-            opened = open_at(workspace, settings=value, embedder=embedder, index_path=path, now=now)
+            opened = open_at(workspace, settings=value, embedder=embedder, index=path, now=now)
             with opened as memory:
                 reports[name] = evaluate(memory, questions)
     return reports

@@ -29,7 +29,7 @@ def open_at(
     *,
     settings: Settings | None = None,
     embedder: str | Embedder | Any | None = "auto",
-    index_path: str | os.PathLike[str] | None = None,
+    index: str | os.PathLike[str] | None = None,
     now: Now = "last",
 ) -> Memory:
     """Open a memory whose clock shows noon of a day; only `Memory.index` indexes it.
@@ -38,7 +38,7 @@ def open_at(
         workspace: Folder of notes.
         settings: As in `Memory.open`; those of `sync` are turned off.
         embedder: As in `Memory.open`.
-        index_path: As in `Memory.open`.
+        index: As in `Memory.open`.
         now: Day of the clock; ``last`` is the day after the newest dated log, else today.
 
     Raises:
@@ -55,7 +55,7 @@ def open_at(
         space.root,
         settings=settings,
         embedder=embedder,
-        index_path=index_path,
+        index=index,
         now=lambda: noon,
     )
 

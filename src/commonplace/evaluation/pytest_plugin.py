@@ -68,8 +68,8 @@ def commonplace_eval(tmp_path: Path) -> EvalFixture:
         **opening: Any,
     ) -> EvaluationReport:
         __tracebackhide__ = True
-        index_path = tmp_path / "commonplace-eval" / "index.sqlite"
-        with open_at(workspace, index_path=index_path, **opening) as memory:
+        index = tmp_path / "commonplace-eval" / "index.sqlite"
+        with open_at(workspace, index=index, **opening) as memory:
             file = read_questions(questions, memory=memory)
             report = evaluate(memory, file.questions)
         value: float = getattr(report.overall, measure)

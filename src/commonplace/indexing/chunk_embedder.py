@@ -148,7 +148,7 @@ class ChunkEmbedder:
         """Take chunks off the cache that are in the index now."""
         if self._kept:
             indexed = set(written)
-            self._store.keep({}, drop=[key for key in self._kept if key in indexed])
+            self._store.cache_vectors({}, drop=[key for key in self._kept if key in indexed])
             self._kept = [key for key in self._kept if key not in indexed]
 
     def _known(self, hashes: list[str]) -> dict[str, ChunkVectors]:
@@ -166,7 +166,7 @@ class ChunkEmbedder:
             missing = [key for key in hashes if key not in known]
             if missing:
                 with source.snapshot() as snapshot:
-                    known |= snapshot.embedded(missing, identity)
+                    known |= snapshot.vectors_of(missing, identity)
         return {key: embedded for key, embedded in known.items() if _is_whole(embedded)}
 
     def _kept_dimension(self, identity: IndexIdentity) -> int | None:
@@ -239,7 +239,7 @@ class ChunkEmbedder:
         """Put the vectors of chunks in the cache until their files are written."""
         if whole:
             some = {text: vectors[text] for lines in whole.values() for text in lines}
-            self._store.keep(self._combined(whole, some))
+            self._store.cache_vectors(self._combined(whole, some))
             self._kept += whole
 
     # -- chunks and their lines ------------------------------------------------------------------

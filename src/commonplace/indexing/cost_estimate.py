@@ -13,7 +13,14 @@ from commonplace.types import IndexReport
 if TYPE_CHECKING:
     from commonplace.indexing.planner import IndexPlan
 
-__all__ = ["IndexEstimate", "announce", "combined", "is_long"]
+__all__ = [
+    "BATCH_JOBS_RUNNING",
+    "IndexEstimate",
+    "announce",
+    "combined",
+    "is_long",
+    "with_embedded",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +28,7 @@ _WORTH_A_LOOK_BYTES = 64 * 1024
 """A plan of fewer bytes to read is done sooner than it is estimated."""
 _WORTH_TELLING_TEXTS = 1000
 _BYTES_A_TOKEN = 4
+BATCH_JOBS_RUNNING = "the vendor's batch interface is still at work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +104,9 @@ def combined(first: IndexReport, then: IndexReport) -> IndexReport:
         cached=first.cached + then.cached,
         seconds=first.seconds + then.seconds,
     )
+
+
+def with_embedded(report: IndexReport, texts: int) -> IndexReport:
+    """Report texts that were embedded ahead of a run as embedded: the run found them cached."""
+    cached = max(0, report.cached - texts)
+    return replace(report, embedded=report.embedded + texts, cached=cached)

@@ -1,149 +1,160 @@
-"""Who makes the vectors of a memory: the one that is wanted, its fallback, the index's own."""
+"""Selection of the embedding client: the requested one, its fallback, or the index's own."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.client import EmbeddingClient
-from commonplace.embeddings.registry import Selection, fallback_of, for_identity
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 from commonplace.store.base import IndexIdentity
+
+if TYPE_CHECKING:
+    from commonplace.embeddings.base import Embedder
+    from commonplace.embeddings.registry import Selection
 
 __all__ = ["EmbedderSelector"]
 
 logger = logging.getLogger(__name__)
 
-
-class _Identified(Protocol):
-    @property
-    def identity(self) -> IndexIdentity | None: ...
+_NO_VECTORS = "the index holds no vectors yet; index again when the embedder answers"
 
 
 class EmbedderSelector:
-    """The embedders of one memory in this process.
+    """Selects the embedding clients of one memory in this process.
 
     Args:
-        settings: Which fallback there is, and how the index's own embedder is made.
-        choose: Chooses the embedder, given what the index was built with.
-        index: Returns the index.
+        settings: The fallback, and the options of clients made by name.
+        requested: The embedder as `Memory.open` takes it.
     """
 
-    def __init__(
-        self,
-        settings: EmbeddingSettings,
-        choose: Callable[[ModelName | None], Selection],
-        index: Callable[[], _Identified],
-    ) -> None:
+    def __init__(self, settings: EmbeddingSettings, requested: str | Embedder | Any | None) -> None:
         self._settings = settings
-        self._choose = choose
-        self._index = index
-        self._choice: Selection | None = None
+        self._requested = requested
+        self._selection: Selection | None = None
         self._replaced: EmbeddingClient | None = None
         self._own: dict[tuple[ModelName, int | None], EmbeddingClient | None] = {}
         self._lock = threading.RLock()
 
     @property
-    def choice(self) -> Selection:
-        """The embedder that is used, and why; chosen when it is first needed.
+    def is_named(self) -> bool:
+        """Whether the call or the settings name an embedder, so that ``auto`` has no say."""
+        return self._requested != "auto" or self._settings.provider != "auto"
+
+    def select(self, identity: IndexIdentity | None) -> Selection:
+        """Return the embedding client for index runs, and the reason; the same at each call.
+
+        Args:
+            identity: Identity of the index at the first call: ``auto`` keeps its model.
 
         Raises:
-            EmbedderError: The one that was named cannot be had.
+            EmbedderError: The embedder that was named is not available.
         """
-        if self._choice is None:
+        if self._selection is None:
             with self._lock:
-                if self._choice is None:
-                    self._choice = self._choose(_name(self._index().identity))
-                    logger.info("embedder: %s", self._choice.reason)
-        return self._choice
+                if self._selection is None:
+                    from commonplace.embeddings.registry import select
 
-    def use_fallback(self, failure: EmbedderError) -> bool:
-        """Go on with the fallback as long as this process uses the memory.
+                    self._selection = select(
+                        self._requested, settings=self._settings, built_with=_name(identity)
+                    )
+                    logger.info("embedder: %s", self._selection.reason)
+        return self._selection
+
+    def use_fallback(self, failure: EmbedderError) -> str | None:
+        """Select the fallback for as long as this process uses the memory.
 
         Returns:
-            False when there is none, or it is in use already.
+            The reason, a sentence; None when there is no fallback, or it is in use already.
         """
+        from commonplace.embeddings.registry import Selection, fallback_of
+
         with self._lock:
-            if self._replaced is not None or self._choice is None:
-                return False
+            if self._replaced is not None or self._selection is None:
+                return None
             try:
                 fallback = fallback_of(self._settings)
             except EmbedderError as error:
                 logger.warning("the fallback cannot be used: %s", error)
-                return False
-            used = self._choice.client
+                return None
+            used = self._selection.client
             if fallback is None or fallback.client is None or used is None:
-                return False
+                return None
             if fallback.client.name == used.name:
-                return False
+                return None
             reason = f"{fallback.client.label} is used as the fallback: {failure}"
             logger.warning("%s", reason)
-            self._replaced, self._choice = used, Selection(fallback.client, reason)
-            return True
+            self._replaced, self._selection = used, Selection(fallback.client, reason)
+            return reason
 
     @property
     def is_fallback(self) -> bool:
         """Whether the fallback is in use."""
         return self._replaced is not None
 
-    def of_index(self, held: IndexIdentity | None) -> tuple[EmbeddingClient | None, str | None]:
-        """Return who can embed a query for an index, or why nobody can.
+    def query_client(
+        self, identity: IndexIdentity | None
+    ) -> tuple[EmbeddingClient | None, str | None]:
+        """Return the client that embeds queries for an index, or None and the reason.
 
-        That is the embedder in use, else, while the index is being built anew with it, the one
-        that the index was built with, where it can be had by name.
+        That is the selected client. While a rebuild with it is under way, it is the client of the
+        index's own model, where that can be made by name.
         """
-        if held is None or held.model is None or not held.dimension:
-            return None, "the index holds no vectors yet; index again when the embedder answers"
-        wanted = self.choice.client
-        if wanted is None:
-            return None, self.choice.reason
-        if self.why_not(wanted, held) is None:
-            return wanted, None
-        own = self._own_of(held)
-        return (own, None) if own is not None else (None, self.why_not(wanted, held))
+        if identity is None or identity.model is None or not identity.dimension:
+            return None, _NO_VECTORS
+        selection = self.select(identity)
+        client = selection.client
+        if client is None:
+            return None, selection.reason
+        mismatch = self.mismatch(client, identity)
+        if mismatch is None:
+            return client, None
+        own = self._own_client(identity)
+        return (own, None) if own is not None else (None, mismatch)
 
-    def _own_of(self, held: IndexIdentity) -> EmbeddingClient | None:
-        name = _name(held)
-        assert name is not None  # it was looked at before
-        key = name, held.dimension
+    def _own_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
+        from commonplace.embeddings.registry import for_identity
+
+        name = _name(identity)
+        assert name is not None  # the caller has checked it
+        key = name, identity.dimension
         with self._lock:
             if key not in self._own:
-                self._own[key] = for_identity(name, held.dimension, self._settings)
+                self._own[key] = for_identity(name, identity.dimension, self._settings)
             own = self._own[key]
-        return own if own is not None and self.why_not(own, held) is None else None
+        return own if own is not None and self.mismatch(own, identity) is None else None
 
     @staticmethod
-    def why_not(encoder: EmbeddingClient, held: IndexIdentity | None) -> str | None:
-        """Say why an encoder's vectors cannot be compared with an index's; None if they can."""
-        if held is None or held.model is None or not held.dimension:
-            return "the index holds no vectors yet; index again when the embedder answers"
-        if _name(held) != encoder.name:
+    def mismatch(client: EmbeddingClient, identity: IndexIdentity | None) -> str | None:
+        """Return why a client's vectors cannot be compared with an index's; None if they can."""
+        if identity is None or identity.model is None or not identity.dimension:
+            return _NO_VECTORS
+        if _name(identity) != client.name:
             return (
-                f"the index was built with {held.provider}:{held.model} and not with "
-                f"{encoder.label}; index again to rebuild it"
+                f"the index was built with {identity.provider}:{identity.model} and not with "
+                f"{client.label}; index again to rebuild it"
             )
-        if encoder.dimension not in (None, held.dimension):
+        if client.dimension not in (None, identity.dimension):
             return (
-                f"the index holds vectors of {held.dimension} dimensions and "
-                f"{encoder.label} gives {encoder.dimension}; index again to rebuild it"
+                f"the index holds vectors of {identity.dimension} dimensions and "
+                f"{client.label} gives {client.dimension}; index again to rebuild it"
             )
         return None
 
     def close(self) -> None:
-        """Let go of threads."""
+        """Release the clients' threads."""
         with self._lock:
-            used = self._choice.client if self._choice else None
+            used = self._selection.client if self._selection else None
             made = [used, self._replaced, *self._own.values()]
-        for encoder in made:
-            if encoder is not None:
-                encoder.close()
+        for client in made:
+            if client is not None:
+                client.close()
 
 
-def _name(held: IndexIdentity | None) -> ModelName | None:
-    if held is None or not held.provider or not held.model:
+def _name(identity: IndexIdentity | None) -> ModelName | None:
+    if identity is None or not identity.provider or not identity.model:
         return None
-    return ModelName(held.provider, held.model, held.endpoint)
+    return ModelName(identity.provider, identity.model, identity.endpoint)

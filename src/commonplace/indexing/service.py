@@ -1,233 +1,302 @@
-"""The one who keeps an index: what there is of it, and what users have done about it."""
+"""Index service: the index of one workspace in this process, and the verbs on it."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
-import re
 import threading
+import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from commonplace.embeddings.base import ModelName
-from commonplace.embeddings.client import EmbeddingClient
-from commonplace.embeddings.registry import Selection
+from commonplace.errors import CommonplaceError, EmbedderError, StoreError
 from commonplace.indexing import cost_estimate
+from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.handle import IndexHandle
 from commonplace.indexing.pipeline import Progress
 from commonplace.indexing.planner import IndexPlan
-from commonplace.indexing.runner import IndexRunner, Leave, Problems
-from commonplace.indexing.singles import SingleFiles
-from commonplace.settings import Settings, default_state_dir
-from commonplace.store.base import IndexIdentity
-from commonplace.store.sqlite.store import SqliteStore
+from commonplace.indexing.runner import IndexRunner, Skip
+from commonplace.settings import Settings
+from commonplace.store.base import IndexIdentity, Snapshot, Store
+from commonplace.system.state import StateLocation
 from commonplace.types import IndexReport
 from commonplace.workspace.discovery import Workspace
 
-__all__ = ["IndexService", "default_index_path"]
+if TYPE_CHECKING:
+    from commonplace.embeddings.base import Embedder
+    from commonplace.embeddings.client import EmbeddingClient
 
+__all__ = ["IndexService"]
+
+_CLOSED = "the memory is closed; open it again with Memory.open(...)."
 _CLOSING_S = 0.1
-"""How soon a thread that waits, for another one's run or a job, notices that all is closed."""
+"""How soon a thread that waits, for another run or for a batch job, notices `stop`."""
+_SWAP_TIMEOUT_S = 30.0
+
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def default_index_path(root: Path) -> Path:
-    """Return where a workspace's index is: a folder of its own in the state folder."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-.")[:40] or "workspace"
-    key = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
-    return default_state_dir() / f"{name}-{key}" / "index.sqlite"
+class _OutOfTimeError(Exception):
+    """The time that `close` grants is over."""
 
 
 class IndexService:
-    """The index of one workspace in this process.
+    """Index of one workspace in this process: its store, its embedding clients, its runs.
 
     Args:
-        workspace: Whose files are indexed.
-        path: The index file.
-        settings: How.
-        choose: Chooses the embedder, given what the index was built with.
-        named: Whether the embedder was named, and is not whatever ``auto`` finds.
+        workspace: The files to index.
+        store: The index.
+        settings: How files are cut, embedded and indexed.
+        requested: The embedder as `Memory.open` takes it.
+        state: Where the jobs of batch APIs are noted.
+
+    Attributes:
+        notices: Sentences for users about this index, in the order of events.
+        problem: Why the last background run failed; None when it succeeded.
     """
 
     def __init__(
         self,
         workspace: Workspace,
-        path: Path,
+        store: Store,
         *,
         settings: Settings,
-        choose: Callable[[ModelName | None], Selection],
-        named: bool = True,
+        requested: str | Embedder | Any | None,
+        state: StateLocation,
     ) -> None:
-        self.handle = IndexHandle(path)
-        self._settings = settings
-        self.embedders = EmbedderSelector(settings.embedding, choose, lambda: self.store)
-        self._named = named
-        self._answering: SqliteStore | None = None
-        self._running = threading.Lock()
-        self._runs = IndexRunner(
-            self.handle, workspace, settings=settings, embedders=self.embedders
+        self.store = store
+        self.selector = EmbedderSelector(settings.embedding, requested)
+        self.runner = IndexRunner(
+            workspace,
+            store,
+            settings=settings,
+            selector=self.selector,
+            state=state,
+            check=self.check_running,
         )
-        self._singles = SingleFiles(self.handle, workspace, settings=settings, runs=self._runs)
-
-    # -- what there is ---------------------------------------------------------------------------
-
-    @property
-    def store(self) -> SqliteStore:
-        """The index, opened when it is first needed; see `IndexHandle.store`."""
-        return self.handle.store
-
-    @property
-    def path(self) -> Path:
-        """The index file."""
-        return self.handle.path
+        self.notices: list[str] = []
+        self.problem: str | None = None
+        self._workspace = workspace
+        self._settings = settings
+        self._stopped = False
+        self._turn = threading.Lock()
+        """Held by the one thread of this process that indexes."""
 
     @property
-    def warnings(self) -> list[str]:
-        """What users should know about this index, a sentence each."""
-        return self.handle.warnings
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for users about the index and the runs on it."""
+        failed = [f"The index could not be brought up to date: {self.problem}"]
+        return (*self.notices, *(failed if self.problem else ()))
 
-    @property
-    def choice(self) -> Selection:
-        """The embedder that is used, and why; chosen when it is first needed."""
-        return self.embedders.choice
+    # -- verbs -----------------------------------------------------------------------------------
 
-    @property
-    def encoder(self) -> EmbeddingClient | None:
-        """Who makes the vectors; None for keyword search."""
-        return self.choice.client
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Open one state of the index; a workspace that was never indexed is indexed first."""
+        self.recovering(self.index_if_new)
+        with self.store.snapshot() as snapshot:
+            yield snapshot
 
-    def why_no_vectors(self, held: IndexIdentity | None) -> str | None:
-        """Say why an index's vectors cannot answer a query; None if they can."""
-        return self.embedders.of_index(held)[1]
-
-    @property
-    def fits(self) -> bool:
-        """Whether the index goes on with these settings and this embedder; else it is rebuilt."""
-        return self._runs.fits(self.store)
-
-    def plan(self, encoder: EmbeddingClient | None) -> tuple[IndexPlan, Problems]:
-        """Compare the disk with the index; see `IndexRunner.plan`."""
-        return self._runs.plan(self.store, encoder)
-
-    # -- what is done ----------------------------------------------------------------------------
-
-    def index(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
+    def run(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index up to date; one run at a time among threads and processes.
 
-        Jobs of the vendor's batch interface are waited for; nobody else is held up meanwhile.
+        Jobs of the vendor's batch API are waited for, without holding the lease meanwhile.
 
         Raises:
             StoreError: The index cannot be written.
         """
-        with self._alone():
-            report = self.recovering(lambda: self._runs.run(force=force, progress=progress))
-        while not force and (jobs := self._runs.batch(self.encoder)) and jobs.wait():
-            with self._alone():
-                then = self.recovering(lambda: self._runs.run(progress=progress))
+        report = self.recovering(self._run, force=force, progress=progress)
+        runner = self.runner
+        while not force and (jobs := runner.batch_jobs(runner.client())) and jobs.wait():
+            then = self.recovering(self._run, force=False, progress=progress)
             report = cost_estimate.combined(report, then)
         return report
 
     def refresh(
         self,
         *,
-        leave: Leave = lambda _: False,
+        skip: Skip = lambda _: False,
         first: bool = True,
         rebuild: bool = False,
         look: bool = True,
     ) -> IndexReport | None:
-        """Bring the index up to date in the background: nobody who indexes is waited for.
+        """Bring the index up to date in the background, without waiting for another process.
 
         Args:
-            leave: Says which new and changed files are left alone this time.
-            first: Whether a workspace that never was indexed to the end is indexed now.
+            skip: Returns whether a new or changed file is skipped this time.
+            first: Whether a workspace that was never completely indexed is indexed now.
             rebuild: Whether an index of other settings, or of another model than the one that was
-                named, is rebuilt; never because ``auto`` found another one, such as where a key
-                is missing today. Else it goes on as it is: what is new is found by its words.
-            look: Whether it may well be that there is nothing to do.
+                named, is rebuilt. A model that ``auto`` found never causes a rebuild (a key may be
+                missing today): what is new is then found by keywords.
+            look: Whether to plan first, because there may be nothing to do.
 
         Returns:
-            What was done; None when there was nothing to do.
+            The report; None when there was nothing to do.
 
         Raises:
             IndexBusyError: Another process is indexing.
             StoreError: The index cannot be read or written.
         """
-        with self._alone():
-            return self.recovering(
-                lambda: self._refresh(leave, first=first, rebuild=rebuild, look=look)
-            )
+        return self.recovering(self._refresh, skip, first=first, rebuild=rebuild, look=look)
 
     def index_if_new(self) -> None:
-        """Index a workspace that never was indexed to the end; another's run is waited for."""
+        """Index a workspace that was never completely indexed; wait for another's run."""
         if self._answers():
             return
-        with self._alone():
+        with self._my_turn():
             if not self._answers():
-                self._runs.run(force=False, progress=None)
-
-    def _answers(self) -> bool:
-        """Whether the index was completed once; one that cannot be written answers as it is."""
-        store = self.store
-        if self._answering is store:
-            return True  # what was complete once stays so
-        answers = store.complete or (not store.writable and store.identity is not None)
-        self._answering = store if answers else None
-        return answers
+                self.runner.run()
 
     def index_file(self, path: str) -> None:
-        """Index one file that was just written, without waiting for a run that is in flight.
+        """Index one file that was just written, without waiting for a run in flight.
 
-        Vectors are made at once where that takes no network; else the next run makes them.
+        Vectors are made at once where the model is local; else the next run makes them.
         """
-        self._singles.index(path)
+        self.recovering(self._index_file, path)
 
     def finish_sessions(self, *, timeout_s: float) -> None:
-        """Index what is left in session files, too little to be read by itself, before the end.
+        """Index the ends of session files that are too short to be read by themselves.
 
-        What takes longer, or is done by somebody else just now, is left to the next run.
+        What takes longer than `timeout_s`, or is locked by another process, is left to the next
+        run.
         """
-        self._singles.finish_sessions(timeout_s=timeout_s)
+        sessions = self._workspace.sessions
+        if sessions is None or not sessions.enabled or not self.store.exists():
+            return
+        deadline = time.monotonic() + timeout_s
+        with (
+            contextlib.suppress(CommonplaceError, DimensionChangedError, _OutOfTimeError),
+            self.store.lease("run", timeout_s=max(0.0, timeout_s / 2)),
+        ):
+            if self.store.complete and self.store.access == "read-write":
+                self._finish(self.runner.plan(None)[0], deadline)
 
-    def recovering(self, call: Callable[[], _T]) -> _T:
-        """Call something that uses the index; see `IndexHandle.recovering`."""
-        return self.handle.recovering(call)
+    def recovering(self, verb: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
+        """Call a verb on the index; again, after the store recovered, when the index was damaged.
+
+        Raises:
+            StoreError: The store cannot recover from it.
+        """
+        for certain in (False, True):
+            try:
+                return verb(*args, **options)
+            except StoreError as error:
+                recovery = self.store.recover(error, certain=certain)
+                if recovery is None:
+                    raise
+                if recovery.warning:
+                    self.notices.append(recovery.warning)
+        return verb(*args, **options)
+
+    def stop(self) -> None:
+        """Cancel index runs at their next step."""
+        self._stopped = True
+
+    def check_running(self) -> None:
+        """Raise after `stop`: called between the steps of a run.
+
+        Raises:
+            StoreError: The memory is closed, or is being closed.
+        """
+        if self._stopped:
+            raise StoreError(_CLOSED)
 
     def close(self) -> None:
-        """Let go of the index and of the embedders."""
-        self.handle.close()
-        self.embedders.close()
+        """Close the store and the embedding clients."""
+        self.stop()
+        self.store.close()
+        self.selector.close()
 
     # -- how -------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Be the one thread that indexes; whoever waits for that ends when the memory is closed."""
-        while not self._running.acquire(timeout=_CLOSING_S):
-            self.handle.check_running()
+    def _my_turn(self) -> Iterator[None]:
+        """Take turns with the other threads that index; `stop` ends the wait."""
+        while not self._turn.acquire(timeout=_CLOSING_S):
+            self.check_running()
         try:
-            self.handle.check_running()
+            self.check_running()
             yield
         finally:
-            self._running.release()
+            self._turn.release()
 
-    def _refresh(
-        self, leave: Leave, *, first: bool, rebuild: bool, look: bool
-    ) -> IndexReport | None:
-        store = self.store
-        complete = store.complete
-        if not store.writable or not (complete or first):
-            return None
-        fits = self._runs.fits(store)
-        rebuild = not complete or (rebuild and (self._named or self._is_same_model(store)))
-        if look and complete and (fits or not rebuild):
-            plan, _ = self._runs.plan(store, self.encoder if fits else None)
-            if plan.without(leave).is_empty:
+    def _run(self, *, force: bool, progress: Progress | None) -> IndexReport:
+        with self._my_turn():
+            report = self.runner.run(force=force, progress=progress)
+            self._note_fallback()
+            return report
+
+    def _refresh(self, skip: Skip, *, first: bool, rebuild: bool, look: bool) -> IndexReport | None:
+        with self._my_turn():
+            store, runner = self.store, self.runner
+            complete = store.complete
+            if store.access == "read-only" or not (complete or first):
                 return None
-        return self._runs.run(leave=leave, rebuild=rebuild, wait_s=0.0)
+            fits = runner.fits()
+            named = self.selector.is_named or self._is_same_model()
+            rebuild = not complete or (rebuild and named)
+            if look and complete and (fits or not rebuild):
+                plan, _ = runner.plan(runner.client() if fits else None)
+                if plan.without(skip).is_empty:
+                    return None
+            report = runner.run(skip=skip, rebuild=rebuild, wait_s=0.0)
+            self._note_fallback()
+            return report
 
-    def _is_same_model(self, store: SqliteStore) -> bool:
-        held, wanted = store.identity, self._runs.wanted_identity
+    def _note_fallback(self) -> None:
+        if self.selector.is_fallback:
+            reason = self.selector.select(None).reason
+            if reason not in self.notices:
+                self.notices.append(reason)
+
+    def _is_same_model(self) -> bool:
+        held, wanted = self.store.identity, self.runner.wanted_identity()
         return held is None or held.model is None or held.vectors_key == wanted.vectors_key
+
+    def _answers(self) -> bool:
+        """Return whether the index was completed once; a read-only one answers as it is."""
+        store = self.store
+        return store.complete or (store.access == "read-only" and store.identity is not None)
+
+    def _index_file(self, path: str) -> None:
+        written_ns = time.time_ns()
+        store = self.store
+        with store.lease("swap", timeout_s=_SWAP_TIMEOUT_S):
+            identity = store.identity
+            if identity is None or store.access == "read-only":
+                return  # the first search or run indexes everything
+            file = self._workspace.stat(path)
+            with store.snapshot() as snapshot:
+                record = snapshot.file(path)
+            if file is None or (record is not None and record.indexed_ns > written_ns):
+                return  # another process has indexed it since
+            plan = IndexPlan(((file, record, "was written"),), (), 0)
+            self.runner.pipeline(self._local_client(identity)).run(plan)
+
+    def _finish(self, plan: IndexPlan, deadline: float) -> None:
+        def check() -> None:
+            if time.monotonic() > deadline:
+                raise _OutOfTimeError
+
+        identity = self.store.identity
+        client = self._local_client(identity) if plan.waiting and identity else None
+        for path, why in plan.waiting:
+            check()
+            file = self._workspace.stat(path)
+            with self.store.snapshot() as snapshot:
+                record = snapshot.file(path)
+            if file is not None and record is not None:
+                one = IndexPlan(((file, record, why),), (), 0)
+                self.runner.pipeline(client, check=check).run(one)
+
+    def _local_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
+        """Return the embedding client if it is local and its vectors are those of the index."""
+        try:
+            client = self.runner.client()
+        except EmbedderError:
+            return None
+        if client is None or not client.is_local or not identity.dimension:
+            return None
+        wanted = self.runner.wanted_identity()
+        same = identity.vectors_key == wanted.vectors_key
+        return client if same and identity.fits(wanted) else None

@@ -1,29 +1,38 @@
-"""What an index engine does: the `Store` protocol and the values that cross it.
+"""Index engines: the `Store`, `Snapshot` and `Rebuild` protocols and the values that cross them.
 
-An engine keeps chunks, finds them by words and by vectors, and hands them back. It converts its own
-ranks and distances to scores (higher is better) at this border; it does not merge, weigh or decay:
-that is `commonplace.retrieval`.
+An engine stores chunks, finds them by terms and by vectors, and returns them. It converts its own
+ranks and distances to scores (higher is better) at this border. It does not merge, weigh or decay:
+that is `commonplace.retrieval`. Everything an engine must promise stands in these docstrings;
+``tests/store/test_contract.py`` checks it over every engine.
+
+A new engine is a class with the members of `Store`, opened by a function ``open_store(url: str) ->
+Store`` that `commonplace.store.registry` or the entry-point group ``commonplace.stores`` names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
+    from commonplace.errors import StoreError
     from commonplace.text.analysis import Term
     from commonplace.vectors import Vector
     from commonplace.vectors.codec import ChunkVectors
 
 __all__ = [
     "FileRecord",
+    "HealthCheck",
     "IndexIdentity",
     "IndexedChunk",
     "IndexedFile",
+    "LeaseName",
+    "Rebuild",
+    "Recovery",
     "RowFilter",
     "Snapshot",
     "Store",
@@ -34,12 +43,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class IndexIdentity:
-    """What shapes an index. An index of another identity is rebuilt.
+    """Identity of an index: the settings and the model that shape it. Another one means a rebuild.
 
     Attributes:
         schema: Version of what the indexer writes.
         chunking: The chunking settings, as a text.
-        tokenizer: How words are indexed.
+        tokenizer: Name of the `Analyzer` that cuts texts into terms.
         grain: Whether lines have vectors of their own.
         rules: Whose rules of discovery apply.
         provider: Who makes the vectors; None without vectors.
@@ -60,14 +69,14 @@ class IndexIdentity:
 
     @property
     def vectors_key(self) -> tuple[str, str, str]:
-        """Whose vectors they are, and of what: the key that the cache files them under."""
+        """Key of the vector cache: provider, model, and endpoint with the embedded unit."""
         return self.provider or "", self.model or "", f"{self.endpoint}/{self.grain}"
 
     def fits(self, other: IndexIdentity) -> bool:
-        """Tell whether an index of this identity can go on as one of another.
+        """Return whether an index of this identity serves another one without a rebuild.
 
-        A dimension that is not known yet fits any. An index goes on without an embedder, and what
-        was indexed without one is completed by the first one that comes.
+        An unknown dimension fits any. An identity without a model fits every model: keyword search
+        keeps an index as it is, and the first embedder completes one that has no vectors.
         """
         if replace(self, **_VECTORS_OPEN) != replace(other, **_VECTORS_OPEN):
             return False
@@ -89,7 +98,7 @@ _VECTORS_OPEN: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """What the index knows of a file.
+    """Record of an indexed file.
 
     Attributes:
         path: As search shows it.
@@ -144,10 +153,10 @@ class IndexedFile:
         record: The file's new record.
         chunks: Its chunks; None where only the record is new (the text is the same).
         replaces: `FileRecord.indexed_ns` of the record that this one was planned against; None for
-            a file that was not in the index. When somebody else wrote the file meanwhile, theirs
-            stays.
-        keep_before: Chunks in the index that begin before this line stay, and `chunks` come behind
-            them; None where `chunks` are all there are.
+            a file that was not in the index. When another writer changed the record meanwhile, its
+            version stays (optimistic concurrency).
+        keep_before: Chunks in the index that begin before this line stay, and `chunks` follow them;
+            None where `chunks` are all chunks of the file.
     """
 
     record: FileRecord
@@ -159,7 +168,24 @@ class IndexedFile:
 class StoredChunk(NamedTuple):
     """A chunk as it is in the index.
 
-    `units` are as in `IndexedChunk`; `lines` are packed, for a query to unpack all at once.
+    Attributes:
+        seq: Number of the chunk, unique in the index; `Snapshot.match`, `nearest` and `chunks` use
+            it.
+        id: Its name, as in `IndexedChunk`.
+        path: Its file.
+        source: Source of its file.
+        start_line: First line in the file, from 1.
+        end_line: Last line, included.
+        hash: Hash of the text.
+        text: The text.
+        heading: Headings above it, as in `Chunk`.
+        day: Proleptic ordinal of its day; None for an evergreen file.
+        units: As in `IndexedChunk`.
+        lines: Packed vectors of its lines (`commonplace.vectors.codec`); None without any.
+        ordinal: Place among the chunks of its file. Chunks that follow each other there have
+            ordinals that differ by 1.
+        version: A number that grows with each write: of two chunks, the one written later has the
+            greater one.
     """
 
     seq: int
@@ -174,11 +200,13 @@ class StoredChunk(NamedTuple):
     day: int | None
     units: bytes
     lines: bytes | None
+    ordinal: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much is in an index."""
+    """Counts of the files, chunks and vectors in an index."""
 
     files: int
     chunks: int
@@ -187,7 +215,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which chunks may answer. Days are proleptic ordinals, both included."""
+    """Filter of chunks by source and day. Days are proleptic ordinals, both included."""
 
     sources: frozenset[Source] | None = None
     after: int | None = None
@@ -204,63 +232,109 @@ class RowFilter:
         return self.sources is None and self.after is None and self.before is None
 
 
+LeaseName = Literal["run", "swap"]
+"""``run``: one index run at a time among all processes. ``swap``: a rebuild is committed, or one
+file is indexed by itself, never both at once."""
+
+
+class Recovery(NamedTuple):
+    """Outcome of a recovery: the verb that failed can be tried again.
+
+    Attributes:
+        warning: A sentence for users where something was replaced; None where nothing was.
+    """
+
+    warning: str | None = None
+
+
+class HealthCheck(NamedTuple):
+    """One check of an engine's health, as ``status --deep`` runs it.
+
+    Attributes:
+        name: What is checked, in a word or two.
+        run: Runs the check and returns the outcome, which begins with ``ok``, ``not tried`` or
+            ``failed``; it may raise a `CommonplaceError` instead of ``failed``.
+    """
+
+    name: str
+    run: Callable[[], str]
+
+
 class Snapshot(Protocol):
-    """One state of an index, read consistently."""
+    """One state of an index, read consistently: later writes do not show in it."""
 
     @property
     def identity(self) -> IndexIdentity | None:
-        """What the index was built with; None for a new one."""
+        """Identity of the index; None for a new one."""
 
     def files(self) -> dict[str, FileRecord]:
         """Return all files by path."""
 
     def file(self, path: str) -> FileRecord | None:
-        """Return one file's record."""
+        """Return the record of one file; None for one that is not indexed."""
 
     def totals(self) -> Totals:
-        """Count what is there."""
+        """Count files, chunks and vectors."""
 
     def chunk_count(self, source: Source | None = None) -> int:
-        """Count the chunks, of one source or of all, at once."""
+        """Return the number of chunks, of one source or of all, in constant time."""
 
     def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
-        """Count, for each word, the chunks that hold it, of one source or of all."""
+        """Return the document frequency of each term: the chunks that hold it.
+
+        Args:
+            words: Terms of a query. A term is held as `match` says.
+            source: Count in the chunks of one source; in all by default.
+        """
 
     def match(
         self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter
     ) -> list[tuple[int, float]]:
-        """Return ``(seq, bm25)`` of the chunks that hold any (or every) word, best first.
+        """Return ``(seq, score)`` of the chunks that hold any (or every) term, best first.
 
-        BM25 is as FTS5 computes it (k1 1.2, b 0.75), with the sign turned: higher is better. A
-        word that the tokenizer cuts is a phrase. Equal ones go by seq.
+        The ranking is deterministic: the same index and query give the same list; equal scores go
+        by seq. Scores are comparable within one list only; BM25 is expected (rare terms count
+        more, long chunks less). With the capability ``"exact-fts5-bm25"`` they are BM25 exactly as
+        FTS5 computes it (k1 1.2, b 0.75), with the sign turned.
+
+        A chunk holds a term when `commonplace.text.analysis.Analyzer.terms` of the identity's
+        tokenizer cuts the chunk's text into the terms of ``Term.text``, one behind the other (a
+        phrase where the tokenizer cuts it). A gram (``Term.gram``) is looked for among the terms of
+        `commonplace.text.analysis.grams_text`; a gram of one character is the prefix of any.
+
+        Args:
+            words: Terms of the query; those of nothing but white space are skipped.
+            every: Whether a chunk must hold all of them.
+            limit: Length of the list, at most.
+            rows: Filter of the chunks.
         """
 
     def nearest(
         self, query: Vector, limit: int, rows: RowFilter, *, exact: bool = True
     ) -> list[tuple[int, float]]:
-        """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first.
+        """Return ``(seq, dot product)`` of the chunks nearest to a vector, best first.
 
-        With a query of length 1 that is the cosine. A vector that is not as long as the index's
-        finds nothing.
+        With a query of length 1 the product is the cosine. Equal ones go by seq. A vector whose
+        length differs from the index's dimension finds nothing.
 
         Args:
             query: The vector.
-            limit: How many, at most.
-            rows: Which of them.
-            exact: Whether none of the nearest may be missed. If not, an engine may take a shorter
-                way that misses a few of the last ones.
+            limit: Length of the list, at most.
+            rows: Filter of the chunks.
+            exact: Whether every vector must be compared. If not, an approximate search that misses
+                a few of the last ones will do.
         """
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
-        """Return the mean of the lines' vectors, of one source or of all; None without any."""
+        """Return the mean of the vectors of lines, of one source or of all; None without any."""
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
-        """Fetch chunks; one that is gone is left out."""
+        """Return chunks by seq; one that is gone is left out."""
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
-        """Fetch the chunks of a file with their vectors, in order.
+        """Return the chunks of a file with their vectors, in order.
 
         Args:
             path: The file.
@@ -268,28 +342,56 @@ class Snapshot(Protocol):
         """
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
-        """Return how long a model's vectors are, in the index or the cache; None for none."""
+        """Return the dimension of a model's vectors in the index or the cache; None for none."""
 
-    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
-        """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
+    def vectors_of(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
+        """Return the vectors that a model made of chunk texts, from the chunks or the cache.
+
+        Args:
+            hashes: Hashes of the texts.
+            identity: The model: its `vectors_key` and dimension; without either, nothing is found.
+        """
 
 
 class Store(Protocol):
-    """An index engine."""
+    """The index of one workspace, whatever holds it.
+
+    Constructing a store opens and creates nothing; the first use does. Threads share one store, and
+    processes share its index.
+    """
+
+    @property
+    def location(self) -> str:
+        """Where the index is, for messages; without credentials."""
+
+    @property
+    def access(self) -> Literal["read-write", "read-only"]:
+        """Whether the index can be written. One that cannot still answers."""
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """What compares ``vectors`` and what finds ``words``."""
+        """What compares ``vectors`` and what finds ``words``, for people."""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What the engine promises beyond this protocol: ``"exact-fts5-bm25"`` or nothing."""
+
+    def exists(self) -> bool:
+        """Return whether an index was begun there; opens and creates nothing."""
 
     @property
     def identity(self) -> IndexIdentity | None:
-        """What the index was built with; None for a new one."""
+        """Identity of the index, as it is now; None for a new one."""
+
+    @property
+    def cached_identity(self) -> IndexIdentity | None:
+        """Identity when it was last read or set by this store, without a query; None if never."""
 
     def set_identity(self, identity: IndexIdentity) -> None:
-        """Say what the index is built with, or complete what was open.
+        """Set the identity of a new index, or complete the open parts of the one there is.
 
         Raises:
-            StoreError: The index was built otherwise.
+            StoreError: The index has an identity that the new one does not fit.
         """
 
     @property
@@ -297,40 +399,110 @@ class Store(Protocol):
         """Whether an index run ever came to its end."""
 
     def mark_complete(self) -> None:
-        """Say that an index run came to its end."""
+        """Note that an index run came to its end."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Open one consistent state of the index."""
+        """Open one consistent state of the index, for one thread."""
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
         """Replace and remove files in one transaction.
 
-        The vectors of chunks that leave the index go to the cache.
+        The vectors of chunks that leave the index go to the cache. Writes are optimistic: a file
+        whose record differs from `IndexedFile.replaces` was written by another writer, and stays.
+
+        Args:
+            files: Files to insert or replace.
+            removed: Paths of files to remove.
 
         Returns:
-            Paths that somebody else wrote meanwhile, and that were left alone. So are those whose
-            vectors do not fit the index any more.
+            Paths that were skipped: those that another writer changed meanwhile, and those whose
+            vectors do not have the index's dimension.
 
         Raises:
             StoreError: Nothing was changed.
         """
 
-    def keep(self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()) -> None:
-        """Put vectors of texts that are not indexed yet in the cache; drop those of others.
+    def cache_vectors(
+        self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()
+    ) -> None:
+        """Put vectors of texts that are not indexed yet in the vector cache; drop others.
 
         Args:
-            vectors: By the hash of the chunk's text.
+            vectors: By the hash of the chunk's text; made by the identity's model. Those of another
+                dimension are skipped.
             drop: Hashes of texts whose vectors are indexed by now.
         """
 
-    def replace_with(self, other: Store, *, keep_cache: int) -> None:
-        """Take over everything from another store of the same kind, in one step for readers.
+    def trim_vector_cache(self, max_entries: int) -> None:
+        """Drop the cached vectors written longest ago, beyond a number of texts."""
 
-        The vectors of both stay findable through the cache, up to `keep_cache` texts.
+    def lease(
+        self, name: LeaseName, *, timeout_s: float, check: Callable[[], object] = ...
+    ) -> AbstractContextManager[None]:
+        """Hold a lease: a lock among threads and processes that ends with its process.
+
+        Args:
+            name: Which of the two.
+            timeout_s: Seconds to wait for it.
+            check: Called while waiting; what it raises ends the wait.
+
+        Raises:
+            IndexBusyError: Another owner held it for `timeout_s` seconds.
+            IndexReadOnlyError: The index cannot be locked, so it cannot be written either.
         """
 
-    def trim_vector_cache(self, max_entries: int) -> None:
-        """Drop the oldest cached vectors beyond a number."""
+    def lease_holder(self) -> str | None:
+        """Return the owner of the ``run`` lease, such as ``process 4711``; None when it is free."""
+
+    def begin_rebuild(self, identity: IndexIdentity, *, restart: bool, keep_cache: int) -> Rebuild:
+        """Begin a shadow index that takes this one's place when it is complete.
+
+        A rebuild that a crash or a failure left unfinished is resumed if its identity fits and has
+        the same `vectors_key`; another one is abandoned.
+
+        Args:
+            identity: Identity of the new index.
+            restart: Abandon an unfinished rebuild in any case.
+            keep_cache: Texts whose vectors this index's cache may hold.
+        """
+
+    def recover(self, error: StoreError, *, certain: bool) -> Recovery | None:
+        """Recover from an error of a verb, so that the verb can be tried again.
+
+        Damage is looked for; a damaged index is moved out of the way, and the next use begins a new
+        one. An index that was deleted or replaced meanwhile is reopened.
+
+        Args:
+            error: The error.
+            certain: Whether the index counts as damaged even if a check finds nothing: the same
+                verb has failed again.
+
+        Returns:
+            The recovery; None where trying again is useless.
+        """
+
+    def health_checks(self) -> Iterable[HealthCheck]:
+        """Return the engine's own checks for ``status --deep``."""
 
     def close(self) -> None:
-        """Let go of files and memory."""
+        """Release connections and memory. Every later use raises `StoreError`."""
+
+
+class Rebuild(Protocol):
+    """A shadow index: written to beside the one that answers, then swapped in."""
+
+    @property
+    def store(self) -> Store:
+        """The shadow index, written to like any other."""
+
+    def commit(self, *, keep_cache: int) -> None:
+        """Swap the shadow index in, in one step for the readers of every process.
+
+        The vectors of both indexes stay findable through the cache, up to `keep_cache` texts.
+        """
+
+    def abandon(self, *, keep_cache: int) -> None:
+        """Delete the shadow index; its vectors go to the cache, up to `keep_cache` texts."""
+
+    def close(self) -> None:
+        """Release it. One that was neither committed nor abandoned is resumed by the next."""

@@ -1,25 +1,25 @@
-"""The `Store` protocol in plain dictionaries: what the other engines are compared with.
-
-Everything is looked at each time it is asked for; nothing is kept on disk.
-"""
+"""Memory engine: the `Store` protocol in plain dictionaries, the reference of the contract."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from commonplace.errors import StoreError
+from commonplace.errors import IndexBusyError, StoreError
 from commonplace.store.base import (
     FileRecord,
+    HealthCheck,
     IndexedChunk,
     IndexedFile,
     IndexIdentity,
+    LeaseName,
+    Recovery,
     RowFilter,
-    Store,
     StoredChunk,
     Totals,
 )
@@ -30,11 +30,12 @@ from commonplace.vectors.codec import ChunkVectors, sum_packed
 if TYPE_CHECKING:
     from commonplace.vectors import Vector
 
-__all__ = ["MemorySnapshot", "MemoryStore"]
+__all__ = ["MemoryRebuild", "MemorySnapshot", "MemoryStore", "open_store"]
 
 _K1 = 1.2
 _B = 0.75
 _MIN_IDF = 1e-6
+_POLL_S = 0.01
 
 _CacheKey = tuple[tuple[str, str, str], int, str]
 """Whose vectors, how long, and the hash of the text."""
@@ -43,6 +44,7 @@ _CacheKey = tuple[tuple[str, str, str], int, str]
 @dataclass(frozen=True, slots=True)
 class _Row:
     path: str
+    ordinal: int
     item: IndexedChunk
     text: list[str]
     grams: list[str]
@@ -85,26 +87,56 @@ class _Phrase:
         return terms == self.terms
 
 
+def open_store(url: str) -> MemoryStore:
+    """Open an index in memory: each call a new one; see `commonplace.store.registry`."""
+    if url.removeprefix("memory://"):
+        raise StoreError(f"the index {url!r} has a name; an index in memory is just memory://.")
+    return MemoryStore()
+
+
 class MemoryStore:
-    """An index in memory, as simple as can be."""
+    """Index engine in plain dictionaries, gone with its process: the reference of the contract.
+
+    Everything is computed when it is asked for: exact, and slow beyond some thousand chunks.
+    """
+
+    capabilities = frozenset({"exact-fts5-bm25"})
+    location = "memory://"
+    access: Literal["read-write", "read-only"] = "read-write"
 
     def __init__(self) -> None:
         self._state = _State()
         self._lock = threading.RLock()
+        self._leases: dict[LeaseName, threading.Lock] = {
+            "run": threading.Lock(),
+            "swap": threading.Lock(),
+        }
+        self._unfinished: MemoryStore | None = None
+        self._closed = False
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """What compares ``vectors`` and what finds ``words``."""
+        """What compares ``vectors`` and what finds ``words``, for people."""
         return {"vectors": "numpy", "words": "plain Python"}
+
+    def exists(self) -> bool:
+        """Return whether an index was begun."""
+        return self._state.identity is not None
 
     @property
     def identity(self) -> IndexIdentity | None:
-        """What the index was built with; None for a new one."""
+        """Identity of the index; None for a new one."""
+        self._check_open()
         return self._state.identity
 
+    @property
+    def cached_identity(self) -> IndexIdentity | None:
+        """The same: no query is needed."""
+        return self.identity
+
     def set_identity(self, identity: IndexIdentity) -> None:
-        """Say what the index is built with; see `Store.set_identity`."""
-        with self._lock:
+        """Set the identity of a new index, or complete the one there is; see `Store`."""
+        with self._writing():
             before = self._state.identity
             if before is not None and not before.fits(identity):
                 raise StoreError(f"the index was built otherwise ({before}).")
@@ -113,21 +145,23 @@ class MemoryStore:
     @property
     def complete(self) -> bool:
         """Whether an index run ever came to its end."""
+        self._check_open()
         return self._state.complete
 
     def mark_complete(self) -> None:
-        """Say that an index run came to its end."""
-        with self._lock:
+        """Note that an index run came to its end."""
+        with self._writing():
             self._state = replace(self._state, complete=True)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         """Open one consistent state of the index."""
+        self._check_open()
         yield MemorySnapshot(self._state)
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
-        """Replace and remove files in one step; see `Store.write`."""
-        with self._lock:
+        """Replace and remove files in one step; see `Store`."""
+        with self._writing():
             state = self._state.copy()
             if state.identity is None:
                 raise StoreError("the index has no identity; set_identity(...) first.")
@@ -143,9 +177,11 @@ class MemoryStore:
         written = {id(file) for file in mine}
         return tuple(file.record.path for file in files if id(file) not in written)
 
-    def keep(self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()) -> None:
-        """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
-        with self._lock:
+    def cache_vectors(
+        self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()
+    ) -> None:
+        """Put vectors of texts in the vector cache, and drop others; see `Store`."""
+        with self._writing():
             state = self._state.copy()
             identity = state.identity
             if identity is None or not identity.model or not identity.dimension:
@@ -157,28 +193,107 @@ class MemoryStore:
                 state.cache.pop((identity.vectors_key, identity.dimension, key), None)
             self._state = state
 
-    def replace_with(self, other: Store, *, keep_cache: int) -> None:
-        """Take over everything from another store in memory."""
-        if not isinstance(other, MemoryStore):
-            raise TypeError("an index in memory can only take over another one in memory")
-        with self._lock:
-            old, new = self._state, other._state.copy()  # noqa: SLF001 - one of its own kind
-            cached = old.cache | new.cache
-            for seq in sorted(old.rows):
-                _to_cache(cached, old, seq)
-            new.cache.clear()
-            new.cache.update(_newest(cached, keep_cache))
-            self._state = new
-
     def trim_vector_cache(self, max_entries: int) -> None:
-        """Drop the oldest cached vectors beyond a number."""
-        with self._lock:
+        """Drop the cached vectors written longest ago, beyond a number of texts."""
+        with self._writing():
             cache = _newest(self._state.cache, max_entries)
             self._state = replace(self._state, cache=cache)
 
+    @contextlib.contextmanager
+    def lease(
+        self,
+        name: LeaseName,
+        *,
+        timeout_s: float,
+        check: Callable[[], object] = lambda: None,
+    ) -> Iterator[None]:
+        """Hold a lease among the threads of this process; see `Store`."""
+        self._check_open()
+        deadline = time.monotonic() + timeout_s
+        lock = self._leases[name]
+        while not lock.acquire(timeout=min(_POLL_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                raise IndexBusyError(
+                    f"another thread has held the index in memory for {timeout_s:g} s."
+                )
+            check()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def lease_holder(self) -> str | None:
+        """Return this process while one of its threads indexes."""
+        return "this process" if self._leases["run"].locked() else None
+
+    def begin_rebuild(
+        self, identity: IndexIdentity, *, restart: bool, keep_cache: int
+    ) -> MemoryRebuild:
+        """Begin or resume a shadow index; see `Store`."""
+        left = self._unfinished
+        if left is not None:
+            held = left.identity
+            fits = held and held.vectors_key == identity.vectors_key and held.fits(identity)
+            if restart or not fits:
+                MemoryRebuild(self, left).abandon(keep_cache=keep_cache)
+        if self._unfinished is None:
+            self._unfinished = MemoryStore()
+            self._unfinished.set_identity(identity)
+        return MemoryRebuild(self, self._unfinished)
+
+    def recover(self, error: StoreError, *, certain: bool) -> Recovery | None:
+        """Return None: nothing can be damaged."""
+        del error, certain
+        return None
+
+    def health_checks(self) -> Iterable[HealthCheck]:
+        """Return no checks."""
+        return ()
+
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything; the index is gone."""
+        self._closed = True
         self._state = _State()
+
+    def end_rebuild(self, shadow: MemoryStore, *, commit: bool, keep_cache: int) -> None:
+        """Swap a shadow index in, or drop it; the vectors of both stay in the cache."""
+        with self._lock:
+            old, made = self._state, shadow._state
+            cache = old.cache | made.cache
+            gone = old if commit else made
+            for seq in sorted(gone.rows):
+                _to_cache(cache, gone, seq)
+            self._state = replace(made if commit else old, cache=_newest(cache, keep_cache))
+            self._unfinished = None
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock:
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the memory is closed; open it again with Memory.open(...).")
+
+
+class MemoryRebuild:
+    """Shadow index in memory; see `Rebuild`."""
+
+    def __init__(self, target: MemoryStore, shadow: MemoryStore) -> None:
+        self._target = target
+        self.store = shadow
+
+    def commit(self, *, keep_cache: int) -> None:
+        """Swap the shadow index in."""
+        self._target.end_rebuild(self.store, commit=True, keep_cache=keep_cache)
+
+    def abandon(self, *, keep_cache: int) -> None:
+        """Drop the shadow index; its vectors go to the target's cache."""
+        self._target.end_rebuild(self.store, commit=False, keep_cache=keep_cache)
+
+    def close(self) -> None:
+        """Leave the shadow index to be resumed."""
 
 
 class MemorySnapshot:
@@ -311,6 +426,8 @@ class MemorySnapshot:
             day=item.day,
             units=item.units,
             lines=item.embedded.lines if item.embedded else None,
+            ordinal=row.ordinal,
+            version=seq,
         )
 
     def chunks_of(
@@ -329,8 +446,8 @@ class MemorySnapshot:
         made = (length for key, length, _ in self._state.cache if key == identity.vectors_key)
         return next(made, None)
 
-    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
-        """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
+    def vectors_of(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
+        """Return the vectors that a model made of chunk texts, from the chunks or the cache."""
         known = dict(self._state.cache)
         for seq in self._state.rows:
             _to_cache(known, self._state, seq)
@@ -366,11 +483,13 @@ def _insert(state: _State, file: IndexedFile) -> _State:
     assert state.identity is not None
     analyzer = Analyzer(state.identity.tokenizer)
     seq = state.last_seq
-    for item in file.chunks or ():
+    path = file.record.path
+    kept = [row.ordinal for row in state.rows.values() if row.path == path]
+    for ordinal, item in enumerate(file.chunks or (), max(kept, default=-1) + 1):
         seq += 1
         grams = grams_text(item.chunk.text, state.identity.tokenizer)
         terms = analyzer.terms(item.chunk.text), analyzer.terms(grams)
-        state.rows[seq] = _Row(file.record.path, item, *terms)
+        state.rows[seq] = _Row(path, ordinal, item, *terms)
     state.files[file.record.path] = file.record
     return replace(state, last_seq=seq)
 

@@ -49,7 +49,7 @@ def open_memory(folder, tmp_path):
         settings = settings or Settings(timezone="UTC")
         index = tmp_path / "state" / "index.sqlite"
         index.parent.mkdir(exist_ok=True)
-        memory = Memory.open(folder, settings=settings, index_path=index, **options)
+        memory = Memory.open(folder, settings=settings, index=index, **options)
         opened.append(memory)
         return memory
 

@@ -72,7 +72,7 @@ def talk(kind, folder, kill_at):
             folder / "notes",
             settings=Settings(timezone="UTC"),
             embedder=None,
-            index_path=folder / "state" / "index.sqlite",
+            index=folder / "state" / "index.sqlite",
             now=clock(),
         ) as memory,
         SqliteSaver.from_conn_string(str(folder / "graph.sqlite")) as saver,

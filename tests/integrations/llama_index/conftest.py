@@ -27,7 +27,7 @@ def open_memory(notes, tmp_path):
 
         def open_memory(embedder=None, **options):
             index = tmp_path / f"index-{len(list(tmp_path.iterdir()))}.sqlite"
-            memory = Memory.open(notes, embedder=embedder, index_path=index, now=clock(), **options)
+            memory = Memory.open(notes, embedder=embedder, index=index, now=clock(), **options)
             return stack.enter_context(memory)
 
         yield open_memory
@@ -104,7 +104,7 @@ def open_folder(folder, tmp_path):
         memory = Memory.open(
             folder,
             embedder=None,
-            index_path=tmp_path / "state" / "index.sqlite",
+            index=tmp_path / "state" / "index.sqlite",
             now=clock(),
             settings=Settings(flush=FlushSettings(**flush)),
         )

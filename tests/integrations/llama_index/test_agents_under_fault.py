@@ -106,7 +106,7 @@ async def test_a_model_that_raises_again_and_again(chat_with, folder, open_folde
     await talk(agent_of(llm), chat, range(16))
     assert (await chat.aflush()).failed is None
     logged = facts_in(log_of(folder))
-    sessions = memory.index_path.parent.rglob("*.jsonl")  # after three failures
+    sessions = memory.index_location.parent.rglob("*.jsonl")  # after three failures
     kept = {found for file in sessions for found in facts_in(file.read_text("utf-8"))}
     assert {*logged, *kept} == {fact(turn) for turn in range(16)}
     assert len(logged) == len(set(logged))
@@ -183,7 +183,7 @@ llm = Writer(fails=kill)
 
 async def main():
     index = folder.parent / "state" / "index.sqlite"
-    memory = Memory.open(folder, embedder=None, now=clock(), index_path=index)
+    memory = Memory.open(folder, embedder=None, now=clock(), index=index)
     chat = ChatMemory.from_defaults(
         memory, llm=llm, token_limit=500, token_flush_size=100, session_id="chat",
         async_database_uri=f"sqlite+aiosqlite:///{folder.parent / 'chat.db'}",

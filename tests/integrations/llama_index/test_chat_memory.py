@@ -119,7 +119,7 @@ async def test_a_model_that_always_fails_loses_nothing(chat_with, folder, open_f
     await chat.areset()
     whole = chat_with(Writer(), memory=memory, session_id="two")
     await whole.aput(ChatMessage(role="user", content="Hello"))
-    files = "\n".join(file.read_text() for file in memory.index_path.parent.rglob("*.jsonl"))
+    files = "\n".join(file.read_text() for file in memory.index_location.parent.rglob("*.jsonl"))
     assert set(facts_in(log_of(folder)) + facts_in(files)) == set(said)
 
 
@@ -177,7 +177,7 @@ async def test_a_killed_process_loses_nothing(chat_with, folder, tmp_path, kille
 
         async def main():
             memory = Memory.open({str(folder)!r}, embedder=None, now=clock(),
-                                 index_path={str(tmp_path / "state" / "index.sqlite")!r})
+                                 index={str(tmp_path / "state" / "index.sqlite")!r})
             chat = ChatMemory.from_defaults(
                 memory, llm=Writer(trouble), token_limit=400, token_flush_size=60,
                 session_id="chat", async_database_uri="sqlite+aiosqlite:///{tmp_path / "chat.db"}",
@@ -230,7 +230,7 @@ async def test_a_reset_flushes_the_tail_and_archives_when_asked(
         else:
             chat.reset(archive=archive)
         assert await chat.aget_all() == []
-        archived = list(memory.index_path.parent.rglob("*.jsonl"))
+        archived = list(memory.index_location.parent.rglob("*.jsonl"))
         assert len(archived) == archive
     assert "FACT-1" in archived[0].read_text()
     assert facts_in(log_of(folder)) == ["FACT-0", "FACT-1"]
@@ -249,7 +249,7 @@ async def test_a_conversation_that_nothing_else_keeps_is_archived_before_it_is_d
     if done is not None:
         await done
     assert await chat.aget_all() == []
-    [archived] = memory.index_path.parent.rglob("*.jsonl")
+    [archived] = memory.index_location.parent.rglob("*.jsonl")
     assert "FACT-1" in archived.read_text()
 
 
@@ -261,7 +261,7 @@ async def test_what_can_be_kept_nowhere_stops_a_reset_but_no_turn(
     chat = chat_with(Writer(), memory=memory)
     await chat.aput(ChatMessage(role="user", content=f"{fact(1)} {FILLER}"))
     folder.rename(folder.with_name("gone"))
-    (memory.index_path.parent / "sessions").write_text("no folder")
+    (memory.index_location.parent / "sessions").write_text("no folder")
     if way == "areset":
         with pytest.raises(OSError):
             await chat.areset()
@@ -279,7 +279,7 @@ async def test_where_flushes_are_off_it_is_the_stock_memory(chat_with, folder, o
         await chat.aput(ChatMessage(role="user", content=f"{fact(turn)} {FILLER}"))
     await chat.areset()
     assert llm.silent == []
-    assert list(folder.rglob("*.md")) == list(memory.index_path.parent.rglob("*.jsonl")) == []
+    assert list(folder.rglob("*.md")) == list(memory.index_location.parent.rglob("*.jsonl")) == []
 
 
 async def test_tool_calls_are_counted(chat_with):

@@ -177,7 +177,7 @@ llm = Writer(fails=kill)
 
 async def main():
     index = folder.parent / "state" / "index.sqlite"
-    memory = Memory.open(folder, embedder=None, now=clock(), index_path=index)
+    memory = Memory.open(folder, embedder=None, now=clock(), index=index)
     chat = StockMemory.from_defaults(
         token_limit=400, token_flush_size=60, session_id="chat", tokenizer_fn=str.split,
         memory_blocks=[FlushMemoryBlock(memory=memory, llm=llm)],

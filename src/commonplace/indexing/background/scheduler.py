@@ -1,4 +1,4 @@
-"""When the index is brought up to date: requests from anywhere, answered by one thread."""
+"""Scheduler of background index runs: requests from anywhere, served by one thread."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ logger = logging.getLogger(__name__)
 
 Reason = Literal["open", "search", "watch", "interval"]
 Listener = Callable[[IndexReport], object]
-"""Called by the thread that indexes, with what a background run did."""
+"""Called by the indexing thread with the report of a background run."""
 
 _OPEN_DELAY_S = 0.25
-"""Between opening and the warm run: whoever indexes at once, or is done at once, is faster."""
+"""Delay of the run after opening: an explicit run, or closing early, makes it superfluous."""
 _SEARCH_GAP_S = 1.0
 _SEARCH_SHARE = 30
-"""Looks for searches are this many times as far apart as they are long: 3 % of the time."""
+"""Scans after searches are this many times as far apart as they are long: 3 % of the time."""
 _GAP_SHARE = 10
-"""All others are: files that change without an end cost a tenth of the time."""
+"""The same for all other scans: files that change without an end cost a tenth of the time."""
 _LONGEST_WAIT_S = 300.0
 _LONGEST_BUSY_WAIT_S = 5.0
 _LONGEST_GONE_S = 2.0
@@ -38,82 +38,80 @@ _LONGEST_GONE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A run that was asked for.
+    """Request for a run.
 
     Attributes:
-        due: When, on the monotonic clock.
-        reasons: By whom.
-        skip: Paths to leave alone, as they are still being written.
+        due: Time of the run, on the monotonic clock.
+        reasons: What asked for it.
+        skip: Paths to skip, as they are still being written.
     """
 
     due: float
     reasons: frozenset[Reason]
     skip: frozenset[str]
 
-    def with_another(self, other: _Request) -> _Request:
-        """Return one request for both."""
+    def merged(self, other: _Request) -> _Request:
+        """Return one request that serves both."""
         return _Request(
             min(self.due, other.due), self.reasons | other.reasons, self.skip & other.skip
         )
 
 
 class Scheduler:
-    """Runs in the background, one at a time, of one memory.
+    """Scheduler of the background runs of one memory, one at a time.
 
-    The thread starts with the first request and ends when there is nothing more to do. It raises
-    nothing: what went wrong is logged, told by `problem`, and tried again after growing waits.
+    The thread starts with the first request and ends with the last. It raises nothing: a failure is
+    logged, noted in `IndexService.problem`, and retried with exponential backoff.
 
     Args:
-        keeper: Whose index is brought up to date.
-        settings: What asks for a run.
+        index: The index that is brought up to date.
+        settings: Which events ask for a run.
     """
 
-    def __init__(self, keeper: IndexService, settings: SyncSettings) -> None:
-        self._keeper = keeper
+    def __init__(self, index: IndexService, settings: SyncSettings) -> None:
+        self._index = index
         self._settings = settings
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._pending: _Request | None = None
         self._running: tuple[Reason, ...] = ()
-        self._rest_until = 0.0
-        self._next_search_look = 0.0
-        self._look_s = 0.0
+        self._cooldown_until = 0.0
+        self._next_search_scan = 0.0
+        self._last_scan_s = 0.0
         self._failures = 0
         self._busy_s = 0.0
-        self._attempts = FileBackoff()
+        self._file_backoff = FileBackoff()
         self._waiting: list[list[IndexReport]] = []
         self._listeners: list[Listener] = []
-        self.problem: str | None = None
-        """Why the last background run failed; None when it did not."""
 
-    # -- who asks --------------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        """Ask for what the settings want of a memory that was just opened."""
-        if self._settings.on_open and self._keeper.path.exists():
+        """Request the runs that the settings want of a memory that was just opened."""
+        if self._settings.on_open and self._index.store.exists():
             self.request("open", delay_s=_OPEN_DELAY_S)
-        self._ask_for_the_next_interval()
+        self._request_interval()
 
     def searched(self) -> None:
-        """Ask for a look after a search; nearly always there is nothing to ask for yet."""
-        if self._settings.on_search and time.monotonic() >= self._next_search_look:
-            self._next_search_look = float("inf")  # until that look is over
+        """Request a scan after a search, unless the last one was a moment ago."""
+        if self._settings.on_search and time.monotonic() >= self._next_search_scan:
+            self._next_search_scan = float("inf")  # until that scan is over
             self.request("search")
 
     def request(self, reason: Reason, *, delay_s: float = 0.0, skip: Collection[str] = ()) -> None:
-        """Ask for a run; one that is waiting already serves both.
+        """Request a run; it is merged with one that is pending.
 
         Args:
-            reason: Who asks.
-            delay_s: How long it may wait.
-            skip: Paths to leave alone, as they are still being written.
+            reason: What asks for it.
+            delay_s: Seconds it may wait (debounce).
+            skip: Paths to skip, as they are still being written.
         """
         asked = _Request(time.monotonic() + delay_s, frozenset((reason,)), frozenset(skip))
         with self._wake:
             if self._stopped:
                 return
-            self._pending = self._pending.with_another(asked) if self._pending else asked
+            self._pending = self._pending.merged(asked) if self._pending else asked
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._work, name="commonplace-index", daemon=True
@@ -122,9 +120,9 @@ class Scheduler:
             self._wake.notify_all()
 
     def run_now(self, call: Callable[[], IndexReport]) -> IndexReport:
-        """Index at once, in this thread; a background run in flight is waited for and counted.
+        """Run at once, in this thread: wait for a background run in flight, and report both.
 
-        What is waiting in the background is done by this run, too.
+        Pending requests are served by this run, too.
         """
         background: list[IndexReport] = []
         with self._wake:
@@ -140,16 +138,16 @@ class Scheduler:
         finally:
             with self._wake:
                 self._waiting.remove(background)
-                # A look for a search that was waiting is done.
-                self._next_search_look = min(self._next_search_look, time.monotonic())
-        self._attempts.forget()
-        self.problem = None
-        self._ask_for_the_next_interval()
+                # This run has served the scan that a search asked for.
+                self._next_search_scan = min(self._next_search_scan, time.monotonic())
+        self._file_backoff.forget()
+        self._index.problem = None
+        self._request_interval()
         return _both(background, report)
 
     @contextlib.contextmanager
-    def told(self, listener: Listener | None) -> Iterator[None]:
-        """Tell somebody of the runs, while the block runs."""
+    def listening(self, listener: Listener | None) -> Iterator[None]:
+        """Notify a listener of the runs, while the block runs."""
         if listener is None:
             yield
             return
@@ -161,24 +159,24 @@ class Scheduler:
 
     @property
     def running(self) -> tuple[Reason, ...]:
-        """Who asked for the run that is in flight; empty when there is none."""
+        """What asked for the run in flight; empty when there is none."""
         return self._running
 
     @property
     def last_scan_s(self) -> float:
-        """Seconds that the last look at everything took."""
-        return self._look_s
+        """Duration of the last scan of the workspace, in seconds."""
+        return self._last_scan_s
 
     def stop(self) -> None:
-        """Let the thread end at its next step; nothing can be asked for afterwards."""
+        """Cancel: the thread ends at its next step, and later requests are ignored."""
         with self._wake:
-            self._stopped = True  # first: a run that is cut short is no failure
+            self._stopped = True  # first: a cancelled run is no failure
             self._pending = None
             self._wake.notify_all()
-        self._keeper.handle.stop()
+        self._index.stop()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the thread to end, after `stop`; it may be in the middle of an embedder."""
+        """Wait for the thread to end, after `stop`; a request to an embedder may hold it."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, timeout_s))
@@ -190,10 +188,10 @@ class Scheduler:
             self._run(request)
 
     def _next(self) -> _Request | None:
-        """Wait for the next request to be due; None when there is none."""
+        """Wait until the next request is due, and return it; None when there is none."""
         with self._wake:
             while self._pending is not None and not self._stopped:
-                wait_s = max(self._pending.due, self._rest_until) - time.monotonic()
+                wait_s = max(self._pending.due, self._cooldown_until) - time.monotonic()
                 if wait_s <= 0:
                     request, self._pending = self._pending, None
                     self._running = tuple(sorted(request.reasons))
@@ -208,38 +206,38 @@ class Scheduler:
             report = self._refresh(request)
         except IndexBusyError as error:
             self._wait_for_others(request, error)
-        except Exception as error:  # noqa: BLE001 - a thread of its own has nobody above it
+        except Exception as error:  # noqa: BLE001 - the thread has no caller
             self._fail(request, error)
         else:
             self._succeed(report, seconds=time.monotonic() - started)
         finally:
             self._running = ()
-            took = self._look_s
-            self._next_search_look = time.monotonic() + max(_SEARCH_GAP_S, _SEARCH_SHARE * took)
+            took = self._last_scan_s
+            self._next_search_scan = time.monotonic() + max(_SEARCH_GAP_S, _SEARCH_SHARE * took)
 
     def _refresh(self, request: _Request) -> IndexReport | None:
-        self._attempts.begin()
-        report = self._keeper.refresh(
-            leave=lambda file: file.path in request.skip or self._attempts.leaves(file),
+        self._file_backoff.begin()
+        report = self._index.refresh(
+            skip=lambda file: file.path in request.skip or self._file_backoff.leaves(file),
             first=not request.reasons <= {"open", "search"},
             rebuild="open" in request.reasons,
             look="watch" not in request.reasons,
         )
         if report is not None:
-            self._attempts.end(path for path, _ in report.failed)
+            self._file_backoff.end(path for path, _ in report.failed)
         return report
 
     def _succeed(self, report: IndexReport | None, *, seconds: float) -> None:
-        self.problem = None
+        self._index.problem = None
         self._failures = 0
         self._busy_s = 0.0
-        self._look_s = seconds - (report.seconds if report else 0.0)
-        self._rest_until = time.monotonic() + _GAP_SHARE * self._look_s
-        self._ask_for_the_next_interval()
+        self._last_scan_s = seconds - (report.seconds if report else 0.0)
+        self._cooldown_until = time.monotonic() + _GAP_SHARE * self._last_scan_s
+        self._request_interval()
         if report is not None:
-            self._tell(report)
+            self._notify(report)
 
-    def _tell(self, report: IndexReport) -> None:
+    def _notify(self, report: IndexReport) -> None:
         with self._wake:
             for background in self._waiting:
                 background.append(report)
@@ -253,37 +251,37 @@ class Scheduler:
                 logger.exception("a listener failed")
 
     def _wait_for_others(self, request: _Request, error: Exception) -> None:
-        """Look again when the process that indexes may be done; until then, read on."""
-        logger.debug("the index is looked at again later: %s", error)
+        """Retry when the process that holds the lease may be done (exponential backoff)."""
+        logger.debug("the index run is retried later: %s", error)
         self._busy_s = min(_LONGEST_BUSY_WAIT_S, max(0.2, 2 * self._busy_s))
         self._again(request, self._busy_s)
 
     def _fail(self, request: _Request, error: Exception) -> None:
         if self._stopped or not threading.main_thread().is_alive():
-            return  # it was cut short
+            return  # it was cancelled
         self._failures += 1
         text = str(error) or type(error).__name__
         if not isinstance(error, CommonplaceError):
             logger.error("a background index run failed", exc_info=error)
-        elif text != self.problem:
+        elif text != self._index.problem:
             logger.warning("a background index run failed: %s", text)
-        self.problem = text
-        # Whether the folder is back, one look tells.
+        self._index.problem = text
+        # A missing folder may be back at any moment, and the check is cheap.
         longest = _LONGEST_GONE_S if isinstance(error, WorkspaceNotFoundError) else _LONGEST_WAIT_S
         self._again(request, min(longest, 2.0**self._failures))
 
     def _again(self, request: _Request, wait_s: float) -> None:
-        self._rest_until = time.monotonic() + wait_s
+        self._cooldown_until = time.monotonic() + wait_s
         for reason in request.reasons:
             self.request(reason, delay_s=wait_s, skip=request.skip)
 
-    def _ask_for_the_next_interval(self) -> None:
+    def _request_interval(self) -> None:
         if self._settings.interval_minutes:
             self.request("interval", delay_s=60 * self._settings.interval_minutes)
 
 
 def _both(background: list[IndexReport], last: IndexReport) -> IndexReport:
-    """Report runs that came one after the other as one."""
+    """Merge the reports of runs that followed each other."""
     if not background:
         return last
     every = [*background, last]

@@ -1,4 +1,4 @@
-"""What a memory does in the background, and how all of it ends."""
+"""Supervisor of the background threads of a memory: the scheduler's and the watcher's."""
 
 from __future__ import annotations
 
@@ -20,42 +20,35 @@ if TYPE_CHECKING:
 __all__ = ["BackgroundSupervisor"]
 
 _CLOSING_S = 0.9
-"""How long `stop` waits for the threads: only a call to an embedder can take longer."""
+"""How long `stop` waits for the threads: only a request to an embedder can take longer."""
 
 
 class BackgroundSupervisor:
-    """The scheduler of one memory, and a watcher while somebody wants one."""
+    """Supervisor of one memory's scheduler, and of its watcher while one is wanted."""
 
-    def __init__(self, workspace: Workspace, keeper: IndexService) -> None:
-        self.scheduler = Scheduler(keeper, workspace.settings.sync)
+    def __init__(self, workspace: Workspace, index: IndexService) -> None:
+        self.scheduler = Scheduler(index, workspace.settings.sync)
         self.watcher: Watcher | None = None
         self._workspace = workspace
-        self._keeper = keeper
+        self._index = index
         self._watching = 0
         self._lock = threading.RLock()
         _LIVING.add(self)
 
     def __del__(self) -> None:
-        """End with a memory that nobody has closed; the threads know nothing of this object."""
+        """Stop the threads of a memory that was not closed: they do not refer to this object."""
         self.stop(wait=False)
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What users should know about the index and how it is kept, a sentence each."""
-        problem = self.scheduler.problem
-        told = [f"The index could not be brought up to date: {problem}"] if problem else []
-        return (*self._keeper.warnings, *told)
-
     def opened(self) -> None:
-        """Begin what the settings want of a memory that was just opened."""
+        """Start what the settings want of a memory that was just opened."""
         self.scheduler.opened()
         if self._workspace.settings.sync.watch:
             self._watch()
 
     @contextlib.contextmanager
     def watching(self, listener: Listener | None) -> Iterator[None]:
-        """Watch the files while the block runs, and tell of the runs."""
-        with self.scheduler.told(listener):
+        """Watch the files while the block runs, and notify a listener of the runs."""
+        with self.scheduler.listening(listener):
             self._watch()
             try:
                 yield
@@ -63,7 +56,7 @@ class BackgroundSupervisor:
                 self._unwatch()
 
     def stop(self, *, wait: bool = True) -> None:
-        """End everything.
+        """Stop everything.
 
         Args:
             wait: Whether to wait for the threads, for less than a second.
@@ -81,13 +74,13 @@ class BackgroundSupervisor:
 
     def _watch(self) -> None:
         with self._lock:
-            self._keeper.handle.check_running()
+            self._index.check_running()
             self._watching += 1
             if self.watcher is None or not self.watcher.is_alive():
                 from commonplace.indexing.background.watcher import Watcher
 
-                warn = self._keeper.warnings.append
-                self.watcher = Watcher(self._workspace, self.scheduler, warn)
+                notice = self._index.notices.append
+                self.watcher = Watcher(self._workspace, self.scheduler, notice)
                 self.watcher.start()
 
     def _unwatch(self) -> None:
@@ -106,7 +99,7 @@ _LIVING: weakref.WeakSet[BackgroundSupervisor] = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """Let no thread be at work while the interpreter is taken down."""
+    """Stop all threads before the interpreter shuts down."""
     living = tuple(_LIVING)
     for background in living:
         background.stop(wait=False)

@@ -1,14 +1,16 @@
-"""Connections to the index file: how they are opened, pooled, and how their errors read."""
+"""Connections of the SQLite engine: opening, pooling, and the translation of SQLite's errors."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
@@ -20,9 +22,15 @@ from commonplace.errors import (
 )
 from commonplace.system.sqlite import enable_wal, transaction
 
+if TYPE_CHECKING:
+    from commonplace.store.base import IndexIdentity
+    from commonplace.store.sqlite.resident_vectors import ResidentVectors
+
 __all__ = [
     "BUSY_TIMEOUT_MS",
+    "CLOSED",
     "ConnectionPool",
+    "IndexFile",
     "has_vec0",
     "open_connection",
     "transaction",
@@ -31,8 +39,12 @@ __all__ = [
 ]
 
 BUSY_TIMEOUT_MS = 30_000
-"""How long a writer waits for another process before it gives up."""
+"""Busy timeout: how long a writer waits for another process's transaction."""
 
+_WRITER_CACHE_KIB = 16 * 1024
+"""Page cache of the writer: a batch of chunks with its vectors, and the words they merge into."""
+_MAX_CACHED = 20_000
+"""Entries of each kind of lookups that are cached."""
 _CACHE_KIB = 4096
 """Page cache of a connection: the working set of a search, not a copy of the file."""
 
@@ -42,15 +54,15 @@ _PAGE_BYTES = 16_384
 _LOG_BYTES = 32 * 1024 * 1024
 """Size of the log at which it is copied into the index: pages that many batches touch go once."""
 
-_CLOSED = "the memory is closed; open it again with Memory.open(...)."
+CLOSED = "the memory is closed; open it again with Memory.open(...)."
 
 
 @functools.cache
 def vector_extension() -> tuple[str | None, str]:
     """Find sqlite-vec: its library's path and version, or None and why it is not there.
 
-    Its Python module is not imported: that loads numpy, and by way of a submodule, which fails for
-    whoever begins to import numpy in another thread at that moment.
+    Its Python module is not imported: that loads numpy through a submodule, which fails while
+    another thread begins to import numpy.
     """
     spec = find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
@@ -94,8 +106,8 @@ def _open_for_reading(path: Path) -> apsw.Connection:
     try:
         connection.pragma("schema_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        # Where no other process is at work, SQLite has no shared memory to join and no folder to
-        # make it in: the file is taken as it is.
+        # A read-only folder has no shared memory of another process, and none can be created in it:
+        # the file is opened as immutable.
         connection.close()
         return apsw.Connection(f"{uri}?immutable=1", flags=flags)
     except BaseException:
@@ -119,18 +131,18 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 
 def has_vec0(connection: apsw.Connection) -> bool:
-    """Tell whether sqlite-vec is loaded into a connection."""
+    """Return whether sqlite-vec is loaded into a connection."""
     found = connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get
     return bool(found)
 
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, with what to do about them."""
+    """Translate SQLite's errors into `StoreError`, each with its remedy."""
     try:
         yield
     except apsw.ConnectionClosedError as error:
-        raise StoreError(_CLOSED) from error
+        raise StoreError(CLOSED) from error
     except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError) as error:
         raise IndexDamagedError(
             f"the index {path} is damaged ({error}). It can be deleted: it is rebuilt from the "
@@ -161,21 +173,21 @@ def translated(path: Path) -> Iterator[None]:
             f"the disk failed under the index {path} ({error}). Check the disk and its free space."
         ) from error
     except apsw.Error as error:
-        kind = IndexDamagedError if _tells_damage(error) else StoreError
+        kind = IndexDamagedError if _means_damage(error) else StoreError
         raise kind(
             f"the index {path} failed ({type(error).__name__}: {error}). "
             "It can be deleted: it is rebuilt from the Markdown files."
         ) from error
 
 
-def _tells_damage(error: apsw.Error) -> bool:
-    """Tell whether a table is gone, or sqlite-vec cannot read its pages."""
+def _means_damage(error: apsw.Error) -> bool:
+    """Return whether an error means a missing table, or pages that sqlite-vec cannot read."""
     signs = ("no such table", "vectors blob")
     return isinstance(error, apsw.SQLError) and any(sign in str(error) for sign in signs)
 
 
 class ConnectionPool:
-    """Readers' connections: as many as are reading at once, kept for the next ones."""
+    """Connection pool for readers: it grows to the number of concurrent readers."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
@@ -186,10 +198,10 @@ class ConnectionPool:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[apsw.Connection]:
-        """Lend a connection; it goes back afterwards, and away when the pool has been closed."""
+        """Borrow a connection; it is returned to the pool, or closed when the pool is closed."""
         with self._lock:
             if self._closed:
-                raise StoreError(_CLOSED)
+                raise StoreError(CLOSED)
             connection = self._idle.pop() if self._idle else None
         if connection is None:
             connection = open_connection(self._path, read_only=self._read_only)
@@ -203,9 +215,104 @@ class ConnectionPool:
                     self._idle.append(connection)
 
     def close(self) -> None:
-        """Close the idle connections; borrowed ones close when they come back."""
+        """Close the idle connections; borrowed ones are closed when they are returned."""
         with self._lock:
             self._closed = True
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
+
+
+class IndexFile:
+    """An open index file: its connections, and the caches that its snapshots share.
+
+    Args:
+        path: The file; it is created where it is missing.
+        writable: Whether it is opened for writing.
+
+    Raises:
+        IndexDamagedError: It is no database.
+        StoreError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path
+        self.pool = ConnectionPool(path, read_only=not writable)
+        self.write_lock = threading.RLock()
+        self.identity: IndexIdentity | None = None
+        """Identity when it was last read or set."""
+        self.complete = False
+        """Whether an index run is known to have ended: an index stays complete."""
+        self._resident: ResidentVectors | None = None
+        self._resident_lock = threading.Lock()
+        self._scans = 0
+        self._cached: dict[str, tuple[object, dict[Any, Any]]] = {}
+        self.writer = open_connection(path, read_only=not writable, cache_kib=_WRITER_CACHE_KIB)
+        try:
+            with translated(path):
+                self.writable = not self.writer.readonly("main")
+        except BaseException:
+            self.close()
+            raise
+        self._inode = _inode(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open or create an index file; one that cannot be written is opened for reading.
+
+        Raises:
+            IndexDamagedError: It is no database.
+            StoreError: It cannot be opened at all.
+        """
+        try:
+            return cls(path)
+        except IndexDamagedError:
+            raise
+        except StoreError:
+            may_write = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+            if may_write or not path.is_file():
+                raise
+            return cls(path, writable=False)
+
+    def is_current(self) -> bool:
+        """Return whether the path still names this file: it may have been deleted or replaced."""
+        return _inode(self.path) == self._inode
+
+    def resident_vectors(self, *, cold: Callable[[], bool]) -> ResidentVectors | None:
+        """Return the matrix of all vectors; None for a process's first scan, where `cold` allows.
+
+        A process that searches once, as the command line does, need not read all vectors:
+        sqlite-vec scans the file instead.
+        """
+        with self._resident_lock:
+            self._scans += 1
+            if self._resident is None and self._scans == 1 and cold():
+                return None
+            if self._resident is None:
+                from commonplace.store.sqlite.resident_vectors import ResidentVectors
+
+                self._resident = ResidentVectors()
+            return self._resident
+
+    def cached(self, kind: str, state: object) -> dict[Any, Any]:
+        """Return the cache of one kind of lookups in one state of the index."""
+        known, found = self._cached.get(kind, (None, {}))
+        if known != state or len(found) > _MAX_CACHED:
+            found = {}
+            self._cached[kind] = (state, found)
+        return found
+
+    def close(self) -> None:
+        """Close all connections and release the vectors."""
+        self.pool.close()
+        with self.write_lock:
+            self.writer.close()
+        self._resident = None
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino

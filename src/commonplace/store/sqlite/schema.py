@@ -1,14 +1,23 @@
-"""The tables of the index, step by step. A step is never changed once it was released."""
+"""Schema of the index file: its tables, its FTS5 index and sqlite-vec's table."""
 
 from __future__ import annotations
 
 import apsw
 
-from commonplace.errors import StoreError
+from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.store.sqlite.connection import transaction
 from commonplace.text.analysis import FTS5_TOKENIZE
 
-__all__ = ["MIGRATIONS", "create_vec0", "create_words", "merge_words", "migrate"]
+__all__ = [
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "create_tables",
+    "create_vec0",
+    "create_words",
+    "get_meta",
+    "merge_words",
+    "set_meta",
+]
 
 _PENDING_BYTES = 64 * 1024 * 1024
 """What FTS5 gathers in memory, at most, before it writes a segment: more than a transaction has."""
@@ -18,87 +27,63 @@ _AUTOMERGE = 4
 _APPLICATION_ID = 0x636F6D6D
 """Says in the file's header whose it is: "comm"."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        f"PRAGMA application_id = {_APPLICATION_ID}",
-        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        # Times are in nanoseconds, days are proleptic ordinals.
-        """CREATE TABLE files (
-            path TEXT PRIMARY KEY, source TEXT NOT NULL, hash TEXT NOT NULL, size INTEGER NOT NULL,
-            mtime_ns INTEGER NOT NULL, indexed_ns INTEGER NOT NULL, day INTEGER,
-            pending TEXT, note TEXT) WITHOUT ROWID""",
-        # AUTOINCREMENT: a reader that knows the chunks up to a seq asks for those behind it.
-        """CREATE TABLE chunks (
-            seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
-            source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
-            hash TEXT NOT NULL, model TEXT NOT NULL, heading TEXT NOT NULL, day INTEGER,
-            grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL)""",
-        "CREATE INDEX chunks_path ON chunks (path)",
-        # A quarter of a hash finds it too; whole ones, which come in no order, cost writes a tenth.
-        "CREATE INDEX chunks_hash ON chunks (substr(hash, 1, 16))",
-        # Apart from the texts, and with what filters look at: all vectors are read in one sweep.
-        """CREATE TABLE vectors (
-            seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
-            source TEXT NOT NULL, day INTEGER, embedding BLOB NOT NULL)""",
-        """CREATE TABLE line_vectors (
-            seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, data BLOB NOT NULL)""",
-        # One row: how many lines have vectors, and their sum as float64.
-        "CREATE TABLE line_sum (n INTEGER NOT NULL, total BLOB NOT NULL)",
-        # What readers have to forget.
-        "CREATE TABLE dropped (n INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL)",
-        # The vectors of texts that have left the index, by what made them.
-        """CREATE TABLE embedding_cache (
-            provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, hash TEXT NOT NULL,
-            dimension INTEGER NOT NULL, embedding BLOB NOT NULL, lines BLOB,
-            updated_ns INTEGER NOT NULL,
-            PRIMARY KEY (provider, model, endpoint, dimension, hash)) WITHOUT ROWID""",
-        "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
-    ),
-    (
-        "ALTER TABLE files ADD COLUMN progress TEXT",
-        # Of sessions alone: whether there are any is asked at every search.
-        "CREATE INDEX files_of_sessions ON files (source) WHERE source = 'sessions'",
-    ),
-    (
-        # What is common in sessions says nothing about the notes: each has books of its own.
-        "CREATE INDEX chunks_of_sessions ON chunks (source) WHERE source = 'sessions'",
-        """INSERT OR REPLACE INTO meta
-            SELECT 'chunks of sessions', count(*) FROM chunks WHERE source = 'sessions'""",
-        "ALTER TABLE line_sum ADD COLUMN source TEXT NOT NULL DEFAULT 'memory'",
-    ),
-    (
-        # With the text: a search reads both, of a few chunks, and waits for each page.
-        "ALTER TABLE chunks ADD COLUMN lines BLOB",
-        "UPDATE chunks SET lines = (SELECT data FROM line_vectors AS of WHERE of.seq = chunks.seq)",
-        "DROP TABLE line_vectors",
-        "DROP INDEX files_of_sessions",  # the books say whether there are any
-        # With rowids: without, each row's vectors take a page of their own.
-        "ALTER TABLE embedding_cache RENAME TO cache_without_rowids",
-        """CREATE TABLE embedding_cache (
-            provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, hash TEXT NOT NULL,
-            dimension INTEGER NOT NULL, embedding BLOB NOT NULL, lines BLOB,
-            updated_ns INTEGER NOT NULL,
-            PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
-        "INSERT INTO embedding_cache SELECT * FROM cache_without_rowids",
-        "DROP TABLE cache_without_rowids",
-        "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
-    ),
+SCHEMA = (
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # Times are in nanoseconds, days are proleptic ordinals.
+    """CREATE TABLE files (
+        path TEXT PRIMARY KEY, source TEXT NOT NULL, hash TEXT NOT NULL, size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL, indexed_ns INTEGER NOT NULL, day INTEGER,
+        pending TEXT, note TEXT, progress TEXT) WITHOUT ROWID""",
+    # AUTOINCREMENT: seqs only grow, so a process that read the chunks up to a seq reads on from it.
+    # `lines` stands with the text: a search reads both, of a few chunks, and waits for each page.
+    """CREATE TABLE chunks (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
+        source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+        hash TEXT NOT NULL, model TEXT NOT NULL, heading TEXT NOT NULL, day INTEGER,
+        grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL, lines BLOB,
+        ordinal INTEGER NOT NULL)""",
+    "CREATE INDEX chunks_path ON chunks (path)",
+    # A quarter of a hash is enough to find it; whole ones come in no order and cost writes a tenth.
+    "CREATE INDEX chunks_hash ON chunks (substr(hash, 1, 16))",
+    # Document frequencies are counted for notes and sessions apart.
+    "CREATE INDEX chunks_of_sessions ON chunks (source) WHERE source = 'sessions'",
+    # Apart from the texts, with the columns of filters: all vectors are read in one sweep.
+    """CREATE TABLE vectors (
+        seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+        source TEXT NOT NULL, day INTEGER, embedding BLOB NOT NULL)""",
+    # A row a source: how many lines have vectors, and their sum as float64.
+    "CREATE TABLE line_sum (n INTEGER NOT NULL, total BLOB NOT NULL, source TEXT NOT NULL)",
+    # Deleted chunks: resident vectors of other processes drop them.
+    "CREATE TABLE dropped (n INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL)",
+    # Vectors of texts that left the index, by what made them. With rowids: in a table WITHOUT
+    # ROWID, each row's vectors take an overflow page of their own.
+    """CREATE TABLE embedding_cache (
+        provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, hash TEXT NOT NULL,
+        dimension INTEGER NOT NULL, embedding BLOB NOT NULL, lines BLOB,
+        updated_ns INTEGER NOT NULL,
+        PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
+    "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
+SCHEMA_VERSION = 5
+"""``PRAGMA user_version`` of these tables; versions 1 to 4 were never released."""
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Bring the tables to the newest version, in one transaction.
+def create_tables(connection: apsw.Connection) -> None:
+    """Create the tables of a new index file, in one transaction.
 
     Raises:
-        StoreError: The file is another program's, or was written by a newer version of this one.
+        IndexDamagedError: The index has the tables of an earlier version.
+        StoreError: The file is another program's, or was written by a later version of this one.
     """
-    if _version(connection) == len(MIGRATIONS):
+    if _version(connection) == SCHEMA_VERSION:
         return
     with transaction(connection):
-        for statements in MIGRATIONS[_version(connection) :]:
-            for statement in statements:
+        version = _version(connection)
+        if not version:
+            for statement in SCHEMA:
                 connection.execute(statement)
-        connection.pragma("user_version", len(MIGRATIONS))
+            connection.pragma("user_version", SCHEMA_VERSION)
 
 
 def _version(connection: apsw.Connection) -> int:
@@ -107,14 +92,31 @@ def _version(connection: apsw.Connection) -> int:
     if not is_new and connection.pragma("application_id") != _APPLICATION_ID:
         raise StoreError(
             f"{connection.filename} is a database of another program, not an index. "
-            "Choose another index_path."
+            "Choose another index."
         )
-    if version > len(MIGRATIONS):
+    if version > SCHEMA_VERSION:
         raise StoreError(
             f"the index {connection.filename} was written by a newer version of Commonplace. "
             "Upgrade, or delete it: it is rebuilt from the Markdown files."
         )
+    if 0 < version < SCHEMA_VERSION:
+        raise IndexDamagedError(
+            f"the index {connection.filename} was written by an earlier version of Commonplace "
+            f"(tables {version}, {SCHEMA_VERSION} expected). It can be deleted: it is rebuilt from "
+            "the Markdown files."
+        )
     return version
+
+
+def get_meta(connection: apsw.Connection, key: str) -> str | None:
+    """Return what the index notes about itself."""
+    value = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+    return None if value is None else str(value)
+
+
+def set_meta(connection: apsw.Connection, key: str, value: str) -> None:
+    """Note something about the index; inside a transaction."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def create_words(connection: apsw.Connection, tokenizer: str) -> None:

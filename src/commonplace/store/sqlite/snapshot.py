@@ -1,4 +1,4 @@
-"""Reading the index: every query that the SQLite engine knows."""
+"""Snapshot of the SQLite engine: every query that reads the index."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from commonplace.errors import IndexDamagedError
 from commonplace.store.base import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite.connection import has_vec0
+from commonplace.store.sqlite.connection import IndexFile, has_vec0
 from commonplace.store.sqlite.fts import match_expression, row_conditions
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
 from commonplace.vectors.codec import ChunkVectors
 
 if TYPE_CHECKING:
-    from commonplace.store.sqlite.resident_vectors import ResidentVectors
     from commonplace.vectors import Vector
 
-__all__ = ["Shared", "SqliteSnapshot", "load_identity", "seqs_from"]
+__all__ = ["SqliteSnapshot", "load_identity", "seqs_from"]
 
 _COMMON = 100
-"""Chunks that hold a word, from which on it is worth while to remember their count."""
+"""Document frequency from which on a term's count is cached while the index grows."""
 _MAX_VEC0_LIMIT = 4096
 
 
@@ -34,21 +33,11 @@ _STATE = (
     "SELECT key, value FROM meta UNION ALL "
     "SELECT 'last ' || name, seq FROM sqlite_sequence WHERE name IN ('chunks', 'dropped')"
 )
-"""What the index notes about itself, and how far its chunks and deletions have come."""
-
-
-class Shared(Protocol):
-    """What the readers of a process have in common."""
-
-    def resident_vectors(self, *, cold: Callable[[], bool]) -> ResidentVectors | None:
-        """Return the matrix; None where the vectors are better scanned in the file."""
-
-    def remembered(self, kind: str, state: object) -> dict[Any, Any]:
-        """Return what was looked up of a kind in a state of the index, to read and to add to."""
+"""Notes of the index on itself, with the last numbers of its chunks and deletions."""
 
 
 def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
-    """Return the identity among an index's notes on itself; None for a new index."""
+    """Return the identity from the index's notes on itself; None for a new index."""
     text = meta.get("identity")
     if text is None:
         return None
@@ -62,7 +51,7 @@ def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
 
 
 def seqs_from(connection: apsw.Connection, path: str, line: int) -> list[int]:
-    """Return the chunks of a file that begin at or behind a line; the others are not looked at."""
+    """Return the chunks of a file that begin at or behind a line, without reading the others."""
     found = connection.execute(
         "SELECT seq, start_line FROM chunks WHERE path = ? ORDER BY seq DESC", (path,)
     )
@@ -78,8 +67,8 @@ def _identity(text: str) -> IndexIdentity:
 class SqliteSnapshot:
     """One state of the index file: a connection inside a read transaction."""
 
-    def __init__(self, shared: Shared, connection: apsw.Connection) -> None:
-        self._shared = shared
+    def __init__(self, file: IndexFile, connection: apsw.Connection) -> None:
+        self._file = file
         self._connection = connection
         found: dict[str, Any] = dict(connection.execute(_STATE))
         # The last chunk and the last deletion: they tell one state from another.
@@ -104,7 +93,7 @@ class SqliteSnapshot:
         return None if row is None else FileRecord(*row)
 
     def totals(self) -> Totals:
-        """Count what is there."""
+        """Count files, chunks and vectors."""
         counts = self._connection.execute(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks), "
             "(SELECT count(*) FROM vectors)"
@@ -112,19 +101,19 @@ class SqliteSnapshot:
         return Totals(*counts)
 
     def chunk_count(self, source: Source | None = None) -> int:
-        """Count the chunks, of one source or of all, from the books that each write keeps."""
+        """Return the number of chunks, of one source or of all, from the counts in `meta`."""
         total, said = (int(self._meta.get(key, 0)) for key in ("chunks", "chunks of sessions"))
         return total if source is None else said if source == "sessions" else total - said
 
     def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
-        """Count, for each word, the chunks that hold it, of one source or of all.
+        """Return the document frequency of each term, in one source or in all.
 
-        Counts are kept until the index changes; those of common words, which weigh words and
-        choose no rows, for as long as it grows by less than a tenth.
+        Counts are cached until the index changes. Those of common terms only weigh terms and choose
+        no rows, so they stay cached while the index grows by less than a tenth.
         """
         of = f" in {source}" if source else ""
-        common = self._shared.remembered(f"common{of}", (self._state[0], self._size(source)))
-        exact = self._shared.remembered(f"exact{of}", self._state)
+        common = self._file.cached(f"common{of}", (self._state[0], self._size(source)))
+        exact = self._file.cached(f"exact{of}", self._state)
         expressions = {word: match_expression([word], every=True) or "" for word in words}
         different = dict.fromkeys(expressions.values())
         new = [it for it in different if it and it not in common and it not in exact]
@@ -147,18 +136,18 @@ class SqliteSnapshot:
         return [count for (count,) in rows]
 
     def _size(self, source: Source | None) -> int:
-        """Count the chunks in steps of a tenth."""
+        """Return the number of chunks in steps of a tenth."""
         return int(10 * math.log(self.chunk_count(source) + 1))
 
     def match(
         self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter
     ) -> list[tuple[int, float]]:
-        """Return ``(seq, bm25)`` of the chunks that hold any (or every) word, best first."""
+        """Return ``(seq, bm25)`` of the chunks that hold any (or every) term, best first."""
         expression = match_expression(words, every=every)
         if expression is None or limit < 1 or self._identity is None:
             return []
         where, values = row_conditions(rows)
-        # EXISTS looks at what was found; IN would make FTS5 search once for every row that passes.
+        # EXISTS tests the hits; with IN, FTS5 would search once for every row that passes.
         passes = f" AND EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})"
         hits = self._connection.execute(
             "SELECT rowid, -rank FROM chunks_fts WHERE chunks_fts MATCH ?"
@@ -175,13 +164,13 @@ class SqliteSnapshot:
         if self._identity is None or self._identity.dimension != len(query) or limit < 1:
             return []
         can_be_cold = rows.is_open and limit <= _MAX_VEC0_LIMIT and bool(query.any())
-        resident = self._shared.resident_vectors(cold=lambda: can_be_cold and self._vec0_usable())
+        resident = self._file.resident_vectors(cold=lambda: can_be_cold and self._vec0_usable())
         if resident is not None:
             return resident.nearest(self._connection, self._state, query, limit, rows, exact=exact)
         return self._nearest_cold(query, limit)
 
     def _nearest_cold(self, query: Vector, limit: int) -> list[tuple[int, float]]:
-        """Let sqlite-vec scan the file, for a process that has not read the vectors."""
+        """Scan the file with sqlite-vec, in a process that has not read the vectors."""
         length = float(query @ query) ** 0.5
         found = self._connection.execute(
             "SELECT seq, coalesce(1.0 - distance, 0.0) FROM chunks_vec "
@@ -198,7 +187,7 @@ class SqliteSnapshot:
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
         """Return the mean of the lines' vectors, of one source or of all; None without any."""
-        means = self._shared.remembered("mean line", self._state)
+        means = self._file.cached("mean line", self._state)
         if source not in means:
             means[source] = self._mean_line(source)
         mean: Vector | None = means[source]
@@ -215,14 +204,14 @@ class SqliteSnapshot:
 
         totals = np.array([np.frombuffer(total, dtype="<f8") for _, total in sums])
         mean: Vector = (totals.sum(axis=0) / sum(count for count, _ in sums)).astype(np.float32)
-        mean.flags.writeable = False  # all searches share it
+        mean.flags.writeable = False  # every search shares it
         return mean
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
-        """Fetch chunks; one that is gone is left out."""
+        """Return chunks by seq; one that is gone is left out."""
         rows: list[Any] = self._connection.execute(
             "SELECT seq, id, path, source, start_line, end_line, hash, text, heading, day, units, "
-            f"lines FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
+            f"lines, ordinal, seq FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
             list(seqs),
         ).fetchall()
         return {row[0]: StoredChunk._make(row) for row in rows}
@@ -230,7 +219,7 @@ class SqliteSnapshot:
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
-        """Fetch the chunks of a file with their vectors, in order."""
+        """Return the chunks of a file with their vectors, in order."""
         where, value = "path = ?", path
         if from_line is not None:
             where = "seq IN (SELECT value FROM json_each(?))"
@@ -244,7 +233,7 @@ class SqliteSnapshot:
         return [(Chunk(*row[:5]), _embedded(row[5], row[6])) for row in rows]
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
-        """Return how long a model's vectors are, in the index or the cache; None for none."""
+        """Return the dimension of a model's vectors in the index or the cache; None for none."""
         mine = self._identity
         if mine and mine.dimension and mine.vectors_key == identity.vectors_key:
             return mine.dimension
@@ -255,8 +244,8 @@ class SqliteSnapshot:
         ).get
         return found
 
-    def embedded(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
-        """Fetch the vectors that a model made of chunk texts, from the chunks or the cache."""
+    def vectors_of(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
+        """Return the vectors that a model made of chunk texts, from the chunks or the cache."""
         if not hashes or not identity.model or not identity.dimension:
             return {}
         wanted = json.dumps(list(hashes))

@@ -1,127 +1,130 @@
-"""The index in a SQLite file: the `Store` protocol over the tables of `migrations`."""
+"""SQLite engine: the `Store` protocol over one index file."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
-import os
+import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Literal
 
 import apsw
 
 from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
-from commonplace.store.base import IndexedFile, IndexIdentity, Store
-from commonplace.store.sqlite import vector_cache
+from commonplace.store.base import (
+    HealthCheck,
+    IndexedFile,
+    IndexIdentity,
+    LeaseName,
+    Rebuild,
+    Recovery,
+)
+from commonplace.store.registry import sqlite_path
+from commonplace.store.sqlite import leases, vector_cache
 from commonplace.store.sqlite.connection import (
-    ConnectionPool,
-    open_connection,
+    CLOSED,
+    IndexFile,
     transaction,
     translated,
     vector_extension,
 )
-from commonplace.store.sqlite.schema import MIGRATIONS, create_words, merge_words, migrate
+from commonplace.store.sqlite.schema import (
+    SCHEMA_VERSION,
+    create_tables,
+    create_words,
+    get_meta,
+    merge_words,
+    set_meta,
+)
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
-from commonplace.store.sqlite.writer import Writer, get_meta, set_meta, vec0_in_step
+from commonplace.store.sqlite.writer import Writer, vec0_in_step
 from commonplace.vectors.codec import ChunkVectors
 
-if TYPE_CHECKING:
-    from commonplace.store.sqlite.resident_vectors import ResidentVectors
-
-__all__ = ["SqliteSnapshot", "SqliteStore", "move_damaged_aside"]
-
-_SIDE_FILES = ("-wal", "-shm", "-journal")
-_WRITER_CACHE_KIB = 16 * 1024
-"""Page cache of the writer: a batch of chunks with its vectors, and the words they merge into."""
-_MAX_REMEMBERED = 20_000
-"""Entries of each kind that are remembered."""
+__all__ = ["SqliteStore", "open_store"]
 
 
-def move_damaged_aside(path: Path) -> Path:
-    """Move an index that cannot be read, and what SQLite keeps beside it, out of the way."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    aside = path.with_name(f"{path.name}.damaged-{stamp}-{uuid.uuid4().hex[:6]}")
-    for suffix in ("", *_SIDE_FILES):
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(f"{path}{suffix}", f"{aside}{suffix}")
-    return aside
+class _NoIdentityError(StoreError):
+    """An index without an identity was written to: it is new, or was deleted meanwhile."""
+
+
+def open_store(url: str) -> SqliteStore:
+    """Open the SQLite index of a URL; see `commonplace.store.registry.open_store`."""
+    path = sqlite_path(url)
+    if path is None:
+        raise StoreError(f"{url!r} is no SQLite index; sqlite:///PATH was expected.")
+    return SqliteStore(path)
 
 
 class SqliteStore:
-    """An index file. Any number of threads and processes may use it at once."""
+    """Index engine: one SQLite file with FTS5 for terms and vectors as BLOBs.
 
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
+    The file is opened, or created, at its first use, and opened again when it was deleted or
+    replaced meanwhile. Any number of threads and processes may use it at once.
+
+    Args:
+        path: The index file.
+        read_only: Open it for reading even where it could be written.
+    """
+
+    capabilities = frozenset({"exact-fts5-bm25"})
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        self._pool = ConnectionPool(path, read_only=not writable)
-        self._write_lock = threading.RLock()
-        self._resident: ResidentVectors | None = None
-        self._resident_lock = threading.Lock()
-        self._scans = 0
-        self._remembered: dict[str, tuple[object, dict[Any, Any]]] = {}
-        self._identity: IndexIdentity | None = None
-        self._writer = open_connection(path, read_only=not writable, cache_kib=_WRITER_CACHE_KIB)
-        try:
-            with translated(path):
-                self._writable = not self._writer.readonly("main")
-                if self._writable:
-                    migrate(self._writer)
-            self._identity = self.identity
-        except BaseException:
-            self.close()
-            raise
+        self._read_only_wanted = read_only
+        self._file: IndexFile | None = None
+        self._opening = threading.RLock()
+        self._closed = False
 
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open or create an index file; one that cannot be written is opened for reading.
-
-        Raises:
-            IndexDamagedError: It is no database.
-            StoreError: It cannot be opened at all.
-        """
-        try:
-            return cls(path)
-        except IndexDamagedError:
-            raise
-        except StoreError:
-            may_write = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-            if may_write or not path.is_file():
-                raise
-            return cls(path, writable=False)
+    # -- what there is ---------------------------------------------------------------------------
 
     @property
-    def writable(self) -> bool:
-        """Whether the index can be changed."""
-        return self._writable
+    def location(self) -> str:
+        """Path of the index file."""
+        return str(self.path)
+
+    @property
+    def access(self) -> Literal["read-write", "read-only"]:
+        """Whether the index can be written."""
+        return "read-write" if self._opened().writable else "read-only"
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """What compares ``vectors`` and what finds ``words``."""
+        """What compares ``vectors`` and what finds ``words``, for people."""
         library, version = vector_extension()
         vectors = f"numpy, sqlite-vec {version}" if library else f"numpy (without {version})"
         return {"vectors": vectors, "words": f"FTS5 in SQLite {apsw.sqlite_lib_version()}"}
 
+    def exists(self) -> bool:
+        """Return whether the index file is there."""
+        return self.path.exists()
+
     @property
     def identity(self) -> IndexIdentity | None:
-        """What the index was built with; None for a new one."""
-        with translated(self.path), self._pool.borrowed() as connection:
+        """Identity of the index, as it is now; None for a new one."""
+        file = self._opened()
+        with translated(self.path), file.pool.borrowed() as connection:
             if _has_tables(connection):
-                self._identity = SqliteSnapshot(self, connection).identity
-            return self._identity
+                file.identity = SqliteSnapshot(file, connection).identity
+            return file.identity
 
     @property
     def cached_identity(self) -> IndexIdentity | None:
-        """The identity when it was last looked at or set; no query."""
-        return self._identity
+        """Identity when it was last read or set, without a query."""
+        return self._opened().identity
+
+    def note_identity(self, identity: IndexIdentity | None) -> None:
+        """Note an identity that the file got otherwise, as by the commit of a rebuild."""
+        self._opened().identity = identity
 
     def set_identity(self, identity: IndexIdentity) -> None:
-        """Say what the index is built with; see `Store.set_identity`."""
+        """Set the identity of a new index, or complete the one there is; see `Store`."""
+        file = self._opened()
         with self.writing() as connection, transaction(connection):
-            before = SqliteSnapshot(self, connection).identity
+            before = SqliteSnapshot(file, connection).identity
             if before is None:
                 create_words(connection, identity.tokenizer)
                 set_meta(connection, "generation", uuid.uuid4().hex)
@@ -132,130 +135,180 @@ class SqliteStore:
                 )
             vec0_in_step(connection, identity.dimension)
             set_meta(connection, "identity", json.dumps(dataclasses.asdict(identity)))
-        self._identity = identity
+        file.identity = identity
 
     @property
     def complete(self) -> bool:
         """Whether an index run ever came to its end."""
-        with translated(self.path), self._pool.borrowed() as connection:
-            return _has_tables(connection) and get_meta(connection, "complete") == "1"
+        file = self._opened()
+        if not file.complete:
+            with translated(self.path), file.pool.borrowed() as connection:
+                file.complete = _has_tables(connection) and get_meta(connection, "complete") == "1"
+        return file.complete
 
     def mark_complete(self) -> None:
-        """Say that an index run came to its end."""
+        """Note that an index run came to its end, and merge the segments of the FTS5 index."""
         with self.writing() as connection, transaction(connection):
             if get_meta(connection, "identity") is not None:
                 merge_words(connection)
             set_meta(connection, "complete", "1")
 
+    # -- reading and writing ---------------------------------------------------------------------
+
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:
-        """Open one consistent state of the index."""
-        with translated(self.path), self._pool.borrowed() as connection:
-            if not self._writable and (wrong := _unreadable(connection)):
+        """Open one consistent state of the index: a read transaction."""
+        file = self._opened()
+        with translated(self.path), file.pool.borrowed() as connection:
+            if not file.writable and (wrong := _unreadable(connection)):
                 raise self._read_only(f"{wrong} and")
             connection.execute("BEGIN")
             try:
-                yield SqliteSnapshot(self, connection)
+                yield SqliteSnapshot(file, connection)
             finally:
                 with contextlib.suppress(apsw.Error):
                     connection.execute("ROLLBACK")
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
-        """Replace and remove files in one transaction; see `Store.write`."""
+        """Replace and remove files in one transaction; see `Store`."""
+        file = self._opened()
         with self.writing() as connection, transaction(connection):
-            identity = SqliteSnapshot(self, connection).identity
+            identity = SqliteSnapshot(file, connection).identity
             if identity is None:
-                raise StoreError(f"the index {self.path} has no identity; set_identity(...) first.")
+                raise _NoIdentityError(
+                    f"the index {self.path} has no identity; set_identity(...) first."
+                )
             writer = Writer(connection, identity)
-            # Vectors of a model that this process has not heard of yet are not mixed with its own.
-            known = self._identity is None or self._identity.fits(identity)
-            mine = [file for file in files if known and writer.is_current(file)]
-            replaced = [file for file in mine if file.chunks is not None]
-            whole = [file.record.path for file in replaced if file.keep_before is None]
+            # Another process may have switched the model: its vectors and ours are not mixed.
+            known = file.identity is None or file.identity.fits(identity)
+            mine = [item for item in files if known and writer.is_current(item)]
+            replaced = [item for item in mine if item.chunks is not None]
+            whole = [item.record.path for item in replaced if item.keep_before is None]
             writer.remove([*removed, *whole])
-            for file in replaced:
-                if file.keep_before is not None:
-                    writer.cut_off(file.record.path, file.keep_before)
+            for item in replaced:
+                if item.keep_before is not None:
+                    writer.cut_off(item.record.path, item.keep_before)
             writer.insert(mine)
-        self._identity = identity
-        written = {id(file) for file in mine}
-        return tuple(file.record.path for file in files if id(file) not in written)
+        file.identity = identity
+        written = {id(item) for item in mine}
+        return tuple(item.record.path for item in files if id(item) not in written)
 
-    def keep(self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()) -> None:
-        """Put vectors of texts in the cache, and drop others; see `Store.keep`."""
+    def cache_vectors(
+        self, vectors: Mapping[str, ChunkVectors], *, drop: Iterable[str] = ()
+    ) -> None:
+        """Put vectors of texts in the vector cache, and drop others; see `Store`."""
         with self.writing() as connection, transaction(connection):
-            identity = SqliteSnapshot(self, connection).identity
+            identity = SqliteSnapshot(self._opened(), connection).identity
             if identity is not None and identity.model and identity.dimension:
-                vector_cache.keep(connection, identity, vectors, drop)
-
-    def replace_with(self, other: Store, *, keep_cache: int) -> None:
-        """Take over everything from another SQLite store, in one step for readers.
-
-        The other's pages are copied over this file's in a single write transaction: readers in any
-        process go on with the old state until it commits, and no open file is ever renamed.
-        """
-        if not isinstance(other, SqliteStore):
-            raise TypeError("a SQLite index can only take over another SQLite index")
-        with other.writing() as source:
-            vector_cache.take_over(source, self.path, keep_cache)
-            with transaction(source):
-                set_meta(source, "generation", uuid.uuid4().hex)
-            with self.writing() as target:
-                with target.backup("main", source, "main") as backup:
-                    backup.step(-1)  # waits for other writers; nobody has to wait for readers
-                with contextlib.suppress(apsw.BusyError):
-                    target.wal_checkpoint()
-        self._identity = other.identity
+                vector_cache.put(connection, identity, vectors, drop)
 
     def trim_vector_cache(self, max_entries: int) -> None:
-        """Drop the oldest cached vectors beyond a number."""
+        """Drop the cached vectors written longest ago, beyond a number of texts."""
         with self.writing() as connection:
             if vector_cache.size(connection) > max_entries:
                 with transaction(connection):
                     vector_cache.trim(connection, max_entries)
 
-    def check(self) -> None:
-        """Read the whole file.
-
-        Raises:
-            IndexDamagedError: It is corrupt.
-        """
-        with translated(self.path), self._pool.borrowed() as connection:
-            answer = connection.pragma("quick_check")
-        if answer != "ok":
-            raise IndexDamagedError(f"the index {self.path} is damaged ({answer}).")
-
-    def check_words(self) -> None:
-        """Hold the index of words against the chunks; one that cannot be written is taken as it is.
-
-        Raises:
-            IndexDamagedError: They differ.
-        """
-        if self._writable:
-            with self.writing() as connection:
-                connection.execute(
-                    "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)"
-                )
-
-    def keep_vectors_of(self, path: Path, *, keep: int) -> None:
-        """Take over the vectors of another index into the cache, and trim it to a number."""
-        with self.writing() as connection:
-            vector_cache.take_over(connection, path, keep)
-
-    def close(self) -> None:
-        """Close all connections and let go of the vectors."""
-        self._pool.close()
-        with self._write_lock:
-            self._writer.close()
-        self._resident = None
-
     @contextlib.contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """Hold the one connection that writes; no other thread has it meanwhile."""
-        if not self._writable:
+        """Hold the connection that writes, which one thread uses at a time."""
+        file = self._opened()
+        if not file.writable:
             raise self._read_only("")
-        with self._write_lock, translated(self.path):
-            yield self._writer
+        with file.write_lock, translated(self.path):
+            yield file.writer
+
+    # -- coordination, rebuild, recovery ---------------------------------------------------------
+
+    def lease(
+        self,
+        name: LeaseName,
+        *,
+        timeout_s: float,
+        check: Callable[[], object] = lambda: None,
+    ) -> contextlib.AbstractContextManager[None]:
+        """Hold a lease; see `Store`."""
+        return leases.hold(self.path, name, timeout_s=timeout_s, check=check)
+
+    def lease_holder(self) -> str | None:
+        """Return the process that holds the ``run`` lease; None when it is free."""
+        return leases.holder(self.path)
+
+    def begin_rebuild(self, identity: IndexIdentity, *, restart: bool, keep_cache: int) -> Rebuild:
+        """Begin or resume a shadow index; see `Store`."""
+        from commonplace.store.sqlite.rebuild import SqliteRebuild, shadow_path
+
+        shadow = SqliteStore(shadow_path(self.path))
+        return SqliteRebuild.begin(self, shadow, identity, restart=restart, keep_cache=keep_cache)
+
+    def recover(self, error: StoreError, *, certain: bool) -> Recovery | None:
+        """Reopen the file, and move it aside where it is damaged; see `Store`."""
+        if isinstance(error, _NoIdentityError):
+            return Recovery()
+        if not isinstance(error, IndexDamagedError):
+            return None
+        from commonplace.store.sqlite.recovery import replace_damaged
+
+        self.release()
+        return replace_damaged(self.path, error, certain=certain)
+
+    def health_checks(self) -> Iterable[HealthCheck]:
+        """Return the checks of the extension, the words, the file and its folder."""
+        from commonplace.store.sqlite.recovery import health_checks
+
+        return health_checks(self, self._opened())
+
+    def release(self) -> None:
+        """Open the file again at the next use.
+
+        Threads that use it finish with the old one; but on Windows, where an open file cannot be
+        moved, it is closed under them.
+        """
+        with self._opening:
+            if self._file is not None and sys.platform == "win32":
+                self._file.close()
+            self._file = None
+
+    def close(self) -> None:
+        """Close all connections and release the vectors."""
+        self._closed = True
+        with self._opening:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _opened(self) -> IndexFile:
+        """Return the open file: opened at the first use, and again when it was replaced."""
+        file = self._file
+        if file is not None and not self._closed and file.is_current():
+            return file
+        with self._opening:
+            if self._closed:
+                raise StoreError(CLOSED)
+            if self._file is not None and not self._file.is_current():
+                self.release()
+            if self._file is None:
+                self._file = self._open()
+            return self._file
+
+    def _open(self) -> IndexFile:
+        leases.make_folder(self.path)
+        if self.path.is_dir():
+            raise StoreError(f"the index path {self.path} is a folder; a file name was expected.")
+        if self._read_only_wanted:
+            file = IndexFile(self.path, writable=False)
+        else:
+            file = IndexFile.open(self.path)
+        try:
+            with translated(self.path):
+                if file.writable:
+                    create_tables(file.writer)
+                if _has_tables(file.writer):
+                    file.identity = SqliteSnapshot(file, file.writer).identity
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def _read_only(self, why: str) -> IndexReadOnlyError:
         return IndexReadOnlyError(
@@ -263,40 +316,15 @@ class SqliteStore:
             "file and its folder, or set COMMONPLACE_STATE_DIR to a folder of yours."
         )
 
-    # -- what readers share ----------------------------------------------------------------------
-
-    def resident_vectors(self, *, cold: Callable[[], bool]) -> ResidentVectors | None:
-        """Return the matrix; None for the first of all scans, if it may go to sqlite-vec.
-
-        A process that searches once, as the command line does, need not read all vectors.
-        """
-        with self._resident_lock:
-            self._scans += 1
-            if self._resident is None and self._scans == 1 and cold():
-                return None
-            if self._resident is None:
-                from commonplace.store.sqlite.resident_vectors import ResidentVectors
-
-                self._resident = ResidentVectors()
-            return self._resident
-
-    def remembered(self, kind: str, state: object) -> dict[Any, Any]:
-        """Return what was looked up of a kind in a state of the index, to read and to add to."""
-        known, found = self._remembered.get(kind, (None, {}))
-        if known != state or len(found) > _MAX_REMEMBERED:
-            found = {}
-            self._remembered[kind] = (state, found)
-        return found
-
 
 def _has_tables(connection: apsw.Connection) -> bool:
-    """Tell whether the file was ever written: one that is empty and read-only has no tables."""
+    """Return whether the file has tables: one that is empty and read-only has none."""
     return bool(connection.pragma("user_version"))
 
 
 def _unreadable(connection: apsw.Connection) -> str | None:
-    """Say why a file that cannot be brought up to date cannot be read; None if it can."""
+    """Return why a read-only file cannot be read; None if it can."""
     version = connection.pragma("user_version")
-    if version == len(MIGRATIONS):
+    if version == SCHEMA_VERSION:
         return None
     return "was written by another version of Commonplace" if version else "is empty"

@@ -1,4 +1,4 @@
-"""The vectors of texts that have left the index, or of an index that takes another's place."""
+"""Vector cache: embeddings of texts that left the index, by the hash of the text and the model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
 from commonplace.vectors.codec import ChunkVectors
 
-__all__ = ["keep", "size", "take_over", "trim"]
+__all__ = ["copy_from", "put", "size", "trim"]
 
 
 def size(connection: apsw.Connection) -> int:
-    """Count the texts whose vectors are cached."""
+    """Return the number of texts whose vectors are cached."""
     return int(connection.execute("SELECT count(*) FROM embedding_cache").get)
 
 
-def keep(
+def put(
     connection: apsw.Connection,
     identity: IndexIdentity,
     vectors: Mapping[str, ChunkVectors],
@@ -56,7 +56,7 @@ def trim(connection: apsw.Connection, max_entries: int) -> None:
     )
 
 
-def take_over(connection: apsw.Connection, previous: Path, keep: int) -> None:
+def copy_from(connection: apsw.Connection, previous: Path, keep: int) -> None:
     """Fill the cache from another index: its cache, and its chunks' own vectors."""
     connection.execute("ATTACH DATABASE ? AS previous", (str(previous),))
     try:

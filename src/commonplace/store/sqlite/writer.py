@@ -1,4 +1,4 @@
-"""Changing the index: what is done inside one write transaction, in bulk."""
+"""Writer of the SQLite engine: the changes of one write transaction, in bulk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import apsw
 
 from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
 from commonplace.store.sqlite.connection import has_vec0
-from commonplace.store.sqlite.schema import create_vec0
+from commonplace.store.sqlite.schema import create_vec0, get_meta, set_meta
 from commonplace.store.sqlite.snapshot import seqs_from
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
@@ -24,36 +24,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Writer", "get_meta", "set_meta", "vec0_in_step"]
+__all__ = ["Writer", "vec0_in_step"]
 
 _MAX_DROPPED = 100_000
-"""Deletions that readers may catch up with; beyond them they read all vectors again."""
+"""Deletions that are listed for resident vectors; beyond them, all vectors are read again."""
 
 _ROWS_A_STATEMENT = 64
-"""Rows that one statement inserts. SQLite works without the interpreter's lock: with a statement a
-row, each would wait for the thread that reads the next files to let go of it."""
+"""Rows of one INSERT statement. SQLite releases the interpreter's lock while a statement runs: with
+a statement a row, each would wait for the thread that reads the next files to release it."""
 
 _SOURCES: tuple[Source, ...] = ("memory", "sessions")
 
 _record_values = attrgetter(*(field.name for field in dataclasses.fields(FileRecord)))
 
 
-def get_meta(connection: apsw.Connection, key: str) -> str | None:
-    """Return what the index notes about itself."""
-    value = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
-    return None if value is None else str(value)
-
-
-def set_meta(connection: apsw.Connection, key: str, value: str) -> None:
-    """Note something about the index; inside a transaction."""
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
 def vec0_in_step(connection: apsw.Connection, dimension: int | None) -> bool:
     """Return whether sqlite-vec's table is there and can be kept in step with the vectors.
 
-    A process that cannot load sqlite-vec leaves a mark; the table is then made anew by the next
-    one that can.
+    A process that cannot load sqlite-vec marks the table as stale; the next one that can rebuilds
+    it.
     """
     if not dimension:
         return False
@@ -76,7 +65,7 @@ class Writer:
         self._vec0 = vec0_in_step(connection, identity.dimension)
 
     def is_current(self, file: IndexedFile) -> bool:
-        """Tell whether a file was planned against the record and the vectors that are there."""
+        """Return whether a file was planned against the record and the dimension of the index."""
         found = self._connection.execute(
             "SELECT indexed_ns FROM files WHERE path = ?", (file.record.path,)
         ).get
@@ -98,7 +87,7 @@ class Writer:
         )
 
     def cut_off(self, path: str, line: int) -> None:
-        """Remove the chunks of a file that begin at or behind a line: its last ones."""
+        """Truncate a file: remove its chunks that begin at or behind a line."""
         if seqs := seqs_from(self._connection, path, line):
             self._remove_chunks(seqs)
 
@@ -153,6 +142,11 @@ class Writer:
 
     def insert(self, files: Sequence[IndexedFile]) -> None:
         """Insert files, or their records alone where the chunks stay."""
+        ordinals = {
+            id(file): self._chunks_kept(file.record.path)
+            for file in files
+            if file.keep_before is not None
+        }
         self._connection.executemany(
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_record_values(file.record) for file in files],
@@ -162,27 +156,37 @@ class Writer:
                 "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), 0)"
             ).get
         )
-        rows = [(file, item) for file in files for item in file.chunks or ()]
+        rows = [
+            (file, item, ordinal)
+            for file in files
+            for ordinal, item in enumerate(file.chunks or (), ordinals.get(id(file), 0))
+        ]
         model = self._identity.model or "fts-only"
         chunks: list[tuple[Any, ...]] = []
         vectors: list[tuple[Any, ...]] = []
-        for seq, (file, item) in enumerate(rows, first):
+        for seq, (file, item, ordinal) in enumerate(rows, first):
             chunk, source = item.chunk, file.record.source
             grams = grams_text(chunk.text, self._identity.tokenizer)
             chunks.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
                  chunk.hash, model, chunk.heading, item.day, grams, item.units, chunk.text,
-                 item.embedded.lines if item.embedded else None)
+                 item.embedded.lines if item.embedded else None, ordinal)
             )  # fmt: skip
             if item.embedded is not None:
                 vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))
         self._insert_chunks(first, chunks)
         self._insert_vectors(vectors)
         for wanted in _SOURCES:
-            of_source = [item.embedded for file, item in rows if file.record.source == wanted]
+            of_source = [item.embedded for file, item, _ in rows if file.record.source == wanted]
             lines = [embedded.lines for embedded in of_source if embedded and embedded.lines]
             if lines and self._identity.dimension:
                 self._add_lines(wanted, *sum_packed(lines, self._identity.dimension))
+
+    def _chunks_kept(self, path: str) -> int:
+        """Return the ordinal that the next chunk of a file gets."""
+        sql = "SELECT ordinal FROM chunks WHERE path = ? ORDER BY seq DESC LIMIT 1"
+        last = self._connection.execute(sql, (path,)).get
+        return 0 if last is None else int(last) + 1
 
     def _insert_chunks(self, first: int, chunks: list[tuple[Any, ...]]) -> None:
         self._insert_rows("chunks", chunks)
@@ -211,7 +215,7 @@ class Writer:
             )
 
     def _add_lines(self, source: Source, count: int, total: NDArray[np.float64]) -> None:
-        """Keep the sum of all lines' vectors: what they have in common is no news to a query."""
+        """Add to the sum of the lines' vectors, from which `SqliteSnapshot.mean_line` divides."""
         if not count:
             return
         import numpy as np
@@ -230,7 +234,7 @@ class Writer:
                 set_meta(self._connection, key, str(count))
 
     def _forget_drops(self) -> None:
-        """Forget what was dropped when it is so much that readers had better begin anew."""
+        """Clear the list of deletions, and begin a new generation, when the list is too long."""
         if self._connection.execute("SELECT count(*) FROM dropped").get > _MAX_DROPPED:
             self._connection.execute("DELETE FROM dropped")
             set_meta(self._connection, "generation", uuid.uuid4().hex)

@@ -1,0 +1,95 @@
+"""Registry of index engines: the ``index=`` argument of `Memory.open` to a store."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.errors import StoreError
+from commonplace.settings import default_state_dir
+
+if TYPE_CHECKING:
+    from commonplace.store.base import Store
+
+__all__ = ["ENTRY_POINTS", "default_index_path", "known_engines", "open_store", "sqlite_path"]
+
+ENTRY_POINTS = "commonplace.stores"
+"""Entry-point group of third-party engines: the name is the URL's scheme, the object an
+``open_store(url: str) -> Store``."""
+
+_ENGINES = {
+    "memory": "commonplace.store.memory:open_store",
+    "sqlite": "commonplace.store.sqlite.store:open_store",
+}
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+"""Two characters at least: ``C://`` is a drive."""
+
+
+def default_index_path(root: Path) -> Path:
+    """Return the index file of a workspace: in a folder of its own below the state folder."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-.")[:40] or "workspace"
+    key = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
+    return default_state_dir() / f"{name}-{key}" / "index.sqlite"
+
+
+def open_store(index: str | os.PathLike[str]) -> Store:
+    """Open an index by its URL or path; the engine creates it at its first use.
+
+    Args:
+        index: ``sqlite:///relative.sqlite``, ``sqlite:////absolute.sqlite``, ``memory://``, the URL
+            of an installed engine, or the path of a SQLite file.
+
+    Raises:
+        StoreError: No engine has the URL's scheme, or the path names a Markdown file.
+    """
+    url = os.fspath(index)
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        url = f"sqlite:///{Path(url).expanduser().absolute()}"
+    return _engine(scheme[1].lower() if scheme else "sqlite")(url)
+
+
+def sqlite_path(index: str | os.PathLike[str]) -> Path | None:
+    """Return the file of a SQLite index; None for the URL of another engine."""
+    text = os.fspath(index)
+    scheme = _SCHEME.match(text)
+    if scheme is not None:
+        if scheme[1].lower() != "sqlite":
+            return None
+        text = text[scheme.end() :].removeprefix("/")
+        if not text:
+            raise StoreError(f"the index {os.fspath(index)!r} names no file; sqlite:///PATH does.")
+    path = Path(text).expanduser().absolute()
+    if path.suffix.lower() == ".md":
+        raise StoreError(
+            f"the index path {path} names a Markdown file; an index is a file of its own, "
+            "such as index.sqlite."
+        )
+    return path
+
+
+def known_engines() -> tuple[str, ...]:
+    """Return the URL schemes that can be opened, built in and installed."""
+    installed = (entry.name for entry in entry_points(group=ENTRY_POINTS))
+    return tuple(sorted({*_ENGINES, *installed}))
+
+
+def _engine(scheme: str) -> Callable[[str], Store]:
+    built_in = _ENGINES.get(scheme)
+    if built_in is not None:
+        module, name = built_in.split(":")
+        made: Callable[[str], Store] = getattr(importlib.import_module(module), name)
+        return made
+    for entry in entry_points(group=ENTRY_POINTS, name=scheme):
+        loaded: Callable[[str], Store] = entry.load()
+        return loaded
+    raise StoreError(
+        f"no index engine is called {scheme!r}; known are {', '.join(known_engines())}. "
+        "Give a path, sqlite:///PATH, memory://, or install the engine."
+    )

@@ -1,0 +1,156 @@
+"""Recovery and health checks of the SQLite engine."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from commonplace.errors import IndexDamagedError
+from commonplace.store.base import HealthCheck, Recovery, RowFilter
+from commonplace.store.sqlite import leases
+from commonplace.store.sqlite.connection import (
+    IndexFile,
+    load_vector_extension,
+    translated,
+    vector_extension,
+)
+from commonplace.text.analysis import Term
+
+if TYPE_CHECKING:
+    from commonplace.store.sqlite.store import SqliteStore
+
+__all__ = ["check_pages", "delete_index", "health_checks", "move_aside", "replace_damaged"]
+
+logger = logging.getLogger(__name__)
+
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+_REPLACE_TIMEOUT_S = 3600.0
+_LEAST_FREE = 3
+"""Disk space for a rebuild, in index sizes: the shadow index, and the logs of both."""
+
+
+def replace_damaged(path: Path, error: Exception, *, certain: bool) -> Recovery:
+    """Move a damaged index aside, unless another process has replaced it meanwhile.
+
+    Args:
+        path: The index file.
+        error: What was found.
+        certain: Whether it counts as damaged even if a check of the file finds nothing.
+    """
+    if not certain and not _is_damaged(path):
+        return Recovery()
+    with leases.hold(path, "run", timeout_s=_REPLACE_TIMEOUT_S, check=lambda: None):
+        if not certain and not _is_damaged(path):
+            return Recovery()
+        aside = move_aside(path)
+    warning = (
+        f"the index {path} was damaged and is rebuilt from the Markdown; the damaged file is kept "
+        f"as {aside.name}."
+    )
+    logger.warning("%s (%s)", warning, error)
+    return Recovery(warning)
+
+
+def delete_index(path: Path) -> None:
+    """Delete an index file and the files that SQLite keeps beside it."""
+    for suffix in ("", *_SIDE_FILES):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}{suffix}")
+
+
+def health_checks(store: SqliteStore, file: IndexFile) -> Iterable[HealthCheck]:
+    """Return the checks of ``status --deep``: extension, words, file, folder."""
+    yield HealthCheck("sqlite-vec", _check_extension)
+    yield HealthCheck("words", lambda: _check_words(store))
+    yield HealthCheck("index file", lambda: _check_file(file))
+    yield HealthCheck("index folder", lambda: _check_folder(store))
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        with contextlib.closing(IndexFile.open(path)) as file:
+            check_pages(file)
+    except IndexDamagedError:
+        return True
+    return False
+
+
+def check_pages(file: IndexFile) -> None:
+    """Read the whole file.
+
+    Raises:
+        IndexDamagedError: It is corrupt.
+    """
+    with translated(file.path), file.pool.borrowed() as connection:
+        answer = connection.pragma("quick_check")
+    if answer != "ok":
+        raise IndexDamagedError(f"the index {file.path} is damaged ({answer}).")
+
+
+def move_aside(path: Path) -> Path:
+    """Rename a damaged index and the files that SQLite keeps beside it; return the new path."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    aside = path.with_name(f"{path.name}.damaged-{stamp}-{uuid.uuid4().hex[:6]}")
+    for suffix in ("", *_SIDE_FILES):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(f"{path}{suffix}", f"{aside}{suffix}")
+    return aside
+
+
+def _check_extension() -> str:
+    library, version = vector_extension()
+    if library is None:
+        return f"failed: {version}; numpy compares the vectors instead, as fast once they are read"
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        if not load_vector_extension(connection):
+            return (
+                f"failed: {library} cannot be loaded; numpy compares the vectors instead, as fast "
+                "once they are read. 'pip install --force-reinstall sqlite-vec' brings it back"
+            )
+    return f"ok: {version}"
+
+
+def _check_words(store: SqliteStore) -> str:
+    """Compare the FTS5 index with the chunks; a read-only index is only queried."""
+    if store.cached_identity is None and store.identity is None:
+        return "not tried: nothing is indexed yet"
+    if store.access == "read-write":
+        with store.writing() as connection:
+            connection.execute(
+                "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)"
+            )
+    with store.snapshot() as snapshot:
+        snapshot.match([Term("word", "word")], every=False, limit=1, rows=RowFilter())
+        return f"ok: {snapshot.totals().chunks} chunks"
+
+
+def _check_file(file: IndexFile) -> str:
+    check_pages(file)
+    return f"ok: {file.path.stat().st_size / 2**20:.1f} MiB"
+
+
+def _check_folder(store: SqliteStore) -> str:
+    """Check that the index can be written and rebuilt."""
+    path = store.path
+    if not os.access(path.parent, os.W_OK) or store.access == "read-only":
+        return (
+            f"failed: {path.parent} or the index in it cannot be written: what is new is not "
+            "found. Give yourself write access, or set COMMONPLACE_STATE_DIR to a folder of yours"
+        )
+    free, wanted = shutil.disk_usage(path.parent).free, _LEAST_FREE * path.stat().st_size
+    if free < wanted:
+        return (
+            f"failed: {free / 2**20:.0f} MiB are free, and a rebuild may need "
+            f"{wanted / 2**20:.0f} MiB; make room on the disk of {path.parent}"
+        )
+    holder = store.lease_holder()
+    return f"ok: writable, {f'{holder} is indexing' if holder else 'no process is indexing'}"
