@@ -160,7 +160,7 @@ STATUS = Status(
     stale=(("memory/a.md", "changed on disk"),),
     warnings=("the index\nis read-only; free it",),
     workspace="/notes",
-    index="/state/x.sqlite",
+    index_location="/state/x.sqlite",
     details={"probe": "ok"},
 )
 
