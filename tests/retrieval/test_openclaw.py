@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from commonplace.workspace.log_dates import openclaw_log_date
 
 from commonplace.compat.openclaw.ranking import ChunkRanker
 from commonplace.memory import Memory
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
 from commonplace.store.base import FileRecord, StoredChunk
-from commonplace.workspace.log_dates import openclaw_log_date
 from retrieval.reference_search import Options, ReferenceSearch, snippet
 from support.fakes import NOON, HashedWords, clock
 from support.reference import vectors

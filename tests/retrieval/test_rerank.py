@@ -42,7 +42,7 @@ def snapshot(tmp_path_factory):
         text = f"# {place}\n\n- The ladder is in the {place}, behind shelf {number}.\n"
         (folder / f"notes/memory/{place}.md").write_text(text)
     with Memory.open(
-        folder / "notes", embedder=EMBEDDER, index_path=folder / "index.sqlite", now=clock()
+        folder / "notes", embedder=EMBEDDER, index=folder / "index.sqlite", now=clock()
     ) as memory:
         memory.index()
         with memory.snapshot() as snapshot:
@@ -116,7 +116,7 @@ def test_at_most_fifty_passages_are_reranked(tmp_path):
         (tmp_path / f"notes/memory/{number}.md").write_text(text)
     reranker = Passages("rack 119")
     with Memory.open(
-        tmp_path / "notes", embedder=EMBEDDER, index_path=tmp_path / "index.sqlite", now=clock()
+        tmp_path / "notes", embedder=EMBEDDER, index=tmp_path / "index.sqlite", now=clock()
     ) as memory:
         memory.index()
         with memory.snapshot() as snapshot:
