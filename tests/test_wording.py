@@ -33,7 +33,6 @@ NOT_YET_CLEAN = (
     "src/commonplace/embeddings",
     "src/commonplace/indexing",
     "src/commonplace/memory.py",
-    "src/commonplace/retrieval",
     "src/commonplace/settings.py",
     "src/commonplace/store",
     "src/commonplace/tools",

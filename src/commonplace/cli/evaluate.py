@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -179,6 +178,8 @@ def _open(workspace: Path, options: Options, ctx: click.Context, *, now: Now) ->
 
 
 def _file_name(text: str) -> str:
+    import hashlib
+
     key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', text)[:40].strip('-')}-{key}"
 
