@@ -148,7 +148,7 @@ def seqs(talk):
     }.items(),
     ids=lambda change: change[0],
 )
-def test_a_file_that_is_another_one_is_read_anew(talk, change):
+def test_a_rewritten_file_is_read_again(talk, change):
     talk.say(*(user(f"The printer {n} is on floor {n}." + " Tea." * 200) for n in range(60)))
     talk.indexed()
     talk.rewrite(change[1](talk.path().read_bytes()))

@@ -198,7 +198,7 @@ def test_a_memory_folder_that_is_a_link_is_refused(tmp_path):
         memory.write_session_note(SAID)
 
 
-def test_a_folder_that_cannot_be_written_is_told():
+def test_a_folder_that_cannot_be_written_is_an_error():
     with TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         talk = Talk(Path(folder))

@@ -287,7 +287,7 @@ def test_the_end_creates_no_index(talk):
     assert not talk.index.exists()
 
 
-def test_what_is_odd_about_a_file_is_told(talk):
+def test_invalid_lines_of_a_file_are_reported(talk):
     talk.say(user("one"))
     with talk.path().open("a") as file:
         file.write("no JSON\n")
@@ -301,7 +301,7 @@ def test_what_is_odd_about_a_file_is_told(talk):
         assert warnings == ["sessions/a.jsonl: line 2 is no JSON, and is left out."]
 
 
-def test_a_folder_that_is_a_file_is_told(talk):
+def test_a_folder_that_is_a_file_is_reported(talk):
     talk.folder.rmdir()
     talk.folder.write_text("in the way")
     with talk.open() as memory:

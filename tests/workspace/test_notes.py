@@ -1,5 +1,3 @@
-import contextlib
-import errno
 import os
 import random
 import shutil
@@ -17,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
-from commonplace.system.locks import FileLease, lock_descriptor
-from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.system.locks import lock_descriptor
 from commonplace.workspace.notes import append_note, create_folder
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and links of POSIX")
@@ -43,88 +40,6 @@ def log(tmp_path):
 
 def append(log: Path, note: str) -> bool:
     return append_note(log, note, title="2026-11-20")
-
-
-# Reading.
-
-
-@pytest.mark.parametrize(
-    ("data", "text", "note"),
-    [
-        (b"", "", None),
-        ("ä\r\nb\rc".encode(), "ä\r\nb\rc", None),
-        (b"a\nb\xffc\n", "a\nb\ufffdc\n", "not UTF-8 from line 2"),
-        (b"a\0b", "a\ufffdb", "NUL"),
-        ("aä\n".encode("utf-16"), "aä\n", "UTF-16"),
-        ("aä\n".encode("utf-16-be"), None, "NUL|UTF-8"),
-        (b"\xfe\xff" + "aä".encode("utf-16-be"), "aä", "UTF-16"),
-        (b"\xff\xfea", "\ufffd", "UTF-16"),
-        ("a".encode("utf-32"), "\ufffda\ufffd", "UTF-16"),
-        ("\ufeffa".encode(), "\ufeffa", None),
-    ],
-)
-def test_any_bytes_are_read_and_what_was_odd_is_told(log, data, text, note):
-    log.write_bytes(data)
-    read = read_text(log)
-    assert read.text == text or text is None
-    assert "\0" not in read.text
-    assert read.size == len(data)
-    if note is None:
-        assert read.note is None
-    else:
-        assert any(word in read.note for word in note.split("|"))
-
-
-@given(data=st.binary(max_size=200))
-def test_no_bytes_make_reading_fail(tmp_path_factory, data):
-    file = tmp_path_factory.getbasetemp() / "any.md"
-    file.write_bytes(data)
-    assert "\0" not in read_text(file).text
-
-
-def test_a_huge_file_is_refused_without_being_read(log):
-    with log.open("wb") as file:
-        file.truncate(200 * 2**20)
-    with pytest.raises(UnreadableFileError, match="it has 200 MiB; a note may have 32"):
-        read_text(log)
-
-
-def test_a_missing_file_is_a_file_not_found_error(tmp_path, log):
-    for missing in (log, tmp_path / "a" / "b.md", tmp_path / ("x" * 300)):
-        with pytest.raises(FileNotFoundError):
-            read_text(missing)
-
-
-@posix
-def test_links_pipes_and_folders_are_not_read(tmp_path):
-    (tmp_path / "link.md").symlink_to("/etc/passwd")
-    os.mkfifo(tmp_path / "pipe.md")
-    (tmp_path / "folder.md").mkdir()
-    for name, reason in [("link", "symbolic link"), ("pipe", "regular"), ("folder", "regular")]:
-        with pytest.raises(UnreadableFileError, match=reason):
-            read_text(tmp_path / f"{name}.md")
-
-
-def test_a_file_is_read_in_one_state_of_it_while_others_replace_its_content(log):
-    log.write_text("a" * 100_000, encoding="utf-8")
-    stopped = threading.Event()
-
-    def rewrite():
-        while not stopped.is_set():
-            for letter in "bc":
-                log.write_text(letter * 100_000)
-                time.sleep(0.002)
-
-    writer = threading.Thread(target=rewrite)
-    writer.start()
-    try:
-        for _ in range(50):
-            with contextlib.suppress(UnreadableFileError):
-                text = read_text(log).text
-                assert len(set(text)) <= 1
-    finally:
-        stopped.set()
-        writer.join()
 
 
 # Appending: the form.
@@ -415,7 +330,7 @@ def test_notes_that_wait_go_to_the_file_that_an_editor_puts_in_place(log):
     assert log.read_text() == "# 2026-11-20\n\n- before, edited\n- after\n"
 
 
-def test_a_log_that_is_deleted_while_a_note_waits_begins_anew(log):
+def test_a_log_that_is_deleted_while_a_note_waits_is_created_again(log):
     append(log, "- before")
     descriptor = os.open(log, os.O_RDWR)
     with lock_descriptor(descriptor):
@@ -426,52 +341,3 @@ def test_a_log_that_is_deleted_while_a_note_waits_begins_anew(log):
     waiting.join()
     os.close(descriptor)
     assert log.read_text() == "# 2026-11-20\n\n- after\n"
-
-
-# Locks.
-
-
-def test_a_lock_is_waited_for_and_given_up_in_time(log):
-    log.write_text("")
-    descriptors = [os.open(log, os.O_RDWR) for _ in range(2)]
-    with lock_descriptor(descriptors[0]):
-        started = time.monotonic()
-        with (
-            pytest.raises(TimeoutError, match=r"0\.1 s"),
-            lock_descriptor(descriptors[1], timeout_s=0.1),
-        ):
-            pass
-        assert time.monotonic() - started < 5
-    with lock_descriptor(descriptors[1], timeout_s=0):
-        pass
-    for descriptor in descriptors:
-        os.close(descriptor)
-
-
-@posix
-def test_a_lease_ends_with_its_process(tmp_path):
-    code = """
-        import sys, time
-        from pathlib import Path
-        from commonplace.system.locks import FileLease
-        with FileLease(Path(sys.argv[1])).held(timeout_s=1) as got:
-            print(got, flush=True)
-            time.sleep(60)
-        """
-    lease = FileLease(tmp_path / "lock")
-    process = run(code, lease.path)
-    assert process.stdout.readline() == "True\n"
-    with lease.held(timeout_s=0) as got:
-        assert not got
-    assert lease.owner() == process.pid
-    process.kill()
-    process.communicate()
-    with lease.held(timeout_s=5) as got:
-        assert got
-    assert lease.owner() == os.getpid()
-
-
-def test_a_lease_in_a_folder_that_is_missing_is_an_os_error(tmp_path):
-    with pytest.raises(OSError) as caught, FileLease(tmp_path / "no" / "lock").held(timeout_s=0):
-        pass
-    assert caught.value.errno == errno.ENOENT

@@ -1,1 +1,1 @@
-"""The folder of Markdown files: which belong to the memory, how they are read and appended to."""
+"""The workspace: a folder of Markdown files, its paths, discovery, reading and appending."""

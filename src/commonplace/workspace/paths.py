@@ -249,7 +249,7 @@ def log_path(day: date) -> str:
 
 
 def is_session_path(path: str) -> bool:
-    """Tell whether a path of a search result is a session file's; notes end with ``.md``."""
+    """Check whether a path of a search result is a session file's; notes end with ``.md``."""
     return path.startswith(SESSIONS_PREFIX) and not path.endswith(".md")
 
 
