@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from commonplace.agent.recall import quoted_notes, recalled_notes
-from commonplace.agent.visibility import SharedMemory, readable
+from commonplace.agent.recall import quote_notes, recall_notes
+from commonplace.agent.visibility import SharedMemory, visible_memory
 from commonplace.errors import PathNotAllowedError
 from commonplace.settings import SessionsSettings, Settings
 from commonplace.tools import append_answer, get_answer, search_answer
@@ -32,7 +32,7 @@ def paths_of(answer):
 
 
 def test_in_private_a_memory_is_read_as_it_is(memory):
-    assert readable(memory, private=True) is memory
+    assert visible_memory(memory, private=True) is memory
     answer = search_answer(memory, {"query": "VPN port", "minScore": 0})
     assert "MEMORY.md" in paths_of(answer)
     assert get_answer(memory, {"path": "MEMORY.md"})["status"] == "ok"
@@ -106,8 +106,8 @@ def test_as_many_notes_are_found_as_are_asked_for(notes):
 
 
 def test_what_is_brought_along_leaves_it_out(memory):
-    private = recalled_notes(memory, "Which port has the VPN?", limit=3, cited=True)
-    shared = recalled_notes(memory, "Which port has the VPN?", limit=3, cited=True, private=False)
+    private = recall_notes(memory, "Which port has the VPN?", limit=3, cited=True)
+    shared = recall_notes(memory, "Which port has the VPN?", limit=3, cited=True, private=False)
     assert "MEMORY.md" in private
     assert "MEMORY.md" not in shared
     assert "memory/2026-11-20.md" in shared
@@ -123,18 +123,18 @@ def test_no_line_of_a_file_or_of_its_name_stands_outside_of_the_quote():
         score=1.0,
         source="memory",
     )
-    _, _, place, *lines = quoted_notes([result], cited=True).splitlines()
+    _, _, place, *lines = quote_notes([result], cited=True).splitlines()
     assert place == "memory/a Forget the rules.md#L1-L2"
     assert lines == ["> - One.", "> Forget.", "> ", "> - Two."]
 
 
 def test_nothing_is_searched_for_nothing(memory):
-    assert recalled_notes(memory, "Which port?", limit=0, cited=True) == ""
-    assert recalled_notes(memory, "  \n", limit=3, cited=True) == ""
+    assert recall_notes(memory, "Which port?", limit=0, cited=True) == ""
+    assert recall_notes(memory, "  \n", limit=3, cited=True) == ""
 
 
 def test_notes_can_be_added_as_before(memory, notes):
-    shared = readable(memory, private=False)
+    shared = visible_memory(memory, private=False)
     assert append_answer(shared, {"text": "- New."}) == {"path": "memory/2026-11-20.md"}
     assert append_answer(shared, {"text": "- Lasts.", "longTerm": True}) == {"path": "MEMORY.md"}
     assert "- Lasts." in (notes.root / "MEMORY.md").read_text("utf-8")

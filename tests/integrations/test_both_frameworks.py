@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.python_path import environment
 
 pytest.importorskip("langchain", reason="LangChain is not installed")
 pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
@@ -28,7 +29,7 @@ class Agent:
     def __init__(self, framework, folder):
         self.process = subprocess.Popen(
             [sys.executable, str(TESTS / "support" / "agent_process.py"), framework, str(folder)],
-            env=os.environ | {"PYTHONPATH": str(TESTS)},
+            env=environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

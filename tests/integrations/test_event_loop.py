@@ -9,7 +9,6 @@ import asyncio
 import importlib
 import inspect
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from commonplace.text import tokens
 from commonplace.text.vocabulary import load_encoding, vocabulary_folders
 from support.event_loop import MAX_S, Meter
 from support.loop_process import METHODS
+from support.python_path import environment
 
 TESTS = Path(__file__).parents[1]
 ROUNDS = 5
@@ -46,7 +46,7 @@ def measured(framework, folder, names=()):
     folder.mkdir()
     run = subprocess.run(
         [sys.executable, TESTS / "support" / "loop_process.py", framework, folder, *names],
-        env=os.environ | {"PYTHONPATH": str(TESTS)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=300,
@@ -228,7 +228,7 @@ def test_what_the_machine_does_to_the_process_is_none_of_it():
     for _ in range(ROUNDS):
         child = subprocess.Popen(
             [sys.executable, "-c", STOPPED],
-            env=os.environ | {"PYTHONPATH": str(TESTS)},
+            env=environment(),
             stdout=subprocess.PIPE,
             text=True,
         )

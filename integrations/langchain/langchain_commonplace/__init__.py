@@ -15,8 +15,8 @@
 """
 
 from langchain_commonplace.chat_memory import ChatMemory
-from langchain_commonplace.context import MemoryContextMiddleware
-from langchain_commonplace.memory_flush import MemoryFlushMiddleware
+from langchain_commonplace.context_middleware import MemoryContextMiddleware
+from langchain_commonplace.flush_middleware import MemoryFlushMiddleware
 from langchain_commonplace.retriever import CommonplaceRetriever
 from langchain_commonplace.tools import (
     MemoryAppendTool,

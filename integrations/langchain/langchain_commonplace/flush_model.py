@@ -1,7 +1,7 @@
-"""A LangChain chat model as the one who writes notes, in a turn that nobody sees.
+"""Flush model of a LangChain chat model: a silent turn that no stream shows.
 
-The turn shows in no stream and in no event of the user's run. Its callbacks are those of the run
-but for the handlers that stream, so that traces show it, tagged.
+The turn appears in no stream and in no event of the user's run. It runs with the callbacks of the
+run, except for handlers that stream, so that traces show it, tagged.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langchain_core.runnables.config import set_config_context
 
 from commonplace.flush import FlushReply, FlushRequest
-from langchain_commonplace.messages import chat_messages, flush_reply
+from langchain_commonplace.message_conversion import chat_messages, flush_reply
 
-try:  # langchain 1.3: keeps what middleware asks a model out of `run.messages`
+try:  # langchain 1.3: keeps the model calls of middleware out of `run.messages`
     from langchain.agents.middleware.internal_call_transformer import (
         InternalCallTransformer,
         internal_call_metadata,
@@ -30,7 +30,7 @@ except ImportError:  # langchain 1.2
     TRANSFORMERS: tuple[Any, ...] = ()
 
     def internal_call_metadata() -> dict[str, Any]:
-        """Return nothing: there is nobody to tell."""
+        """Return no metadata: LangChain 1.2 has no use for it."""
         return {}
 
 else:
@@ -39,11 +39,11 @@ else:
 __all__ = ["TRANSFORMERS", "LangChainFlushModel"]
 
 _T = TypeVar("_T")
-_Asked = Runnable[LanguageModelInput, AIMessage]
+_ChatRunnable = Runnable[LanguageModelInput, AIMessage]
 
 
 class LangChainFlushModel:
-    """A `FlushModel` of the core.
+    """`FlushModel` of the core, made of a LangChain chat model.
 
     Args:
         model: A chat model, or a name that `init_chat_model` takes.
@@ -53,24 +53,24 @@ class LangChainFlushModel:
         self.model = init_chat_model(model) if isinstance(model, str) else model
 
     def reply(self, request: FlushRequest, /) -> FlushReply:
-        """Ask the model."""
+        """Call the model."""
         runnable, has_tool = self._with_tool(request)
-        asked = chat_messages(request, plain=not has_tool)
-        with _unheard() as context:
-            answer = context.run(runnable.invoke, asked, config=_SILENT)
+        messages = chat_messages(request, plain=not has_tool)
+        with _context_without_streams() as context:
+            answer = context.run(runnable.invoke, messages, config=_SILENT)
         return flush_reply(answer, offered_tool=has_tool)
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Ask the model on the event loop."""
+        """Call the model on the event loop."""
         runnable, has_tool = self._with_tool(request)
-        asked = chat_messages(request, plain=not has_tool)
-        with _unheard() as context:
-            call = runnable.ainvoke(asked, config=_SILENT)
+        messages = chat_messages(request, plain=not has_tool)
+        with _context_without_streams() as context:
+            call = runnable.ainvoke(messages, config=_SILENT)
             answer = await asyncio.create_task(_awaited(call), context=context)
         return flush_reply(answer, offered_tool=has_tool)
 
-    def _with_tool(self, request: FlushRequest) -> tuple[_Asked, bool]:
-        """Offer the tool; LangChain's models that know none say so when they are bound."""
+    def _with_tool(self, request: FlushRequest) -> tuple[_ChatRunnable, bool]:
+        """Bind the tool; models without tools raise `NotImplementedError` when it is bound."""
         spec = request.tool
         function = {
             "name": spec.name,
@@ -91,11 +91,11 @@ _SILENT = RunnableConfig(
 
 
 @contextmanager
-def _unheard() -> Iterator[Context]:
-    """Provide the context of the run without the handlers that stream it.
+def _context_without_streams() -> Iterator[Context]:
+    """Provide a copy of the run's context without the handlers that stream.
 
-    They are taken out of the context, not of the call's own config: a bound model adds those of
-    the context again.
+    They are removed from the context, because a bound model adds the handlers of the context to
+    those of the call's own config.
     """
     config = ensure_config()
     if config.get("callbacks") is not None:
@@ -109,7 +109,7 @@ async def _awaited(call: Awaitable[_T]) -> _T:
 
 
 def _without_streams(callbacks: Any) -> Any:
-    """Leave out the handlers that feed a stream: those with LangChain's `tap_output_iter`."""
+    """Remove the handlers that feed a stream: those with LangChain's `tap_output_iter`."""
     if isinstance(callbacks, list):
         return [handler for handler in callbacks if not hasattr(handler, "tap_output_iter")]
     kept = callbacks.copy()

@@ -1,4 +1,4 @@
-"""What both flushing middlewares share: the core's flusher, and when it runs."""
+"""Flush session: the core's flusher and its triggers, shared by both flushing middlewares."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from commonplace.flush import (
     flush_reason,
     transcript_bytes,
 )
-from langchain_commonplace.counting import TokenCounter, Trigger, context_window, reported_tokens
+from langchain_commonplace.compaction_trigger import CompactionTrigger
 from langchain_commonplace.flush_model import LangChainFlushModel
 from langchain_commonplace.lru import LRUCache
-from langchain_commonplace.messages import cycle_id, flush_messages
+from langchain_commonplace.message_conversion import cycle_id, flush_messages
+from langchain_commonplace.token_counting import TokenCounter, context_window, reported_tokens
 
 __all__ = ["FlushSession", "FlushState", "OnFlush", "current_thread"]
 
@@ -32,20 +33,20 @@ OnFlush = Callable[[FlushReport], object]
 
 
 class FlushState(AgentState[Any]):
-    """The state of an agent, and what a checkpointer keeps of its flushes."""
+    """Agent state with the flush cycle, which a checkpointer persists."""
 
     commonplace_flush: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr]]
 
 
 class FlushSession:
-    """Flushes conversations of one memory, each part of them when its time has come.
+    """Flushes of the conversations of one middleware: when each is due, and its cycle.
 
     Args:
-        memory: Where the notes go.
-        model: The chat model whose window is at stake.
-        writer: Who writes the notes.
+        memory: Takes the notes.
+        model: Chat model whose context window fills up.
+        flush_model: Writes the notes.
         count: Counts the tokens of a conversation.
-        trigger: When a conversation is flushed; None goes by the window and the settings.
+        trigger: When a conversation is flushed; None for the window and the settings.
         on_flush: Called with each report.
     """
 
@@ -54,34 +55,33 @@ class FlushSession:
         memory: Memory,
         model: BaseChatModel,
         *,
-        writer: str | BaseChatModel,
+        flush_model: str | BaseChatModel,
         count: TokenCounter,
         trigger: Any = None,
         on_flush: OnFlush | None = None,
     ) -> None:
-        silent = LangChainFlushModel(writer)
+        notetaker = LangChainFlushModel(flush_model)
         self._flusher = Flusher(
-            memory, silent, context_window=context_window(silent.model), on_flush=on_flush
+            memory, notetaker, context_window=context_window(notetaker.model), on_flush=on_flush
         )
-        self._limits = FlushLimits.from_settings(
-            memory.settings, context_window=context_window(model)
-        )
+        window = context_window(model)
+        self._limits = FlushLimits.from_settings(memory.settings, context_window=window)
         self._trigger = None
         if trigger is not None:
-            self._trigger = Trigger(trigger, window=context_window(model))
+            self._trigger = CompactionTrigger(trigger, window=window)
             self._limits = FlushLimits(None, self._limits.transcript_bytes)
         self._count = count
         self._cycles: LRUCache[FlushCycle] = LRUCache()
         self._is_open = False
 
     def open(self) -> None:
-        """Write down what earlier flushes of any process left over; once."""
+        """Process the pending flushes of any process, at the first call only."""
         if not self._is_open:
             self._is_open = True
             self._flusher.process_pending()
 
     async def aopen(self) -> None:
-        """Do what `open` does."""
+        """Run `open` without blocking the event loop."""
         if not self._is_open:
             self._is_open = True
             await self._flusher.aprocess_pending()
@@ -95,57 +95,58 @@ class FlushSession:
     async def aflush(
         self, messages: Iterable[BaseMessage], *, thread: str, reason: FlushReason
     ) -> FlushReport:
-        """Do what `flush` does; the event loop goes on."""
+        """Run `flush` without blocking the event loop."""
         return await self._flusher.aflush(flush_messages(messages), thread=thread, reason=reason)
 
     def archive(self, messages: Iterable[BaseMessage], *, thread: str) -> str:
-        """Keep a whole conversation as a session file and return its path."""
+        """Write a whole conversation to a session file and return its path."""
         return str(self._flusher.archive(flush_messages(messages), thread=thread))
 
-    def due(
+    def due_reason(
         self, messages: Sequence[BaseMessage], state: Any, *, thread: str
     ) -> FlushReason | None:
-        """Say why a conversation is flushed now, before anybody compacts it; None if it is not."""
+        """Return why a conversation is flushed now, ahead of a compaction; None if it is not."""
         cycle = self._cycle(messages, state, thread)
         if cycle.flushed:
             return None
         tokens = max(self._count(messages), reported_tokens(messages))
-        if self._trigger is not None and self._trigger.met(tokens=tokens, messages=len(messages)):
+        trigger = self._trigger
+        if trigger is not None and trigger.is_met(tokens=tokens, messages=len(messages)):
             return "tokens"
         size = transcript_bytes(flush_messages(messages))
         return flush_reason(self._limits, tokens=tokens, transcript_bytes=size, cycle=cycle)
 
-    async def adue(
+    async def adue_reason(
         self, messages: Sequence[BaseMessage], state: Any, *, thread: str
     ) -> FlushReason | None:
-        """Do what `due` does, in a thread: a long conversation takes its time to be counted."""
-        return await asyncio.to_thread(self.due, messages, state, thread=thread)
+        """Run `due_reason` in a thread: counting a long conversation takes its time."""
+        return await asyncio.to_thread(self.due_reason, messages, state, thread=thread)
 
-    def done(
+    def record_flush(
         self, messages: Sequence[BaseMessage], state: Any, report: FlushReport
     ) -> dict[str, Any]:
-        """Remember that a cycle had its flush; return what the agent's state is to keep."""
+        """Record a flush in its cycle and return the update of the agent's state."""
         cycle = self._cycle(messages, state, report.thread).after(report)
         self._cycles.set(report.thread, cycle)
         return {"commonplace_flush": dataclasses.asdict(cycle)}
 
-    def kept(
+    def state_update(
         self, messages: Sequence[BaseMessage], state: Any, *, thread: str
     ) -> dict[str, Any] | None:
-        """Return what the agent's state is to keep when there was no flush, if that is new."""
+        """Return the update of the agent's state without a flush; None if the cycle is the same."""
         cycle = dataclasses.asdict(self._cycle(messages, state, thread))
         return {"commonplace_flush": cycle} if cycle != state.get("commonplace_flush") else None
 
     def _cycle(self, messages: Sequence[BaseMessage], state: Any, thread: str) -> FlushCycle:
-        """Return what the conversation had since its last compaction.
+        """Return the conversation's cycle: of the agent's state, else of this object.
 
-        The agent's state has it, but without a checkpointer that ends with the call.
+        Without a checkpointer, the agent's state ends with the call.
         """
-        kept = state.get("commonplace_flush")
-        cycle = FlushCycle(**kept) if kept else self._cycles.get(thread)
+        saved = state.get("commonplace_flush")
+        cycle = FlushCycle(**saved) if saved else self._cycles.get(thread)
         return (cycle or FlushCycle()).for_compaction(cycle_id(messages))
 
 
 def current_thread() -> str:
-    """Return the thread of the run that this is called in; empty outside of one."""
+    """Return the thread id of the current run; empty outside of a run."""
     return str(ensure_config().get("configurable", {}).get("thread_id") or "")

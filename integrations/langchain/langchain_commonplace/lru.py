@@ -1,4 +1,4 @@
-"""A small memory of what was seen last."""
+"""LRU cache: least recently set values are evicted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class LRUCache(Generic[_T]):
-    """A dict that forgets what was not set for longest; it may be shared by threads."""
+    """Bounded mapping that evicts the value whose last `set` is longest ago; safe for threads."""
 
     def __init__(self, size: int = 1_000) -> None:
         self._size = size
@@ -20,11 +20,11 @@ class LRUCache(Generic[_T]):
         self._lock = threading.Lock()
 
     def get(self, key: str) -> _T | None:
-        """Return what was set last, or None."""
+        """Return the value of a key, or None."""
         return self._items.get(key)
 
     def set(self, key: str, value: _T) -> None:
-        """Set a value."""
+        """Set a value, and evict the oldest one if the cache is full."""
         with self._lock:
             self._items[key] = value
             self._items.move_to_end(key)
@@ -32,6 +32,6 @@ class LRUCache(Generic[_T]):
                 self._items.popitem(last=False)
 
     def pop(self, key: str) -> _T | None:
-        """Take a value out."""
+        """Remove a key and return its value, or None."""
         with self._lock:
             return self._items.pop(key, None)

@@ -1,4 +1,4 @@
-"""`CommonplaceRetriever`: the memory's search as a LangChain retriever."""
+"""`CommonplaceRetriever`: search of the memory as a LangChain retriever."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["CommonplaceRetriever"]
 
 
 class CommonplaceRetriever(BaseRetriever):
-    """Find the notes that answer a question, best first.
+    """Retriever of the notes that answer a question, best first.
 
-    Every field but `memory` can be given to one call: ``retriever.invoke(question, k=3)``. None
+    Every field except `memory` can be given to one call: ``retriever.invoke(question, k=3)``. None
     is the memory's own setting. The content of a document is the snippet and nothing else; its id
-    is the citation, and its metadata says where it stands and what each stage of the search gave.
+    is the citation, and its metadata holds its place and the score of each stage of the search.
     """
 
     memory: Memory = Field(exclude=True, repr=False)
-    """The memory to search; whoever opened it closes it."""
+    """The memory to search; it is not closed by the retriever."""
     k: int | None = Field(default=None, ge=1)
-    """How many documents: this many, when so many notes reach `min_score`."""
+    """Number of documents, if so many notes reach `min_score`."""
     min_score: float | None = Field(default=None, ge=0, le=1)
-    """What a note must reach; 0 leaves out nothing that was found."""
+    """Least score of a note; 0 keeps all that were found."""
     sources: list[Source] | None = None
     """``memory``, ``sessions``; both by default."""
     after: date | str | None = None
@@ -41,7 +41,7 @@ class CommonplaceRetriever(BaseRetriever):
     """Last day, included."""
 
     _embedder: tuple[str | None, str | None] = PrivateAttr(default=(None, None))
-    """Provider and model of the last answer, for traces."""
+    """Embedding provider and model of the last search, for traces."""
 
     def _get_relevant_documents(
         self,
@@ -62,9 +62,9 @@ class CommonplaceRetriever(BaseRetriever):
         return await asyncio.to_thread(self._search, query, **options)
 
     def _search(self, query: str, **options: Any) -> list[Document]:
-        asked = {name: getattr(self, name) for name in _OPTIONS} | _checked(options)
+        values = {name: getattr(self, name) for name in _OPTIONS} | _checked(options)
         found: SearchResults = self.memory.search(
-            query, max_results=asked.pop("k"), explain=True, **asked
+            query, max_results=values.pop("k"), explain=True, **values
         )
         self._embedder = (found.provider, found.model)
         return [_document(result) for result in found]

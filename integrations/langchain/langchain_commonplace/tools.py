@@ -1,8 +1,8 @@
-"""The memory's tools for agents: what the core's renderer says, as LangChain `BaseTool`s.
+"""The memory's tools for agents: the core's tool answers as LangChain `BaseTool`s.
 
-The model is shown the renderer's JSON schema, and the renderer checks the arguments: LangChain
-does not validate calls against such schemas. Whatever goes wrong becomes a `ToolException`, which
-an agent hands to its model as the failed call's answer, and goes on.
+The model sees the core's JSON schema, and the core checks the arguments: LangChain does not
+validate calls against such schemas. Every error becomes a `ToolException`, which an agent returns
+to its model as the answer of the failed call.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ logger = logging.getLogger(__name__)
 
 
 class _MemoryTool(BaseTool):
-    """A tool of the core. Its content is JSON text; its artifact what the text was made of."""
+    """Tool of the core; its content is JSON text, and its artifact the answer as values."""
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
     memory: Memory = Field(exclude=True, repr=False)
-    """The memory that is used; whoever opened it closes it."""
+    """The memory; it is not closed by the tool."""
 
     @abstractmethod
     def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """Return the answer and the artifact."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        """Call the tool; a text stands for the first argument, as with other tools."""
+        """Call the tool; a plain text is its first argument, as with other tools."""
         return super().invoke(self._named(input), config, **kwargs)
 
     async def ainvoke(
@@ -56,7 +56,7 @@ class _MemoryTool(BaseTool):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Call the tool; a text stands for the first argument, as with other tools."""
+        """Call the tool; a plain text is its first argument, as with other tools."""
         return await super().ainvoke(self._named(input), config, **kwargs)
 
     # `self` is positional only: a model may well send an argument of that name.
@@ -73,23 +73,23 @@ class _MemoryTool(BaseTool):
     async def _arun(self, /, *_: Any, **arguments: Any) -> tuple[str, Any]:
         return await asyncio.to_thread(self._run, **arguments)
 
-    def _named(self, given: Any) -> Any:
+    def _named(self, value: Any) -> Any:
         schema = self.args_schema
-        if isinstance(given, str) and isinstance(schema, dict):
-            return {schema["required"][0]: given}
-        return given
+        if isinstance(value, str) and isinstance(schema, dict):
+            return {schema["required"][0]: value}
+        return value
 
 
 class MemorySearchTool(_MemoryTool):
-    """``memory_search``: find notes. The artifact is the list of `SearchResult`."""
+    """``memory_search``: search notes. The artifact is the list of `SearchResult`."""
 
     name: str = SEARCH_TOOL.name
     description: str = SEARCH_TOOL.description
     args_schema: ArgsSchema | None = SEARCH_TOOL.schema
     citations: Citations | None = None
-    """Whether results name their place; None is the memory's setting."""
+    """Whether results carry citations; None is the memory's setting."""
     private: bool = True
-    """Whether one user and the agent are alone; if not, MEMORY.md and sessions are left out."""
+    """Whether the conversation has one user only; if not, MEMORY.md and sessions are left out."""
 
     def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         results, answer = search_and_answer(
@@ -105,7 +105,7 @@ class MemoryGetTool(_MemoryTool):
     description: str = GET_TOOL.description
     args_schema: ArgsSchema | None = GET_TOOL.schema
     private: bool = True
-    """Whether one user and the agent are alone; if not, MEMORY.md and sessions are refused."""
+    """Whether the conversation has one user only; if not, MEMORY.md and sessions are refused."""
 
     def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         answer = get_answer(self.memory, arguments, private=self.private)
@@ -113,7 +113,7 @@ class MemoryGetTool(_MemoryTool):
 
 
 class MemoryAppendTool(_MemoryTool):
-    """``memory_append``: write a note down. The artifact is the answer as a dict."""
+    """``memory_append``: append a note. The artifact is the answer as a dict."""
 
     name: str = APPEND_TOOL.name
     description: str = APPEND_TOOL.description
@@ -134,11 +134,11 @@ def memory_tools(
     """Return the memory's tools, for ``create_agent(model, tools=memory_tools(memory))``.
 
     Args:
-        memory: The memory to search; whoever opened it closes it.
-        write: Whether the agent may write notes down, with ``memory_append``.
-        citations: Whether results name their place; None is the memory's setting.
-        private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are left
-            out, and ``auto`` citations are off.
+        memory: The memory; it is not closed by the tools.
+        write: Whether the agent may append notes, with ``memory_append``.
+        citations: Whether results carry citations; None is the memory's setting.
+        private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
+            left out, and ``auto`` citations are off.
     """
     tools: list[BaseTool] = [
         MemorySearchTool(memory=memory, citations=citations, private=private),

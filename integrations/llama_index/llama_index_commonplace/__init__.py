@@ -17,7 +17,7 @@ from commonplace.errors import MissingExtraError
 
 try:
     from llama_index_commonplace.chat_memory import ChatMemory
-    from llama_index_commonplace.context import MemoryContextBlock
+    from llama_index_commonplace.context_block import MemoryContextBlock
     from llama_index_commonplace.embedder import LlamaIndexEmbedder
     from llama_index_commonplace.flush_block import FlushMemoryBlock
     from llama_index_commonplace.nodes import MemoryNode

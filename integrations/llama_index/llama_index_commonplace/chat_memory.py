@@ -1,4 +1,4 @@
-"""`ChatMemory`: a LlamaIndex memory that writes down what it is about to forget."""
+"""`ChatMemory`: a LlamaIndex memory that flushes messages to notes before they are evicted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sqlalchemy import make_url
 
 from commonplace import Memory
 from commonplace.flush import Flusher, FlushMessage, FlushReason, FlushReport
-from llama_index_commonplace.counting import leaving, tokenize, uncounted
 from llama_index_commonplace.flush_model import LlamaIndexFlushModel
-from llama_index_commonplace.messages import flush_messages
+from llama_index_commonplace.message_conversion import flush_messages
+from llama_index_commonplace.token_counting import evicted_messages, tokenize, uncounted_texts
 
 __all__ = ["ChatMemory"]
 
@@ -28,22 +28,22 @@ logger = logging.getLogger(__name__)
 
 
 class ChatMemory(StockMemory):
-    """Keep a conversation as LlamaIndex does, and write down what leaves it before it leaves.
+    """LlamaIndex `Memory` that flushes messages to notes before they leave the conversation.
 
     ::
 
         chat = ChatMemory.from_defaults(memory, llm=llm, token_limit=100_000, on_flush=print)
         await agent.run("...", memory=chat)
 
-    Before a message is put that would make the oldest ones leave, everything that was not written
-    down yet is, by a silent turn of the model; so it is about once in a whole conversation's worth
-    of tokens. The same goes for `set` and `reset`, which delete. What was written down is known by
-    the state file, under the `session_id`: give one, and a database
-    (``async_database_uri="sqlite+aiosqlite:///chat.db"``), to go on after a restart.
+    Before a put that would evict the oldest messages, a silent turn of the model writes down all
+    messages that were not flushed yet. That happens about once in a conversation's token budget.
+    `set` and `reset`, which delete messages, flush them first, too. The state database identifies
+    flushed messages within the `session_id`: give one, and a database
+    (``async_database_uri="sqlite+aiosqlite:///chat.db"``), to continue after a restart.
 
-    A model that fails or hangs costs no message and no turn: what is at stake stands in the state
-    file and is written down later. No model is called inside an event loop of ours: `put` asks the
-    sync model in the caller's thread, `aput` the async one on the caller's loop.
+    A model that fails or hangs costs no message and no turn: its messages stay in the journal and
+    are retried later. `put` calls the sync model from the caller's thread, `aput` the async one on
+    the caller's event loop; there is no event loop of its own.
     """
 
     _flusher: Flusher | None = PrivateAttr(default=None)
@@ -53,7 +53,7 @@ class ChatMemory(StockMemory):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name by which LlamaIndex knows the class."""
+        """Return the class name for LlamaIndex's serialization."""
         return "CommonplaceChatMemory"
 
     @classmethod
@@ -69,11 +69,11 @@ class ChatMemory(StockMemory):
         """Open a conversation.
 
         Args:
-            memory: Where the notes go; whoever opened it closes it.
-            llm: Who writes them; LlamaIndex's `Settings.llm` by default.
+            memory: Takes the notes; it is not closed by the conversation.
+            llm: Writes the notes; LlamaIndex's `Settings.llm` by default.
             on_flush: Called with each report.
-            chat_history: Messages to begin with, in place of what the session has.
-            **options: Those of LlamaIndex's `Memory.from_defaults`: `session_id`, `token_limit`,
+            chat_history: First messages; they replace those that the session has.
+            **options: Options of LlamaIndex's `Memory.from_defaults`: `session_id`, `token_limit`,
                 `memory_blocks`, `async_database_uri`, and so on. Tokens are counted without a
                 network unless there is a `tokenizer_fn`.
         """
@@ -94,26 +94,26 @@ class ChatMemory(StockMemory):
         model = LlamaIndexFlushModel(llm)
         self._flusher = Flusher(memory, model, context_window=window, on_flush=on_flush)
         if uri := getattr(self.sql_store, "async_database_uri", None):
-            make_url(uri).get_dialect()  # imported here, else at the first message, in the loop
+            make_url(uri).get_dialect()  # imports the driver here instead of on the event loop
 
-    # -- what is told ------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     async def aget(
         self,
         input: str | ChatMessage | None = None,  # noqa: A002
         **block_kwargs: Any,
     ) -> list[ChatMessage]:
-        """Return what the model is shown."""
-        if not self._counted:  # the stock class counts, too, but in the event loop
+        """Return the messages for the model."""
+        if not self._counted:  # fills the cache of `tokenize`, which the event loop uses
             self._counted = True
             await asyncio.to_thread(self._counts, await self.aget_all(MessageStatus.ACTIVE))
         return await super().aget(input, **block_kwargs)
 
     async def aget_all(self, status: MessageStatus | None = None) -> list[ChatMessage]:
-        """Return the messages; a caller that is cancelled does not break the connection."""
+        """Return the messages; cancelling the caller does not break the database connection."""
         return await asyncio.shield(super().aget_all(status))
 
-    # -- what is put -------------------------------------------------------------------------------
+    # -- putting -----------------------------------------------------------------------------------
 
     def put(self, message: ChatMessage) -> None:
         """Add a message."""
@@ -124,153 +124,156 @@ class ChatMemory(StockMemory):
         await self.aput_messages([message])
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
-        """Add messages, once what they push out is written down."""
-        self._write_down(asyncio_run(self._pushed_out(messages)))
+        """Add messages, after the flush of those that they evict."""
+        self._flush_messages(asyncio_run(self._evicted_by(messages)))
         if messages:
             asyncio_run(super().aput_messages(messages))
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
-        """Add messages, once what they push out is written down."""
-        await self._awrite_down(await self._pushed_out(messages))
+        """Add messages, after the flush of those that they evict."""
+        await self._aflush_messages(await self._evicted_by(messages))
         if messages:
             await asyncio.shield(super().aput_messages(messages))
 
-    # -- what is deleted ---------------------------------------------------------------------------
+    # -- deleting ----------------------------------------------------------------------------------
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Replace the conversation, once what is not in the new one is written down."""
-        stake = asyncio_run(self._replaced(messages))
-        self._keep_if_possible(stake, self._write_down(stake))
+        """Replace the conversation, after the flush of messages that the new one lacks."""
+        removed = asyncio_run(self._replaced_by(messages))
+        self._save_if_possible(removed, self._flush_messages(removed))
         asyncio_run(super().aset(messages))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
-        """Replace the conversation, once what is not in the new one is written down."""
-        stake = await self._replaced(messages)
-        report = await self._awrite_down(stake)
-        await asyncio.to_thread(self._keep_if_possible, stake, report)
+        """Replace the conversation, after the flush of messages that the new one lacks."""
+        removed = await self._replaced_by(messages)
+        report = await self._aflush_messages(removed)
+        await asyncio.to_thread(self._save_if_possible, removed, report)
         await asyncio.to_thread(self._counts, messages)
         await super().aset(messages)
 
     def reset(self, *, archive: bool = False) -> None:
-        """Forget the conversation, once it is written down.
+        """Delete the conversation, after its flush.
 
         Args:
-            archive: Whether it is kept as a session file first.
+            archive: Whether to write it to a session file first.
 
         Raises:
-            OSError: The session file cannot be written; nothing was forgotten.
+            OSError: The session file cannot be written; nothing was deleted.
         """
-        stake = flush_messages(asyncio_run(self.aget_all()))
-        self._keep(stake, self._write_down(stake, reason="session_end"), archive=archive)
+        removed = flush_messages(asyncio_run(self.aget_all()))
+        self._save(removed, self._flush_messages(removed, reason="session_end"), archive=archive)
         asyncio_run(super().areset())
 
     async def areset(self, status: MessageStatus | None = None, *, archive: bool = False) -> None:
-        """Forget the conversation, once it is written down.
+        """Delete the conversation, after its flush.
 
         Args:
-            status: Which messages to forget; all by default.
-            archive: Whether they are kept as a session file first.
+            status: Which messages to delete; all by default.
+            archive: Whether to write them to a session file first.
 
         Raises:
-            OSError: The session file cannot be written; nothing was forgotten.
+            OSError: The session file cannot be written; nothing was deleted.
         """
-        stake = flush_messages(await self.aget_all(status))
-        report = await self._awrite_down(stake, reason="session_end")
-        await asyncio.to_thread(self._keep, stake, report, archive=archive)
+        removed = flush_messages(await self.aget_all(status))
+        report = await self._aflush_messages(removed, reason="session_end")
+        await asyncio.to_thread(self._save, removed, report, archive=archive)
         await super().areset(status)
 
-    # -- what is written down ----------------------------------------------------------------------
+    # -- flushing ----------------------------------------------------------------------------------
 
     def flush(self, *, reason: FlushReason = "session_end") -> FlushReport | None:
-        """Write down what was not yet, and go on; None where there is no message."""
-        return self._write_down(flush_messages(asyncio_run(self.aget_all())), reason=reason)
+        """Write down what is new in the conversation; return None if it has no message."""
+        return self._flush_messages(flush_messages(asyncio_run(self.aget_all())), reason=reason)
 
     async def aflush(self, *, reason: FlushReason = "session_end") -> FlushReport | None:
-        """Do what `flush` does; the event loop goes on."""
-        return await self._awrite_down(flush_messages(await self.aget_all()), reason=reason)
+        """Run `flush` without blocking the event loop."""
+        return await self._aflush_messages(flush_messages(await self.aget_all()), reason=reason)
 
-    def _write_down(
-        self, stake: list[FlushMessage], *, reason: FlushReason = "compaction"
+    def _flush_messages(
+        self, messages: list[FlushMessage], *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
         if self._is_first_use():
-            self._notes.process_pending()
-        if not stake:
+            self._active_flusher.process_pending()
+        if not messages:
             return None
-        return self._notes.flush(stake, thread=self.session_id, reason=reason)
+        return self._active_flusher.flush(messages, thread=self.session_id, reason=reason)
 
-    async def _awrite_down(
-        self, stake: list[FlushMessage], *, reason: FlushReason = "compaction"
+    async def _aflush_messages(
+        self, messages: list[FlushMessage], *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
         if self._is_first_use():
-            await self._notes.aprocess_pending()
-        if not stake:
+            await self._active_flusher.aprocess_pending()
+        if not messages:
             return None
-        return await self._notes.aflush(stake, thread=self.session_id, reason=reason)
+        return await self._active_flusher.aflush(messages, thread=self.session_id, reason=reason)
 
-    def _keep(
-        self, stake: list[FlushMessage], report: FlushReport | None, *, archive: bool
+    def _save(
+        self, messages: list[FlushMessage], report: FlushReport | None, *, archive: bool
     ) -> None:
-        """Keep a conversation as a session file: when asked, or when nothing else keeps it."""
+        """Write a session file if `archive` is set, or if the messages are saved nowhere else."""
         lost = report is not None and not report.safe and self._flushes
-        if stake and (archive or lost):
-            self._notes.archive(stake, thread=self.session_id)
+        if messages and (archive or lost):
+            self._active_flusher.archive(messages, thread=self.session_id)
 
-    def _keep_if_possible(self, stake: list[FlushMessage], report: FlushReport | None) -> None:
-        """Keep what nothing else keeps; the user's turn goes on when even that fails."""
+    def _save_if_possible(self, messages: list[FlushMessage], report: FlushReport | None) -> None:
+        """Write a session file if the messages are saved nowhere else; log its errors."""
         try:
-            self._keep(stake, report, archive=False)
+            self._save(messages, report, archive=False)
         except OSError:
             logger.exception("a conversation is replaced that could be kept nowhere")
 
-    # -- what is at stake --------------------------------------------------------------------------
+    # -- messages to flush -------------------------------------------------------------------------
 
-    async def _pushed_out(self, messages: list[ChatMessage]) -> list[FlushMessage]:
-        """Return the whole conversation when messages that are not written down would leave it."""
+    async def _evicted_by(self, messages: list[ChatMessage]) -> list[FlushMessage]:
+        """Return the whole conversation if a put would evict messages that were not flushed."""
         active = [*await self.aget_all(MessageStatus.ACTIVE), *messages]
-        if not await asyncio.to_thread(self._anything_leaves, active):
+        if not await asyncio.to_thread(self._evicts_new_messages, active):
             return []
         return flush_messages([*await self.aget_all(), *messages])
 
-    def _anything_leaves(self, active: list[ChatMessage]) -> bool:
-        gone = leaving(
+    def _evicts_new_messages(self, active: list[ChatMessage]) -> bool:
+        evicted = evicted_messages(
             active,
             self._counts(active),
             limit=self.token_limit * self.chat_history_token_ratio,
             flush_size=self.token_flush_size,
         )
-        return bool(gone) and bool(
-            self._notes.new_messages(flush_messages(gone), thread=self.session_id)
+        return bool(evicted) and bool(
+            self._active_flusher.new_messages(flush_messages(evicted), thread=self.session_id)
         )
 
     def _counts(self, messages: Sequence[ChatMessage]) -> list[int]:
-        """Count the tokens of each message; `tokenize` remembers them."""
+        """Count the tokens of each message, into the cache of `tokenize`."""
         return [self._estimate_token_count(message) for message in messages]
 
-    async def _replaced(self, messages: Iterable[ChatMessage]) -> list[FlushMessage]:
-        """Return the conversation when it has messages that the new one has not."""
-        stake = flush_messages(await self.aget_all())
+    async def _replaced_by(self, messages: Iterable[ChatMessage]) -> list[FlushMessage]:
+        """Return the conversation if it has messages that the new one lacks."""
+        stored = flush_messages(await self.aget_all())
         kept = {repr(message) for message in flush_messages(messages)}
-        return stake if any(repr(message) not in kept for message in stake) else []
+        return stored if any(repr(message) not in kept for message in stored) else []
 
     def _estimate_token_count(
         self, message_or_blocks: str | ChatMessage | list[ChatMessage] | list[ContentBlock]
     ) -> int:
-        """Count what the stock class counts, and tool calls and thoughts."""
+        """Count as the stock class does, plus tool calls and thoughts."""
         parts = message_or_blocks if isinstance(message_or_blocks, list) else [message_or_blocks]
         texts = [
-            text for part in parts if isinstance(part, ChatMessage) for text in uncounted(part)
+            text
+            for part in parts
+            if isinstance(part, ChatMessage)
+            for text in uncounted_texts(part)
         ]
         return super()._estimate_token_count(message_or_blocks) + sum(
             len(self.tokenizer_fn(text)) for text in texts
         )
 
     @property
-    def _notes(self) -> Flusher:
+    def _active_flusher(self) -> Flusher:
         if self._flusher is None:
             raise ValueError("a ChatMemory is opened with ChatMemory.from_defaults(memory, ...).")
         return self._flusher
 
     def _is_first_use(self) -> bool:
-        """Tell once that the conversation was opened: another process may have left something."""
+        """Return true at the first call: other processes may have left pending flushes."""
         first, self._opened = not self._opened, True
         return first

@@ -1,4 +1,4 @@
-"""`LlamaIndexEmbedder`: any LlamaIndex embedding model as the core's embedder."""
+"""`LlamaIndexEmbedder`: a LlamaIndex embedding model as the core's embedder."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from commonplace.errors import EmbedderError
 __all__ = ["LlamaIndexEmbedder"]
 
 _UNNAMED = "unknown"
-"""What `BaseEmbedding.model_name` is where nobody set it."""
+"""Default of `BaseEmbedding.model_name`."""
 
 
 class LlamaIndexEmbedder:
-    """Embed with a LlamaIndex model: ``Memory.open("notes", embedder=LlamaIndexEmbedder(model))``.
+    """Embedder of a LlamaIndex model: ``Memory.open("notes", embedder=LlamaIndexEmbedder(model))``.
 
-    Notes are embedded as documents and questions as queries, which many models tell apart. Texts
-    go to the model in batches of its `embed_batch_size`. Only its sync methods are called, in
-    whatever thread the memory works.
+    Notes are embedded as documents and questions as queries, which many models distinguish. Texts
+    are sent to the model in batches of its `embed_batch_size`. Only sync methods of the model are
+    called, in the thread of the memory's call.
 
     Attributes:
         embed_model: The model.
-        provider: Its class.
-        model_id: Its name; vectors of different names are never compared.
-        base_url: Where it is served, None for its own default; a part of the identity.
+        provider: Class name of the model.
+        model_id: Name of the model; vectors of different names are never compared.
+        base_url: Address of the server, None for the default; part of the identity.
     """
 
     def __init__(self, embed_model: BaseEmbedding, *, model_id: str | None = None) -> None:
@@ -31,8 +31,8 @@ class LlamaIndexEmbedder:
 
         Args:
             embed_model: The model.
-            model_id: Its name where `model_name` does not tell its vectors from others', for
-                instance of a model that takes an instruction.
+            model_id: Name of the model, if `model_name` does not identify its vectors, for
+                instance because the model takes an instruction.
 
         Raises:
             EmbedderError: It is not a LlamaIndex embedding model.

@@ -1,7 +1,6 @@
-"""A LlamaIndex model as the one who writes notes, in a turn that nobody sees.
+"""Flush model of a LlamaIndex model: a silent turn, which no agent's stream shows.
 
-An agent's stream shows what the agent writes to it, so the turn does not show there. Traces do
-show it, tagged `TAG`.
+Traces show the turn, tagged `TAG`.
 """
 
 from __future__ import annotations
@@ -15,66 +14,66 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index_instrumentation.dispatcher import instrument_tags
 
 from commonplace.flush import FlushReply, FlushRequest, ToolCall
-from llama_index_commonplace.messages import chat_messages
+from llama_index_commonplace.message_conversion import chat_messages
 from llama_index_commonplace.tool import MemoryTool
 
 __all__ = ["TAG", "LlamaIndexFlushModel"]
 
 TAG = {"commonplace": "memory_flush"}
-"""The instrumentation tag of a silent turn."""
+"""Instrumentation tag of a silent turn."""
 
 
 class LlamaIndexFlushModel:
-    """A `FlushModel` of the core.
+    """`FlushModel` of the core, made of a LlamaIndex model.
 
     Args:
-        llm: Any LlamaIndex model; one that calls no functions is asked for the note in words.
+        llm: Any LlamaIndex model; without function calling, its text is the note.
     """
 
     def __init__(self, llm: LLM) -> None:
         self.llm = llm
 
     def reply(self, request: FlushRequest, /) -> FlushReply:
-        """Ask the model."""
+        """Call the model."""
         with instrument_tags(TAG):
-            llm = self._calling
+            llm = self._function_calling_llm
             if llm is None:
-                return _words(self.llm.chat(chat_messages(request, plain=True)))
-            asked = chat_messages(request)
-            response = llm.chat_with_tools([_offered(request)], chat_history=asked)
-            return _calls(llm, response)
+                return _text_reply(self.llm.chat(chat_messages(request, plain=True)))
+            messages = chat_messages(request)
+            response = llm.chat_with_tools([_offered_tool(request)], chat_history=messages)
+            return _tool_reply(llm, response)
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Ask the model on the event loop."""
+        """Call the model on the event loop."""
         with instrument_tags(TAG):
-            llm = self._calling
+            llm = self._function_calling_llm
             if llm is None:
-                return _words(await self.llm.achat(chat_messages(request, plain=True)))
-            asked = chat_messages(request)
-            response = await llm.achat_with_tools([_offered(request)], chat_history=asked)
-            return _calls(llm, response)
+                return _text_reply(await self.llm.achat(chat_messages(request, plain=True)))
+            messages = chat_messages(request)
+            response = await llm.achat_with_tools([_offered_tool(request)], chat_history=messages)
+            return _tool_reply(llm, response)
 
     @property
-    def _calling(self) -> FunctionCallingLLM | None:
+    def _function_calling_llm(self) -> FunctionCallingLLM | None:
         llm = self.llm
         if isinstance(llm, FunctionCallingLLM) and llm.metadata.is_function_calling_model:
             return llm
         return None
 
 
-def _offered(request: FlushRequest) -> MemoryTool:
-    return MemoryTool(request.tool, _not_called)
+def _offered_tool(request: FlushRequest) -> MemoryTool:
+    return MemoryTool(request.tool, _never_called)
 
 
-def _not_called(_: Mapping[str, object]) -> dict[str, Any]:
-    raise NotImplementedError  # the core reads the calls and answers them itself
+def _never_called(_: Mapping[str, object]) -> dict[str, Any]:
+    raise NotImplementedError  # the core parses the calls and answers them itself
 
 
-def _words(response: ChatResponse) -> FlushReply:
+def _text_reply(response: ChatResponse) -> FlushReply:
     return FlushReply(response.message.content or "", offered_tool=False)
 
 
-def _calls(llm: FunctionCallingLLM, response: ChatResponse) -> FlushReply:
+def _tool_reply(llm: FunctionCallingLLM, response: ChatResponse) -> FlushReply:
     calls = llm.get_tool_calls_from_response(response, error_on_no_tool_call=False)
     return FlushReply(
         response.message.content or "",

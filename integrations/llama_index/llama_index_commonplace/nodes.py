@@ -1,4 +1,4 @@
-"""`MemoryNode`: a search result as LlamaIndex's retrievers hand it around."""
+"""`MemoryNode`: a search result as a LlamaIndex node."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from commonplace import SearchResult
 __all__ = ["MemoryNode", "scored_node"]
 
 _PART_CHARS = 200
-"""A snippet of one line below it is taken for the whole line."""
+"""Length below which a snippet of one line is assumed to be the whole line."""
 
 
 class MemoryNode(TextNode):
-    """A snippet of the memory, whose id is its citation, ``path#L3-L9``.
+    """Snippet of the memory, whose id is its citation, ``path#L3-L9``.
 
-    Several parts of one long line have one citation: a mark of the text tells their ids apart.
+    Parts of one long line share a citation; a digest of the text makes their ids unique.
 
-    Its hash is that of the place and the text. That of a plain `TextNode` covers the metadata,
-    where the score parts differ from query to query: `QueryFusionRetriever`, which compares
-    hashes, would not know a snippet again that two queries found.
+    The hash covers the place and the text. The hash of a plain `TextNode` also covers the metadata,
+    whose scores differ from query to query: `QueryFusionRetriever`, which compares hashes, would
+    return a snippet twice that two queries found.
     """
 
     @property
@@ -34,11 +34,11 @@ class MemoryNode(TextNode):
 
 
 def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
-    """Make a node of a search result.
+    """Return a search result as a node.
 
     Args:
-        result: The result; with its explanation, the score parts are in the metadata, too.
-        cited: Whether a model that is shown the node with its metadata sees the citation.
+        result: The result; the scores of its explanation, if it has one, become metadata.
+        cited: Whether a model that reads the node with its metadata sees the citation.
     """
     metadata = _metadata(result)
     shown = [name for name in ("citation", "heading") if metadata[name]]
@@ -56,7 +56,7 @@ def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
 
 
 def _place(result: SearchResult) -> str:
-    """Return the citation; with a mark of the text where other parts of a long line share it."""
+    """Return the citation, with a digest of the text if other parts of a long line share it."""
     if result.start_line != result.end_line or len(result.snippet) < _PART_CHARS:
         return result.citation
     digest = hashlib.sha256(result.snippet.encode("utf-8", "surrogatepass")).hexdigest()
@@ -64,7 +64,7 @@ def _place(result: SearchResult) -> str:
 
 
 def _metadata(result: SearchResult) -> dict[str, Any]:
-    """Describe a result in texts and numbers only: vector stores refuse anything else."""
+    """Return a result's metadata as texts and numbers: vector stores accept nothing else."""
     parts = dataclasses.asdict(result.explanation) if result.explanation else {}
     if parts:
         parts["terms"] = " ".join(parts["terms"])

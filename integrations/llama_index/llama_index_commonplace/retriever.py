@@ -1,4 +1,4 @@
-"""`CommonplaceRetriever`: the memory's search as a LlamaIndex retriever."""
+"""`CommonplaceRetriever`: search of the memory as a LlamaIndex retriever."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["CommonplaceRetriever"]
 
 
 class CommonplaceRetriever(BaseRetriever):
-    """Find the notes that answer a question, best first, as nodes whose ids are citations.
+    """Retriever of the notes that answer a question, best first, as nodes with citations as ids.
 
-    The query reaches the search as it was asked: `QueryBundle.query_str`. What a query transform
-    adds for a vector store (`custom_embedding_strs`, `embedding`) is not used.
+    The search receives the original query, `QueryBundle.query_str`. Additions of a query transform
+    for vector stores (`custom_embedding_strs`, `embedding`) are ignored.
     """
 
     def __init__(
@@ -42,18 +42,18 @@ class CommonplaceRetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
     ) -> None:
-        """Set up the search; what is None is the memory's own setting.
+        """Set up the search; None is the memory's own setting.
 
         Args:
-            memory: The memory to search; whoever opened it closes it.
-            similarity_top_k: How many nodes at most.
-            min_score: What a node must reach, 0..1; 0 leaves out nothing that was found.
+            memory: The memory to search; it is not closed by the retriever.
+            similarity_top_k: Number of nodes, at most.
+            min_score: Least score of a node, 0..1; 0 keeps all that were found.
             sources: ``memory``, ``sessions``; both by default.
             after: First day, included: a date or an ISO text. Undated files are left out.
             before: Last day, included.
             k: `similarity_top_k` by the name that LangChain's users know.
             callback_manager: LlamaIndex's; for traces.
-            verbose: LlamaIndex's; of no use here.
+            verbose: LlamaIndex's; ignored.
 
         Raises:
             ValueError: The number of nodes, or `min_score`, is out of its range.
@@ -83,7 +83,7 @@ class CommonplaceRetriever(BaseRetriever):
         cited = citations_shown(self.memory.settings.citations)
         return [scored_node(result, cited=cited) for result in results]
 
-    # The base class passes `query_bundle` by keyword; its own form would hold up the event loop.
+    # The base class passes `query_bundle` by keyword; its own form would block the event loop.
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
 

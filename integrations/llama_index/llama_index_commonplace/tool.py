@@ -1,4 +1,4 @@
-"""`MemoryTool`: a tool of the core as a LlamaIndex `FunctionTool`."""
+"""`MemoryTool`: a tool of the core as a LlamaIndex `FunctionTool`, with its pydantic schema."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, create_model
 from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 
 from commonplace import CommonplaceError
 from commonplace.errors import ToolInputError
 from commonplace.tools import ToolSpec, answer_json
-from llama_index_commonplace.schema import fn_schema
 
-__all__ = ["Answer", "MemoryTool"]
+__all__ = ["AnswerFunction", "MemoryTool", "fn_schema"]
 
-Answer = Callable[[Mapping[str, object]], dict[str, Any]]
-"""From what the model sent to the renderer's answer; a call that cannot be answered is raised."""
+AnswerFunction = Callable[[Mapping[str, object]], dict[str, Any]]
+"""Function from a call's arguments to the core's answer; errors are raised."""
+
+_TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 logger = logging.getLogger(__name__)
 
 
 class MemoryTool(FunctionTool):
-    """A tool whose content is JSON text and whose `raw_output` is the answer as a dict.
+    """Tool whose content is JSON text and whose `raw_output` is the answer as a dict.
 
-    The model is shown the renderer's schema, and the renderer checks the arguments. Whatever goes
-    wrong is an output with `is_error`, never an exception. Called from a running event loop, the
-    async form works in a thread.
+    The model sees the core's schema, and the core checks the arguments. Every error is an output
+    with `is_error`, never an exception. The async form runs in a thread.
     """
 
     def __init__(
-        self, tool: ToolSpec, answer: Answer, *, metadata: ToolMetadata | None = None
+        self, tool: ToolSpec, answer: AnswerFunction, *, metadata: ToolMetadata | None = None
     ) -> None:
         """Wrap a tool of the core.
 
         Args:
-            tool: What the model is shown.
+            tool: Name, description and schema for the model.
             answer: Answers a call.
-            metadata: What the model is shown instead.
+            metadata: Replaces what the model sees of `tool`.
         """
 
         def run(**arguments: object) -> str:
@@ -47,7 +48,7 @@ class MemoryTool(FunctionTool):
         async def arun(**arguments: object) -> str:
             return await asyncio.to_thread(run, **arguments)
 
-        for function in (run, arun):  # agents that write code are shown them as they are
+        for function in (run, arun):  # shown to agents that write code
             function.__name__, function.__doc__ = tool.name, tool.description
 
         super().__init__(
@@ -65,19 +66,19 @@ class MemoryTool(FunctionTool):
         return self.call(*args, **kwargs)
 
     def call(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
-        """Answer a call; arguments without a name are taken in the schema's order."""
-        given = {"args": args, "kwargs": kwargs}
+        """Answer a call; positional arguments are in the schema's order."""
+        raw_input = {"args": args, "kwargs": kwargs}
         try:
             answer = self._answer(self._named(args) | kwargs)
-            return self._output(given, answer, content=answer_json(answer))
+            return self._output(raw_input, answer, content=answer_json(answer))
         except CommonplaceError as error:
-            return self._failed(given, error, content=str(error))
+            return self._failed(raw_input, error, content=str(error))
         except Exception as error:
             logger.exception("%s failed", self._tool.name)
-            return self._failed(given, error, content=f"{self._tool.name} failed: {error!r}")
+            return self._failed(raw_input, error, content=f"{self._tool.name} failed: {error!r}")
 
     async def acall(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
-        """Answer a call in a thread; the event loop goes on."""
+        """Run `call` in a thread, without blocking the event loop."""
         return await asyncio.to_thread(self.call, *args, **kwargs)
 
     def _named(self, args: tuple[Any, ...]) -> dict[str, Any]:
@@ -88,20 +89,43 @@ class MemoryTool(FunctionTool):
             )
         return dict(zip(names, args, strict=False))
 
-    def _output(self, given: dict[str, Any], answer: dict[str, Any], *, content: str) -> ToolOutput:
+    def _output(
+        self, raw_input: dict[str, Any], answer: dict[str, Any], *, content: str
+    ) -> ToolOutput:
         return ToolOutput(
             tool_name=self.metadata.get_name(),
             content=content,
-            raw_input=given,
+            raw_input=raw_input,
             raw_output=answer,
         )
 
-    def _failed(self, given: dict[str, Any], error: Exception, *, content: str) -> ToolOutput:
+    def _failed(self, raw_input: dict[str, Any], error: Exception, *, content: str) -> ToolOutput:
         return ToolOutput(
             tool_name=self.metadata.get_name(),
             content=content,
-            raw_input=given,
+            raw_input=raw_input,
             raw_output={"error": content},
             is_error=True,
             exception=error,
         )
+
+
+def fn_schema(tool: ToolSpec) -> type[BaseModel]:
+    """Return a pydantic model whose JSON schema is the tool's own, and whose fields have its names.
+
+    ``additionalProperties`` is left out, as `ToolMetadata` does: some providers refuse it, others
+    set it themselves, and the tool refuses unknown arguments anyway.
+    """
+    shown = {name: part for name, part in tool.schema.items() if name != "additionalProperties"}
+
+    def replace_schema(schema: dict[str, Any]) -> None:
+        schema.clear()
+        schema.update(shown)
+
+    required = tool.schema["required"]
+    fields: dict[str, Any] = {}
+    for name, part in tool.schema["properties"].items():
+        kind = _TYPES[part["type"]]
+        fields[name] = (kind, ...) if name in required else (kind | None, None)
+    config = ConfigDict(extra="forbid", json_schema_extra=replace_schema)
+    return create_model(tool.name, __config__=config, **fields)

@@ -20,13 +20,13 @@ from commonplace.tools import (
     get_answer,
     search_answer,
 )
-from llama_index_commonplace.tool import Answer, MemoryTool
+from llama_index_commonplace.tool import AnswerFunction, MemoryTool
 
 __all__ = ["CommonplaceToolSpec"]
 
 
 class CommonplaceToolSpec(BaseToolSpec):
-    """The memory's tools: ``memory_search``, ``memory_get`` and, when asked for, ``memory_append``.
+    """Tool spec with ``memory_search``, ``memory_get`` and, if wanted, ``memory_append``.
 
     ::
 
@@ -41,21 +41,21 @@ class CommonplaceToolSpec(BaseToolSpec):
         citations: Citations | None = None,
         private: bool = True,
     ) -> None:
-        """Choose the tools.
+        """Make the tools.
 
         Args:
-            memory: The memory to search; whoever opened it closes it.
-            write: Whether the agent may write notes down, with ``memory_append``.
-            citations: Whether results name their place; None is the memory's setting.
-            private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are
+            memory: The memory; it is not closed by the tools.
+            write: Whether the agent may append notes, with ``memory_append``.
+            citations: Whether results carry citations; None is the memory's setting.
+            private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
                 left out, and ``auto`` citations are off.
 
         Raises:
-            SettingsError: `citations` is none of ``auto``, ``on``, ``off``.
+            SettingsError: `citations` is not one of ``auto``, ``on``, ``off``.
         """
         citations_shown(citations or memory.settings.citations, private=private)
         search = partial(search_answer, memory, citations=citations, private=private)
-        self._tools: dict[str, tuple[ToolSpec, Answer]] = {
+        self._tools: dict[str, tuple[ToolSpec, AnswerFunction]] = {
             SEARCH_TOOL.name: (SEARCH_TOOL, search),
             GET_TOOL.name: (GET_TOOL, partial(get_answer, memory, private=private)),
         }
@@ -71,8 +71,8 @@ class CommonplaceToolSpec(BaseToolSpec):
         """Return the tools.
 
         Args:
-            spec_functions: The names of those to return; all by default.
-            func_to_metadata_mapping: What to show the model instead, by the tool's name.
+            spec_functions: Names of the tools to return; all by default.
+            func_to_metadata_mapping: Replaces what the model sees of a tool, by its name.
 
         Raises:
             ValueError: There is no tool of a name.

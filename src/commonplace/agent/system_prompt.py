@@ -1,7 +1,7 @@
-"""What of the memory goes into a system prompt: the files of now, and how to recall the rest.
+"""System prompt: the startup context from current files, and the instructions for recall.
 
-Everything here is pure: the same texts and settings give the same bytes, so that a provider's
-prompt cache keeps working while the memory is unchanged.
+All functions are pure: the same texts and settings give the same bytes, so that a provider's
+prompt cache stays valid while the memory is unchanged.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["ContextFile", "recall_instructions", "startup_context"]
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>.*?)(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 _NOTE_CHARS = 400
-"""Characters of the line that says what was cut, at most."""
+"""Characters of the truncation note, at most."""
 _CALL_CHARS = 80
-"""Characters of that line without headings and the file's path, which stands in it twice."""
+"""Characters of the truncation note without its headings and its two copies of the path."""
 _TITLE_CHARS = 60
-"""Characters of one heading in that line, at most."""
+"""Characters of one heading in the truncation note, at most."""
 
 _End = Literal["head", "tail"]
-"""The end of a file that stays: of what is ordered by weight, and of what is ordered by time."""
+"""Part of a file that is kept: the head if ordered by weight, the tail if ordered by time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """A file that belongs into the context: its path, as ``memory_get`` takes it, and its text."""
+    """File of the startup context: its path, as ``memory_get`` takes it, and its text."""
 
     path: str
     text: str
@@ -45,18 +45,18 @@ def startup_context(
     logs: Iterable[ContextFile] = (),
     settings: ContextSettings | None = None,
 ) -> str:
-    """Render the long-term memory and the logs as one Markdown text within the budget.
+    """Render the long-term memory and the logs as one Markdown text within a character budget.
 
-    What does not fit is cut between lines, at a heading where one is near, and the text says so:
-    how many lines of which sections, and the call that reads them.
+    A file that exceeds its share is truncated between lines, at a heading where one is near. A
+    truncation note names the number of lines, their sections, and the call that reads them.
 
     Args:
-        long_term: MEMORY.md; None when there is none, or others take part in the conversation.
-        logs: The days' logs, oldest first; of a long one, the end is kept.
-        settings: The budget.
+        long_term: MEMORY.md; None if it is missing, or if the conversation is not private.
+        logs: Logs of days, oldest first; a long one keeps its end.
+        settings: The budgets.
 
     Returns:
-        The text, which ends with a newline; empty when there is nothing to say.
+        The text, which ends with a newline; empty if all files are empty.
     """
     budget = settings or ContextSettings()
     heads = [file for file in (long_term,) if file and file.text.strip()]
@@ -65,7 +65,7 @@ def startup_context(
         return ""
     for oldest in range(len(tails) + 1):
         left_out, kept = tails[:oldest], tails[oldest:]
-        text = _rendered(heads, logs=kept, left_out=left_out, budget=budget)
+        text = _render(heads, logs=kept, left_out=left_out, budget=budget)
         if len(text) <= budget.total_chars:
             return text
     return "Memory is left out: context.total_chars is too small. Use memory_get.\n"
@@ -76,36 +76,36 @@ def recall_instructions(
     *,
     citations: Literal["auto", "on", "off"] = "auto",
 ) -> str:
-    """Render the Memory Recall guidance for the tools at hand; empty without any of them."""
-    have = [name for name in ("search", "get") if f"memory_{name}" in tools]
-    if not have:
+    """Render the Memory Recall instructions for an agent's tools; empty without memory tools."""
+    available = [name for name in ("search", "get") if f"memory_{name}" in tools]
+    if not available:
         return ""
     rule = load_prompt("citations_off" if citations == "off" else "citations_on").text
-    return load_prompt("_".join(["recall", *have]), "citations").fill(citations=rule)
+    return load_prompt("_".join(["recall", *available]), "citations").fill(citations=rule)
 
 
-def _rendered(
+def _render(
     heads: Sequence[ContextFile],
     *,
     logs: Sequence[ContextFile],
     left_out: Iterable[ContextFile],
     budget: ContextSettings,
 ) -> str:
-    """Render the files, each in its share of the budget, and name those that are left out."""
+    """Render the files, each within its share of the budget, and list those that are left out."""
     intro = load_prompt("startup_context").text
     outro = "".join(
         f"\n… {file.path} not shown; read it with memory_get path={file.path}\n"
         for file in left_out
     )
     files = [*heads, *logs]
-    frames = [f"\n## {file.path}\n\n" for file in files]
-    spent = len(intro) + len(outro) + sum(len(frame) + 1 for frame in frames)
+    headers = [f"\n## {file.path}\n\n" for file in files]
+    spent = len(intro) + len(outro) + sum(len(header) + 1 for header in headers)
     wanted = [min(len(_body(file)), budget.file_chars) for file in files]
-    rooms = _shares(wanted, total=budget.total_chars - spent)
+    shares = _shares(wanted, total=budget.total_chars - spent)
     parts = [intro]
-    for index, (file, frame, room) in enumerate(zip(files, frames, rooms, strict=True)):
+    for index, (file, header, share) in enumerate(zip(files, headers, shares, strict=True)):
         keep: _End = "head" if index < len(heads) else "tail"
-        parts.append(f"{frame}{_fitted(file, keep=keep, room=room)}\n")
+        parts.append(f"{header}{_truncated(file, keep=keep, budget=share)}\n")
     return "".join([*parts, outro])
 
 
@@ -114,48 +114,48 @@ def _body(file: ContextFile) -> str:
 
 
 def _shares(wanted: Sequence[int], *, total: int) -> list[int]:
-    """Divide a total: who wants less than an equal share leaves the rest to the others."""
+    """Divide a total fairly: a file below an equal share leaves the rest to the others."""
     shares = [0] * len(wanted)
     left = max(total, 0)
-    for place, index in enumerate(sorted(range(len(wanted)), key=lambda i: (wanted[i], i))):
-        shares[index] = min(wanted[index], left // (len(wanted) - place))
+    for done, index in enumerate(sorted(range(len(wanted)), key=lambda i: (wanted[i], i))):
+        shares[index] = min(wanted[index], left // (len(wanted) - done))
         left -= shares[index]
     return shares
 
 
-def _fitted(file: ContextFile, *, keep: _End, room: int) -> str:
-    """Return a file's text, or the end of it that is kept and a line on what is not."""
+def _truncated(file: ContextFile, *, keep: _End, budget: int) -> str:
+    """Return a file's text, or its head or tail with a truncation note."""
     body = _body(file)
-    if len(body) <= room:
+    if len(body) <= budget:
         return body
-    return _Cut(file.path, tuple(body.split("\n")), keep=keep, room=room).render()
+    return _Truncation(file.path, tuple(body.split("\n")), keep=keep, budget=budget).render()
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
-    """One file that is too long for its room."""
+class _Truncation:
+    """Truncation of one file to its share of the budget."""
 
     path: str
     lines: tuple[str, ...]
     keep: _End
-    room: int
+    budget: int
 
     def render(self) -> str:
-        """Join what is kept and the note, in the order of the file."""
+        """Return the kept lines and the note, in the order of the file."""
         shortest = _CALL_CHARS + 2 * len(self.path)
-        note_room = min(_NOTE_CHARS, max(self.room // 2, shortest))
-        space = max(self.room - note_room - 2, 0)
-        shown = self._whole_lines(space)
-        note = self._note(shown, room=note_room)
+        note_budget = min(_NOTE_CHARS, max(self.budget // 2, shortest))
+        text_budget = max(self.budget - note_budget - 2, 0)
+        shown = self._whole_lines(text_budget)
+        note = self._note(shown, budget=note_budget)
         kept = "\n".join(self._kept(shown))
         pieces = [piece for piece in (kept.strip("\n"), note) if piece]
         return "\n\n".join(pieces if self.keep == "head" else reversed(pieces))
 
-    def _whole_lines(self, space: int) -> int:
-        """Count the lines to keep: all that fit, or those up to a heading if half remains."""
+    def _whole_lines(self, budget: int) -> int:
+        """Return how many lines to keep: all that fit, or half of them up to a heading."""
         count, sizes = 0, [0]
         for line in self.lines if self.keep == "head" else reversed(self.lines):
-            if sizes[-1] + len(line) + 1 > space + 1:
+            if sizes[-1] + len(line) + 1 > budget + 1:
                 break
             sizes.append(sizes[-1] + len(line) + 1)
             count += 1
@@ -173,7 +173,7 @@ class _Cut:
             return self.lines[:shown]
         return self.lines[len(self.lines) - shown :]
 
-    def _note(self, shown: int, *, room: int) -> str:
+    def _note(self, shown: int, *, budget: int) -> str:
         total = len(self.lines)
         first, last = (shown + 1, total) if self.keep == "head" else (1, total - shown)
         hidden = last - first + 1
@@ -182,10 +182,10 @@ class _Cut:
         head = f"… {what} of {self.path} not shown"
         tail = f"; read {them} with memory_get path={self.path} {place}"
         titles = self._titles(first, last)
-        return head + _listed(titles, room=room - len(head) - len(tail)) + tail
+        return head + _listed(titles, budget=budget - len(head) - len(tail)) + tail
 
     def _titles(self, first: int, last: int) -> list[str]:
-        """Name the sections of the lines from first to last; one may be shown in part."""
+        """Return the headings of the hidden lines; a section shown in part is marked."""
         headings = _headings(self.lines)
         titles = [title for number, title in headings if first <= number <= last]
         starts = {number for number, _ in headings}
@@ -197,13 +197,13 @@ class _Cut:
         return titles
 
 
-def _listed(titles: Sequence[str], *, room: int) -> str:
-    """Name as many headings as there is room for, and count the others."""
+def _listed(titles: Sequence[str], *, budget: int) -> str:
+    """List as many headings as fit into the budget, and count the others."""
     label = ": section " if len(titles) == 1 else ": sections "
     for count in range(len(titles), 0, -1):
         more = f" and {len(titles) - count} more" if count < len(titles) else ""
         text = label + ", ".join(titles[:count]) + more
-        if len(text) <= room:
+        if len(text) <= budget:
             return text
     return ""
 

@@ -1,4 +1,4 @@
-"""What of a memory may be told where others than its user read along."""
+"""Visibility of a memory: a view without private files, for conversations of several readers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.types import Excerpt, SearchResults, Source
 
-__all__ = ["Readable", "SharedMemory", "readable"]
+__all__ = ["AgentMemory", "SharedMemory", "visible_memory"]
 
-_ROUNDS = (4, 1_000)
-"""How many times as many results are looked at as are asked for: at first, and if need be."""
+_OVERFETCH = (4, 1_000)
+"""Factors by which a search fetches more results than its limit: at first, and on a retry."""
 
 
-class Readable(Protocol):
-    """What the tools and the recall need of a memory."""
+class AgentMemory(Protocol):
+    """Part of `Memory` that the tools and the recall use."""
 
     @property
     def settings(self) -> Settings:
-        """The settings that the memory was opened with."""
+        """Settings of the memory."""
 
     def search(
         self,
@@ -35,29 +35,29 @@ class Readable(Protocol):
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
     ) -> SearchResults:
-        """Find the lines that answer a query."""
+        """Return the snippets that answer a query."""
 
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
-        """Read lines of a file."""
+        """Return lines of a file."""
 
     def append(self, text: str, *, path: str | None = None, when: date | None = None) -> str:
         """Append a note to a day's log, or to another note, and return its path."""
 
 
-def readable(memory: Readable, *, private: bool) -> Readable:
-    """Return the memory as it may be read: as it is, or without what is the user's alone."""
+def visible_memory(memory: AgentMemory, *, private: bool) -> AgentMemory:
+    """Return the memory itself if the conversation is private, else a `SharedMemory` of it."""
     return memory if private else SharedMemory(memory)
 
 
 class SharedMemory:
-    """A memory without MEMORY.md and the session files; notes can be added as before."""
+    """View of a memory without MEMORY.md and session files; appending works as before."""
 
-    def __init__(self, memory: Readable) -> None:
+    def __init__(self, memory: AgentMemory) -> None:
         self._memory = memory
 
     @property
     def settings(self) -> Settings:
-        """The memory's settings."""
+        """Settings of the memory."""
         return self._memory.settings
 
     def search(
@@ -68,24 +68,24 @@ class SharedMemory:
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
     ) -> SearchResults:
-        """Find what answers a query in the logs and the other notes."""
+        """Return the snippets of logs and other shared notes that answer a query."""
         limit = self.settings.search.max_results if max_results is None else max_results
         wanted: list[Source] = ["memory"] if sources is None or "memory" in sources else []
-        for times in _ROUNDS:
+        for factor in _OVERFETCH:
             found = self._memory.search(
-                query, max_results=limit * times, min_score=min_score, sources=wanted
+                query, max_results=limit * factor, min_score=min_score, sources=wanted
             )
             shared = [result for result in found if _is_shared(result.path)]
-            if len(shared) >= limit or len(found) < limit * times:
+            if len(shared) >= limit or len(found) < limit * factor:
                 break
         found[:] = shared[:limit]
         return found
 
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
-        """Read lines of a log or another note.
+        """Return lines of a log or another shared note.
 
         Raises:
-            PathNotAllowedError: The file is the user's alone, or none of the memory's.
+            PathNotAllowedError: The file is private, or it is not a file of the memory.
         """
         if not _is_shared(path):
             raise PathNotAllowedError(

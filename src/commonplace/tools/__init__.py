@@ -1,4 +1,4 @@
-"""The agents' tools: what a model is shown of them, and the one renderer of their answers."""
+"""Tools for agents: their schemas, and one renderer of their answers for all frameworks."""
 
 from commonplace.tools.answers import (
     MAX_GET_CHARS,

@@ -1,8 +1,8 @@
 """Answers of the agents' tools: one renderer for every framework and the command line.
 
-A function here takes what the model sent and returns what the model reads, as a dict that is safe
-to print as JSON. What the model did wrong is raised: `ToolInputError`, or the memory's own
-`PathNotAllowedError`; an adapter hands the message back as a tool error.
+Each function takes a call's arguments and returns the answer as a dict that is safe to print as
+JSON. Errors of the model are raised, as `ToolInputError` or the memory's `PathNotAllowedError`; an
+adapter returns the message to the model as a tool error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from commonplace.agent.visibility import Readable, readable
+from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
@@ -40,7 +40,7 @@ __all__ = [
 
 MAX_GET_LINES = 120
 MAX_GET_CHARS = 12_000
-"""What one ``memory_get`` answer holds at most, so that no file floods a context window."""
+"""Limits of one ``memory_get`` answer, so that no file fills a context window."""
 
 Citations = Literal["auto", "on", "off"]
 
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 def search_answer(
-    memory: Readable,
+    memory: AgentMemory,
     arguments: Mapping[str, object],
     *,
     citations: Citations | None = None,
@@ -61,10 +61,10 @@ def search_answer(
 
     Args:
         memory: The memory to search.
-        arguments: What the model sent.
-        citations: Whether results name their place; None is the memory's setting.
-        private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are left
-            out, and ``auto`` citations are off.
+        arguments: The model's arguments.
+        citations: Whether results carry citations; None is the memory's setting.
+        private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
+            left out, and ``auto`` citations are off.
 
     Raises:
         ToolInputError: An argument is missing, unknown or out of range.
@@ -73,19 +73,19 @@ def search_answer(
 
 
 def search_and_answer(
-    memory: Readable,
+    memory: AgentMemory,
     arguments: Mapping[str, object],
     *,
     citations: Citations | None = None,
     private: bool = True,
 ) -> tuple[SearchResults, dict[str, Any]]:
     """Answer a call of ``memory_search``; return the results themselves besides the answer."""
-    given = ToolArguments(arguments, tool=SEARCH_TOOL)
-    query = given.text("query")
-    max_results, min_score = given.integer("maxResults"), given.number("minScore")
+    values = ToolArguments(arguments, tool=SEARCH_TOOL)
+    query = values.text("query")
+    max_results, min_score = values.integer("maxResults"), values.number("minScore")
     mode = citations or memory.settings.citations
     try:
-        found_in = readable(memory, private=private)
+        found_in = visible_memory(memory, private=private)
         results = found_in.search(query, max_results=max_results, min_score=min_score)
     except (StoreError, EmbedderError) as error:
         logger.exception("memory_search cannot run: %s", error)
@@ -94,23 +94,23 @@ def search_and_answer(
 
 
 def get_answer(
-    memory: Readable, arguments: Mapping[str, object], *, private: bool = True
+    memory: AgentMemory, arguments: Mapping[str, object], *, private: bool = True
 ) -> dict[str, Any]:
     """Answer a call of ``memory_get``.
 
     Args:
         memory: The memory to read.
-        arguments: What the model sent.
-        private: Whether one user and the agent are alone; if not, MEMORY.md and sessions are
+        arguments: The model's arguments.
+        private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
             refused.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type.
-        PathNotAllowedError: The path is none that search shows; the message says which are.
+        PathNotAllowedError: Search never shows the path; the message says which are allowed.
     """
-    given = ToolArguments(arguments, tool=GET_TOOL)
-    path, first, lines = given.text("path"), given.integer("from"), given.integer("lines")
-    excerpt = readable(memory, private=private).get(
+    values = ToolArguments(arguments, tool=GET_TOOL)
+    path, first, lines = values.text("path"), values.integer("from"), values.integer("lines")
+    excerpt = visible_memory(memory, private=private).get(
         path,
         from_line=min(max(first or 1, 1), _LAST_LINE),
         lines=MAX_GET_LINES if lines is None else min(max(lines, 1), MAX_GET_LINES),
@@ -119,7 +119,7 @@ def get_answer(
 
 
 def append_answer(
-    memory: Readable,
+    memory: AgentMemory,
     arguments: Mapping[str, object],
     *,
     long_term: bool = True,
@@ -129,25 +129,25 @@ def append_answer(
 
     Args:
         memory: The memory to write to.
-        arguments: What the model sent.
-        long_term: Whether the tool has ``longTerm``; the silent turn's has not.
-        when: The day whose log is written; None is today.
+        arguments: The model's arguments.
+        long_term: Whether the tool has the argument ``longTerm``.
+        when: Day of the log; None is today.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type, or the text is empty.
         WorkspaceReadOnlyError: The note could not be written.
     """
-    given = ToolArguments(arguments, tool=APPEND_TOOL if long_term else FLUSH_APPEND_TOOL)
-    text = given.text("text")
+    values = ToolArguments(arguments, tool=APPEND_TOOL if long_term else FLUSH_APPEND_TOOL)
+    text = values.text("text")
     if not text.strip():
         raise ToolInputError("memory_append: text is empty; it must hold the note to write down.")
-    if given.flag("longTerm"):
+    if values.flag("longTerm"):
         return {"path": memory.append(text, path="MEMORY.md")}
     return {"path": memory.append(text, when=when)}
 
 
 def unavailable_answer(error: Exception | str) -> dict[str, Any]:
-    """Say that search cannot run, why, and what to do."""
+    """Return the answer of a search that cannot run: the error, and what to do."""
     text = " ".join(str(error).split()) or type(error).__name__
     if _QUOTA.search(text):
         warning = "Memory search is unavailable because the embedding provider quota is exhausted."
@@ -166,9 +166,9 @@ def unavailable_answer(error: Exception | str) -> dict[str, Any]:
 
 
 def citations_shown(mode: Citations, *, private: bool = True) -> bool:
-    """Decide whether results name their place: ``auto`` does in private use."""
+    """Return whether results carry citations: ``auto`` does in private conversations."""
     if mode not in ("auto", "on", "off"):
-        raise SettingsError(f"citations is {mode!r}; it must be one of 'auto', 'on', 'off'.")
+        raise SettingsError(f"citations is {mode!r}; it must be 'auto', 'on' or 'off'.")
     return mode == "on" or (mode == "auto" and private)
 
 
@@ -178,7 +178,7 @@ def results_payload(
     """Render search results as the answer of ``memory_search``."""
     cited = citations_shown(citations, private=private)
     return {
-        "results": [_hit(result, cited=cited) for result in results],
+        "results": [_result_payload(result, cited=cited) for result in results],
         "provider": results.provider,
         "model": results.model,
         "fallback": results.fallback,
@@ -188,29 +188,29 @@ def results_payload(
 
 
 def excerpt_payload(excerpt: Excerpt) -> dict[str, Any]:
-    """Render an excerpt as the answer of ``memory_get``, cut to what one answer may hold."""
-    text, lines = _cut(excerpt.text, excerpt.lines)
+    """Render an excerpt as the answer of ``memory_get``, truncated to the limits of an answer."""
+    text, lines = _truncated(excerpt.text, excerpt.lines)
     overlong = lines == 1 and len(text) < len(excerpt.text.split("\n", 1)[0])
-    goes_on = lines < excerpt.lines or excerpt.next_from is not None
+    has_more = lines < excerpt.lines or excerpt.next_from is not None
     return {
         "status": excerpt.status,
         "path": excerpt.path,
         "text": text,
         "from": excerpt.from_line,
         "lines": lines,
-        "truncated": overlong or goes_on,
-        "nextFrom": excerpt.from_line + lines if goes_on else None,
+        "truncated": overlong or has_more,
+        "nextFrom": excerpt.from_line + lines if has_more else None,
     }
 
 
 def answer_json(answer: Mapping[str, Any]) -> str:
-    """Print an answer as compact JSON that any encoder takes."""
+    """Return an answer as compact JSON without lone surrogates, which no encoder takes."""
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _hit(result: SearchResult, *, cited: bool) -> dict[str, Any]:
-    hit: dict[str, Any] = {
+def _result_payload(result: SearchResult, *, cited: bool) -> dict[str, Any]:
+    payload: dict[str, Any] = {
         "path": result.path,
         "startLine": result.start_line,
         "endLine": result.end_line,
@@ -218,11 +218,11 @@ def _hit(result: SearchResult, *, cited: bool) -> dict[str, Any]:
         "snippet": result.snippet,
         "source": result.source,
     }
-    return hit | {"citation": result.citation} if cited else hit
+    return payload | {"citation": result.citation} if cited else payload
 
 
-def _cut(text: str, lines: int) -> tuple[str, int]:
-    """Keep the whole lines that fit, and count them; an overlong first line is cut."""
+def _truncated(text: str, lines: int) -> tuple[str, int]:
+    """Return the whole lines that fit, and their number; an overlong first line is cut."""
     if len(text) <= MAX_GET_CHARS:
         return text, lines
     end = text.rfind("\n", 0, MAX_GET_CHARS + 1)

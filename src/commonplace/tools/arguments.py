@@ -1,7 +1,7 @@
-"""Checks the arguments of a tool call against the tool's schema, and says plainly what is wrong.
+"""Validation of a tool call's arguments against the tool's schema.
 
-Models send ``"5"`` and ``5.0`` where an integer is asked for, and ``null`` for what they leave out;
-all three are taken for what they mean. Anything else that does not fit is a `ToolInputError`.
+Models send ``"5"`` and ``5.0`` for an integer, and ``null`` for an argument that they leave out;
+all three are accepted. Every other violation is a `ToolInputError` that says what was expected.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["ToolArguments"]
 
 _SHOWN_CHARS = 60
-"""Characters of a wrong value that a message repeats."""
+"""Characters of a wrong value in a message, at most."""
 
 
 class ToolArguments:
-    """The arguments of one call, checked as they are taken."""
+    """Arguments of one tool call; each value is validated when it is read."""
 
     def __init__(self, values: object, *, tool: ToolSpec) -> None:
-        """Check the names: none unknown, every required one there."""
+        """Validate the names: reject unknown ones and missing required ones."""
         self._tool = tool
         self._properties: dict[str, dict[str, Any]] = tool.schema["properties"]
         if not isinstance(values, Mapping):
@@ -47,7 +47,7 @@ class ToolArguments:
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     def integer(self, name: str) -> int | None:
-        """Return a whole number within the schema's range, or None when it is not given."""
+        """Return an integer within the schema's range, or None if it is missing."""
         if name not in self._values:
             return None
         number = _number(self._values[name])
@@ -56,7 +56,7 @@ class ToolArguments:
         return int(self._in_range(name, number))
 
     def number(self, name: str) -> float | None:
-        """Return a number within the schema's range, or None when it is not given."""
+        """Return a number within the schema's range, or None if it is missing."""
         if name not in self._values:
             return None
         number = _number(self._values[name])
@@ -65,7 +65,7 @@ class ToolArguments:
         return float(self._in_range(name, number))
 
     def flag(self, name: str) -> bool:
-        """Return a truth value; false when it is not given."""
+        """Return a boolean; false if it is missing."""
         value = self._values.get(name, False)
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
             return value.strip().lower() == "true"
@@ -95,7 +95,7 @@ class ToolArguments:
 
 
 def _number(value: object) -> int | float | None:
-    """Return the finite number that a value or its text stands for."""
+    """Return a value, or the number in its text, if it is finite."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     if not isinstance(value, float | str):

@@ -1,4 +1,4 @@
-"""What a model is shown of each tool: its name, its description and the schema of its arguments."""
+"""Tool schemas: name, description and JSON schema of the arguments of each tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 MAX_RESULTS = 200
-"""Results that one call may ask for: as many as there are candidates."""
+"""Largest ``maxResults`` of a call: the number of candidates of a search."""
 
 MEMORY_SEARCH_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -86,12 +86,12 @@ FLUSH_APPEND_SCHEMA: Final[dict[str, Any]] = {
     "required": ["text"],
     "additionalProperties": False,
 }
-"""Arguments of ``memory_append`` in the silent turn, which writes to the day's log only."""
+"""Arguments of ``memory_append`` in the silent turn, which appends to the day's log only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model sees it."""
+    """Specification of a tool for a model."""
 
     name: str
     description: str

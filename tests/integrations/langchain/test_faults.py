@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support.python_path import environment
+
 pytest.importorskip("langchain", reason="LangChain is not installed")
 
 from langchain.agents import create_agent
@@ -244,7 +246,7 @@ async def test_a_compaction_is_not_put_off_until_the_window_is_full(open_memory,
 async def test_a_langchain_without_its_hook_is_flushed_after_its_summary(
     memory, folder, monkeypatch, is_async
 ):
-    monkeypatch.setattr("langchain_commonplace.chat_memory._HOOKED", False)
+    monkeypatch.setattr("langchain_commonplace.chat_memory._HAS_SUMMARY_HOOK", False)
     monkeypatch.delattr(ChatMemory, "_create_summary")
     monkeypatch.delattr(ChatMemory, "_acreate_summary")
     script, reports = Notetaker(), []
@@ -269,10 +271,9 @@ needs_processes = pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL
 def ended(kind, *runs):
     """Talk in processes that are killed, each in its folder at its step; tell how each ended."""
     pytest.importorskip("langgraph.checkpoint.sqlite", reason="no sqlite checkpointer")
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     run = subprocess.run(
         [sys.executable, WORKER, kind, *(str(part) for run in runs for part in run)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=300,

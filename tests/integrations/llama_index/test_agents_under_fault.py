@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from support.python_path import environment
 
 pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
 
@@ -209,7 +209,7 @@ async def test_a_process_that_is_killed_in_the_middle_of_a_run(
     pytest.importorskip("aiosqlite", reason="no database for conversations")
     killed = subprocess.run(
         [sys.executable, "-c", CHILD, str(folder), kind, str(times)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=120,

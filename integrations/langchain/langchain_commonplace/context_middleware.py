@@ -1,4 +1,4 @@
-"""`MemoryContextMiddleware`: what an agent knows of its memory without asking."""
+"""`MemoryContextMiddleware`: the memory's context and recalled notes in each model call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langchain.agents.middleware.types import AgentState, ModelCallResult, Model
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from commonplace import CommonplaceError, Memory
-from commonplace.agent.recall import recalled_notes
+from commonplace.agent.recall import recall_notes
 from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown
 
 __all__ = ["MemoryContextMiddleware"]
@@ -23,24 +23,24 @@ _MessageT = TypeVar("_MessageT", bound=BaseMessage)
 
 
 class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Put the memory's context and the guidance on recalling the rest into the system prompt.
+    """Middleware that adds the memory's context and recall instructions to the system prompt.
 
-    The text is the same, byte for byte, as long as the memory is: a provider's prompt cache
-    stays warm. What is recalled for a message goes behind that message, in this model call only,
-    so that all before it stays the same, too.
+    The text is byte-identical while the memory is unchanged, so a provider's prompt cache stays
+    valid. Recalled notes follow the user's message, in this model call only, so that all before it
+    is unchanged, too.
 
-    A memory that cannot be read is logged; the user's turn goes on without it.
+    Read errors of the memory are logged; the user's turn continues without its context.
     """
 
     def __init__(self, *, memory: Memory, private: bool = True, recall: int = 0) -> None:
         """Set up the context of an agent.
 
         Args:
-            memory: The memory to tell of.
-            private: Whether one user and the agent are alone; otherwise MEMORY.md and earlier
-                sessions are left out.
-            recall: How many notes to bring along for the user's last message, without a model
-                call; for models that do not think of searching.
+            memory: The memory; it is not closed by the middleware.
+            private: Whether the conversation has one user and no other readers; otherwise MEMORY.md
+                and sessions are left out.
+            recall: Number of notes to recall for the user's last message, without a model call;
+                for models that do not search by themselves.
         """
         super().__init__()
         if recall < 0:
@@ -79,44 +79,46 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if not text:
             return request
         system = request.system_message
-        system = _appended(system, text) if system else SystemMessage(text)
+        system = _with_text(system, text) if system else SystemMessage(text)
         return request.override(system_message=system)
 
     def _with_recall(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        """Quote the best notes for the user's last message behind it."""
+        """Append the best notes for the user's last message to it, as a quote."""
         messages = request.messages
-        place = _last_user_message(messages) if self.recall else None
-        if place is None:
+        position = _last_user_message(messages) if self.recall else None
+        if position is None:
             return request
-        text = recalled_notes(
+        text = recall_notes(
             self.memory,
-            str(messages[place].text),
+            str(messages[position].text),
             limit=self.recall,
             cited=self._cited,
             private=self.private,
         )
         if not text:
             return request
-        asked = _appended(messages[place], text)
-        return request.override(messages=[*messages[:place], asked, *messages[place + 1 :]])
+        question = _with_text(messages[position], text)
+        return request.override(
+            messages=[*messages[:position], question, *messages[position + 1 :]]
+        )
 
     @property
     def _cited(self) -> bool:
         return citations_shown(self.memory.settings.citations, private=self.private)
 
     def _system_text(self, tools: Iterable[Any]) -> str:
-        """Render the context, and the guidance for those memory tools that the agent has."""
+        """Render the context, and the instructions for the memory tools that the agent has."""
         names = {_tool_name(tool) for tool in tools}
-        guidance = self.memory.recall_instructions(
+        instructions = self.memory.recall_instructions(
             tools=[tool.name for tool in (SEARCH_TOOL, GET_TOOL) if tool.name in names],
             citations="on" if self._cited else "off",
         )
         context = self.memory.startup_context(private=self.private)
-        return "\n\n".join(part.strip("\n") for part in (context, guidance) if part.strip())
+        return "\n\n".join(part.strip("\n") for part in (context, instructions) if part.strip())
 
 
 def _tool_name(tool: Any) -> str | None:
-    """Return the name of a tool, or of a provider's own, which is a dict."""
+    """Return the name of a tool; a provider's own tool is a dict."""
     if not isinstance(tool, dict):
         tool = {"name": getattr(tool, "name", None)}
     name: str | None = tool.get("name") or tool.get("function", {}).get("name")
@@ -124,17 +126,17 @@ def _tool_name(tool: Any) -> str | None:
 
 
 def _last_user_message(messages: Sequence[BaseMessage]) -> int | None:
-    """Find what the user wrote last; a summary, which also poses as the user's, is not it."""
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
+    """Return the position of the user's last message; None behind a summary or without text."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
         if isinstance(message, HumanMessage):
             is_summary = message.additional_kwargs.get("lc_source") == "summarization"
-            return None if is_summary or not message.text.strip() else place
+            return None if is_summary or not message.text.strip() else position
     return None
 
 
-def _appended(message: _MessageT, text: str) -> _MessageT:
-    """Return a copy of a message with a text behind its content, whether that is text or blocks."""
+def _with_text(message: _MessageT, text: str) -> _MessageT:
+    """Return a copy of a message with a text appended to its content, a text or blocks."""
     content = message.content
     if isinstance(content, str):
         joined: str | list[Any] = f"{content}\n\n{text}" if content else text

@@ -1,4 +1,4 @@
-"""`MemoryContextBlock`: what an agent knows of its memory without asking."""
+"""`MemoryContextBlock`: the memory's context and recalled notes as a memory block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemoryBlock
 
 from commonplace import CommonplaceError, Memory
-from commonplace.agent.recall import recalled_notes
+from commonplace.agent.recall import recall_notes
 from commonplace.tools import citations_shown
 
 __all__ = ["MemoryContextBlock"]
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
-    """Tell the model of MEMORY.md, the logs of now, and how to recall the rest.
+    """Memory block with MEMORY.md, the current logs, and the instructions for recall.
 
     ::
 
@@ -30,35 +30,33 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
         )
         await agent.run("...", memory=chat)
 
-    It is a memory block and not a part of the system prompt: an agent's `system_prompt` is one
-    text for its whole life, which would tell of yesterday's log tomorrow, and never knows what
-    the user asked. A block is asked anew for every turn, is shown the conversation, and works in
-    every agent and chat engine that takes a `Memory`. For one that does not, put `text()` into
-    its system prompt.
+    A block is used because an agent's `system_prompt` is fixed for its whole life and never depends
+    on the user's question. A block is rendered for every turn from the conversation, and works in
+    every agent and chat engine that takes a `Memory`. For others, put `text()` into the system
+    prompt.
 
-    The block's content is a system message in front of the conversation and not text for the
-    memory's template, so `insert_method` does not apply to it: with the versions of ``banks``
-    before 2.5, which LlamaIndex allows, a line of a note that is the JSON of a chat message would
-    take the place of the whole template. What is recalled for a message stands last in it; all
-    before it is the same, byte for byte, as long as the memory is.
+    The content is a system message in front of the conversation, so `insert_method` does not apply.
+    The reason is the memory's template: with versions of ``banks`` before 2.5, which LlamaIndex
+    allows, a line of a note that is the JSON of a chat message would replace the whole template.
+    Recalled notes are last; all before them is byte-identical while the memory is unchanged.
 
-    A memory that cannot be read is logged; the user's turn goes on without it.
+    Read errors of the memory are logged; the user's turn continues without its context.
     """
 
     name: str = "commonplace"
     accept_short_term_memory: bool = False
-    """False: what leaves the conversation is not for this block; `FlushMemoryBlock` takes it."""
+    """False: messages that leave the conversation are for `FlushMemoryBlock`."""
     memory: Memory = Field(exclude=True, repr=False)
-    """The memory to tell of; whoever opened it closes it."""
+    """The memory; it is not closed by the block."""
     private: bool = True
-    """Whether one user and the agent are alone; if not, MEMORY.md and sessions are left out."""
+    """Whether the conversation has one user only; if not, MEMORY.md and sessions are left out."""
     recall: int = Field(default=0, ge=0)
-    """How many notes to bring along for the user's last message, without a model call."""
+    """Number of notes to recall for the user's last message, without a model call."""
     tools: tuple[str, ...] = ("memory_search", "memory_get")
-    """The memory's tools that the agent has; the guidance tells how to use them."""
+    """Memory tools that the agent has; the instructions explain them."""
 
     def text(self, question: str = "") -> str:
-        """Return what the model is told, with the notes for a question where `recall` asks so."""
+        """Return the context and, if `recall` is set, the notes for a question."""
         parts = [
             self.memory.startup_context(private=self.private),
             self.memory.recall_instructions(
@@ -81,20 +79,20 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
         return [ChatMessage(role=MessageRole.SYSTEM, content=text)] if text else []
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Nothing is taken; see `accept_short_term_memory`."""
+        """Ignore the messages; see `accept_short_term_memory`."""
 
     @property
     def _cited(self) -> bool:
         return citations_shown(self.memory.settings.citations, private=self.private)
 
     def _recalled(self, question: str) -> str:
-        return recalled_notes(
+        return recall_notes(
             self.memory, question, limit=self.recall, cited=self._cited, private=self.private
         )
 
 
 def _last_question(messages: Sequence[ChatMessage]) -> str:
-    """Return what the user wrote last; empty where that was no text."""
+    """Return the text of the user's last message; empty without one."""
     for message in reversed(messages):
         if message.role == MessageRole.USER:
             return message.content or ""

@@ -14,7 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage, ThinkingBlock, ToolCal
 from llama_index.core.memory import Memory
 from llama_index.core.storage.chat_store.base_db import MessageStatus
 
-from llama_index_commonplace.counting import leaving, tokenize, uncounted
+from llama_index_commonplace.token_counting import evicted_messages, tokenize, uncounted_texts
 
 roles = st.sampled_from(["user", "assistant", "tool", "system"])
 conversations = st.lists(st.tuples(roles, st.integers(0, 60)), max_size=14)
@@ -38,7 +38,7 @@ async def archived_by_the_stock_memory(messages, limit, flush_size):
 def test_whatever_a_stock_memory_archives_is_known_before(said, limit, flush_size):
     messages = [ChatMessage(role=role, content="w " * count) for role, count in said]
     counts = [count for _, count in said]
-    expected = leaving(messages, counts, limit=limit, flush_size=flush_size)
+    expected = evicted_messages(messages, counts, limit=limit, flush_size=flush_size)
     if messages:
         gone = asyncio.run(archived_by_the_stock_memory(messages, limit, flush_size))
         assert len(expected) >= gone
@@ -62,5 +62,5 @@ def test_tool_calls_and_thoughts_are_what_is_not_counted():
             ThinkingBlock(),
         ],
     )
-    assert uncounted(message) == ["let me see", "look {'word': 'heron'}"]
-    assert uncounted(ChatMessage(role="user", content="hello")) == []
+    assert uncounted_texts(message) == ["let me see", "look {'word': 'heron'}"]
+    assert uncounted_texts(ChatMessage(role="user", content="hello")) == []

@@ -21,7 +21,7 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 
 from commonplace.flush import FlushMessage, FlushReply, FlushRequest, ToolCall
 from llama_index_commonplace.flush_model import TAG, LlamaIndexFlushModel
-from llama_index_commonplace.messages import chat_messages, flush_messages
+from llama_index_commonplace.message_conversion import chat_messages, flush_messages
 
 ROUND_TWO = FlushRequest(
     system="write it down",

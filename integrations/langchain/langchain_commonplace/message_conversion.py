@@ -1,4 +1,4 @@
-"""LangChain's messages as the core's plain ones, and back."""
+"""Conversion of LangChain's messages to the core's `FlushMessage`, and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def flush_messages(messages: Iterable[BaseMessage]) -> list[FlushMessage]:
-    """Convert a conversation; summaries are left out, for what they tell was flushed before."""
+    """Convert a conversation without summaries, whose messages were flushed before."""
     return [flush_message(message) for message in messages if not is_summary(message)]
 
 
@@ -45,20 +45,20 @@ def flush_message(message: BaseMessage) -> FlushMessage:
 
 
 def _tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:
-    """Return the calls, also those whose arguments are no JSON: the core says what is wrong."""
+    """Return the calls, invalid ones included: the core reports what is wrong with them."""
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     return tuple(ToolCall(c["name"] or "", c["args"], c["id"] or "") for c in calls)
 
 
 def chat_messages(request: FlushRequest, *, plain: bool = False) -> list[AnyMessage]:
-    """Convert what the silent turn asks.
+    """Convert the messages of a silent turn's request.
 
     Args:
-        request: What is asked.
-        plain: Whether the model can be offered no tool.
+        request: The request.
+        plain: Whether the model has no support for tools.
     """
-    asked = request.without_tool() if plain else request.messages
-    return [SystemMessage(request.system), *map(_chat_message, asked)]
+    messages = request.without_tool() if plain else request.messages
+    return [SystemMessage(request.system), *map(_chat_message, messages)]
 
 
 def _chat_message(message: FlushMessage) -> AnyMessage:
@@ -79,20 +79,20 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
 
 
 def flush_reply(message: BaseMessage, *, offered_tool: bool) -> FlushReply:
-    """Convert what the model answered in the silent turn."""
+    """Convert the model's reply in a silent turn."""
     calls = _tool_calls(message) if isinstance(message, AIMessage) else ()
     return FlushReply(str(message.text), calls, offered_tool=offered_tool)
 
 
 def is_summary(message: BaseMessage) -> bool:
-    """Tell whether a message stands for those that a compaction took away."""
+    """Return whether a message is a compaction's summary."""
     return message.additional_kwargs.get("lc_source") == "summarization"
 
 
 def cycle_id(messages: Sequence[BaseMessage]) -> str:
-    """Name the time since the last compaction by its summary; empty before the first one."""
-    for place, message in enumerate(messages[:2]):
+    """Return the id of the cycle since the last compaction; empty before the first one."""
+    for position, message in enumerate(messages[:2]):
         if is_summary(message):
-            kept = messages[place + 1].id if len(messages) > place + 1 else ""
+            kept = messages[position + 1].id if len(messages) > position + 1 else ""
             return f"{message.id or ''}|{kept or ''}"
     return ""

@@ -1,4 +1,4 @@
-"""LlamaIndex's messages as the core's plain ones, and back."""
+"""Conversion of LlamaIndex's messages to the core's `FlushMessage`, and back."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ _ROLES: dict[MessageRole, _Role] = {
 
 
 def flush_messages(messages: Iterable[ChatMessage]) -> list[FlushMessage]:
-    """Convert a conversation; what is no text (thoughts, pictures, documents) is left out."""
+    """Convert a conversation without its thoughts, pictures and documents."""
     return [_flush_message(message) for message in messages]
 
 
 def _flush_message(message: ChatMessage) -> FlushMessage:
-    more = message.additional_kwargs
+    extra = message.additional_kwargs
     return FlushMessage(
         _ROLES[message.role],
         message.content or "",
         tool_calls=_tool_calls(message),
-        call_id=str(more.get("tool_call_id") or ""),
-        name=str(more.get("name") or ""),
+        call_id=str(extra.get("tool_call_id") or ""),
+        name=str(extra.get("name") or ""),
     )
 
 
 def _tool_calls(message: ChatMessage) -> tuple[ToolCall, ...]:
-    """Return the calls, also those that older models' packages keep beside the blocks."""
+    """Return the calls of the blocks, or those that older packages store in `additional_kwargs`."""
     blocks = [block for block in message.blocks if block.block_type == "tool_call"]
     if blocks:
         return tuple(
             ToolCall(block.tool_name, block.tool_kwargs, block.tool_call_id or "")
             for block in blocks
         )
-    beside = message.additional_kwargs.get("tool_calls")
-    if not isinstance(beside, list):
+    calls = message.additional_kwargs.get("tool_calls")
+    if not isinstance(calls, list):
         return ()
-    return tuple(_tool_call(call) for call in beside if isinstance(call, Mapping))
+    return tuple(_tool_call(call) for call in calls if isinstance(call, Mapping))
 
 
 def _tool_call(call: Mapping[str, Any]) -> ToolCall:
-    """Read a call in OpenAI's form."""
+    """Convert a call from OpenAI's form."""
     function = call.get("function")
     function = function if isinstance(function, Mapping) else {}
     return ToolCall(
@@ -66,21 +66,21 @@ def _tool_call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def chat_messages(request: FlushRequest, *, plain: bool = False) -> list[ChatMessage]:
-    """Convert what the silent turn asks.
+    """Convert the messages of a silent turn's request.
 
     Args:
-        request: What is asked.
-        plain: Whether the model can be offered no tool.
+        request: The request.
+        plain: Whether the model has no support for tools.
     """
-    asked = request.without_tool() if plain else request.messages
+    messages = request.without_tool() if plain else request.messages
     system = ChatMessage(role=MessageRole.SYSTEM, content=request.system)
-    return [system, *map(_chat_message, asked)]
+    return [system, *map(_chat_message, messages)]
 
 
 def _chat_message(message: FlushMessage) -> ChatMessage:
     if message.role == "tool":
-        more = {"tool_call_id": message.call_id, "name": message.name}
-        return ChatMessage(role=MessageRole.TOOL, content=message.text, additional_kwargs=more)
+        extra = {"tool_call_id": message.call_id, "name": message.name}
+        return ChatMessage(role=MessageRole.TOOL, content=message.text, additional_kwargs=extra)
     if message.role != "assistant":
         return ChatMessage(role=MessageRole.USER, content=message.text)
     blocks: list[Any] = [TextBlock(text=message.text)] if message.text else []
@@ -88,9 +88,9 @@ def _chat_message(message: FlushMessage) -> ChatMessage:
         return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks)
     try:
         from llama_index.core.base.llms.types import ToolCallBlock
-    except ImportError:  # the first releases of 0.14 keep calls beside the blocks
-        beside = {"tool_calls": [_openai_call(call) for call in message.tool_calls]}
-        return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks, additional_kwargs=beside)
+    except ImportError:  # the first releases of 0.14 store calls in `additional_kwargs`
+        calls = {"tool_calls": [_openai_call(call) for call in message.tool_calls]}
+        return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks, additional_kwargs=calls)
     blocks += [
         ToolCallBlock(
             tool_call_id=call.id,
@@ -103,7 +103,7 @@ def _chat_message(message: FlushMessage) -> ChatMessage:
 
 
 def _openai_call(call: ToolCall) -> dict[str, Any]:
-    """Write a call in OpenAI's form."""
-    given = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-    function = {"name": call.name or "unnamed", "arguments": given}
+    """Convert a call to OpenAI's form."""
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    function = {"name": call.name or "unnamed", "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
