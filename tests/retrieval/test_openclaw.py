@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from commonplace.workspace.log_dates import openclaw_log_date
 
+from commonplace.compat.openclaw.log_dates import openclaw_log_date
 from commonplace.compat.openclaw.ranking import ChunkRanker
 from commonplace.memory import Memory
 from commonplace.retrieval.query import Query
