@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from commonplace.embeddings.adapters import limits_of
+from commonplace.embeddings.adapters import EmbedderAdapter
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
@@ -115,7 +115,7 @@ def test_an_object_with_one_half_of_the_methods_is_refused():
 
 
 def test_requests_to_a_plain_object_are_small_and_one_at_a_time():
-    limits = limits_of(Plain())
+    limits = EmbedderAdapter(Plain()).limits
     assert (limits.max_bytes, limits.concurrency) == (8000, 1)
     embedder = Plain()
     EmbeddingClient(embedder).embed_documents([f"{n:04}" * 500 for n in range(20)])
@@ -130,7 +130,7 @@ def test_how_many_requests_are_under_way_can_be_set():
 def test_a_langchain_object_cuts_its_requests_itself():
     embeddings = pytest.importorskip("langchain_core.embeddings")
     fake = embeddings.DeterministicFakeEmbedding(size=8)
-    assert limits_of(fake).max_bytes > 8000
+    assert EmbedderAdapter(fake).limits.max_bytes > 8000
     assert EmbeddingClient(fake).embed_documents(["a", "b"]).shape == (2, 8)
 
 

@@ -118,9 +118,14 @@ def test_a_provider_in_this_process_is_called_without_a_detour(tmp_path):
         return files
 
     pytest.importorskip("wordllama", reason="no wheel for this platform")
-    client = select("bundled", settings=EmbeddingSettings(), built_with=None).client
-    client.embed_query("loaded")
     bundled = str(Path("providers", "bundled.py"))
+
+    def selected():
+        return select("bundled", settings=EmbeddingSettings(), built_with=None).client
+
+    client = selected()
+    client.embed_query("loaded")
+    assert entered(selected) == {"registry.py", "client.py", "requests.py", bundled}
     assert entered(lambda: client.embed_query("loaded")) == {"client.py"}
     assert entered(lambda: client.embed_query("a query")) == {"client.py", bundled}
     documents = entered(lambda: client.embed_documents(["a text", "another"]))

@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from commonplace.embeddings.base import ModelName, ProviderOptions
+from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.failures import classify
 from commonplace.embeddings.masking import masked, secrets_of, shows_secrets
@@ -214,6 +214,7 @@ def test_the_values_of_headers_and_of_the_key_variable_are_hidden(monkeypatch):
 
     class Provider(HashedWords):
         is_local = False
+        limits = RequestLimits()
 
         def embed_query(self, text):
             raise ValueError(f"{KEY} and open-sesame")

@@ -46,7 +46,7 @@ def made(clock):
 
     def make(embedder, *, sleep=clock.sleep, **settings):
         client = EmbeddingClient(embedder, settings=EmbeddingSettings(**settings))
-        client._service = ServiceState(clock=clock, sleep=sleep)
+        client._remote.service = ServiceState(clock=clock, sleep=sleep)
         found.append(client)
         return client
 
@@ -111,7 +111,7 @@ def test_a_backoff_beyond_the_deadline_is_not_waited_for(made, clock):
 def test_a_query_waits_for_the_cooldown_that_ends_before_its_deadline(made, clock):
     embedder = Remote()
     client = made(embedder)
-    client._service.cool_down(60)
+    client._remote.service.cool_down(60)
     with pytest.raises(EmbedderError, match="rate limit allows no request for 60 s"):
         client.embed_query("a")
     assert embedder.asked == []

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from commonplace.embeddings import registry
-from commonplace.embeddings.base import ModelName
+from commonplace.embeddings.base import ModelName, RequestLimits
 from commonplace.embeddings.providers.bundled import BundledEmbedder, is_available
 from commonplace.embeddings.registry import fallback_of, for_identity, select
 from commonplace.errors import EmbedderError, MissingExtraError
@@ -29,6 +29,7 @@ def installed(monkeypatch):
 
     class Provider(HashedWords):
         is_local = False
+        limits = RequestLimits()
 
         def __init__(self, options):
             super().__init__()
@@ -337,7 +338,7 @@ def test_another_package_does_not_replace_a_provider_of_this_one(package):
     [
         ("raise RuntimeError('no licence')", "Heron", "RuntimeError: no licence"),
         ("", "Missing", "AttributeError"),
-        ("Heron = dict", "Heron", r"TypeError|has no `name`"),
+        ("Heron = dict", "Heron", "TypeError"),
         ("class Heron:\n    def __init__(self, options): pass", "Heron", "has no `name`"),
     ],
 )

@@ -300,7 +300,7 @@ def asks_for_a_minute(server):
     resting = []
 
     def rests(memory):
-        service = memory._index.runner.client()._service
+        service = memory._index.runner.client()._remote.service
         resting.append(service)
         wait_for(lambda: service.cooldown_left_s > 30)
 

@@ -75,7 +75,7 @@ class Vendor:
     def client(self, wanted=None, **settings):
         """Return a client of the registry that never really waits."""
         client = made(wanted or self.name, self.settings(**settings))
-        client._service = ServiceState(clock=self.clock, sleep=self.clock.sleep)
+        client._remote.service = ServiceState(clock=self.clock, sleep=self.clock.sleep)
         self.clients.append(client)
         return client
 

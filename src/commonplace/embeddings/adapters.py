@@ -15,7 +15,7 @@ from commonplace.errors import EmbedderError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["EmbedderAdapter", "limits_of"]
+__all__ = ["EmbedderAdapter"]
 
 _STOP_TIMEOUT_S = 2.0
 
@@ -25,21 +25,6 @@ _PLAIN = RequestLimits(max_texts=512, concurrency=1)
 _ASYNC = RequestLimits(max_texts=512)
 _LANGCHAIN = RequestLimits(max_texts=512, max_bytes=64_000, concurrency=1)
 """A LangChain `Embeddings` splits its requests itself, to what its service takes."""
-
-
-def limits_of(embedder: object) -> RequestLimits:
-    """Return the limits of an object's requests.
-
-    A provider names its own; for an object that was passed in they depend on its kind.
-    """
-    own = getattr(embedder, "limits", None)
-    if isinstance(own, RequestLimits):
-        return own
-    if getattr(embedder, "is_local", False):
-        return _LOCAL
-    if any(kind.__module__.startswith("langchain_core.embed") for kind in type(embedder).__mro__):
-        return _LANGCHAIN
-    return _ASYNC if EmbedderAdapter(embedder).is_async else _PLAIN
 
 
 class EmbedderAdapter:
@@ -55,9 +40,22 @@ class EmbedderAdapter:
     def __init__(self, embedder: object) -> None:
         self._documents = _method(embedder, "embed_documents", "aembed_documents")
         self._query = _method(embedder, "embed_query", "aembed_query")
-        self.is_async = any(map(_is_coroutine_function, (self._documents, self._query)))
+        self.limits = self._limits(embedder)
+        """Limits of its requests: its own, else those of its kind."""
         self._lock = threading.Lock()
         self._holds_loop = False
+
+    def _limits(self, embedder: object) -> RequestLimits:
+        own = getattr(embedder, "limits", None)
+        if isinstance(own, RequestLimits):
+            return own
+        if getattr(embedder, "is_local", False):
+            return _LOCAL
+        kinds = type(embedder).__mro__
+        if any(kind.__module__.startswith("langchain_core.embed") for kind in kinds):
+            return _LANGCHAIN
+        is_async = any(map(_is_coroutine_function, (self._documents, self._query)))
+        return _ASYNC if is_async else _PLAIN
 
     def embed_documents(self, texts: list[str]) -> Any:
         """Return the object's vectors of texts."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings import retry
-from commonplace.embeddings.adapters import EmbedderAdapter, limits_of
+from commonplace.embeddings.adapters import EmbedderAdapter
 from commonplace.embeddings.base import ModelName, ProviderOptions, RequestLimits
 from commonplace.embeddings.failures import Failure, classify
 from commonplace.embeddings.masking import masked, option_secrets, secrets_of, shows_secrets
@@ -28,6 +28,17 @@ _MAX_UNANSWERED_QUERIES = 4
 _OBJECT_TIMEOUT_S = 600.0
 """Timeout of an object that was passed in: it may be a large model on a slow machine."""
 _ONE_TEXT = RequestLimits(max_texts=1, concurrency=1)
+
+
+@dataclass(slots=True)
+class _Remote:
+    """State of the service that a client sends to."""
+
+    service: retry.ServiceState
+    breaker: retry.CircuitBreaker
+    slots: threading.Semaphore = field(
+        default_factory=lambda: threading.Semaphore(_MAX_UNANSWERED_QUERIES)
+    )
 
 
 class EmbeddingClient:
@@ -62,18 +73,21 @@ class EmbeddingClient:
         """Whether texts are embedded at once, without a network or a long wait."""
         self._adapter = EmbedderAdapter(embedder) if options is None else None
         self._adapted = self._adapter or embedder
-        limits = limits_of(embedder)
+        limits: RequestLimits = self._adapted.limits
         self.limits = replace(limits, concurrency=settings.concurrency or limits.concurrency)
         self._timeout_s = 2 * options.timeout_s + 10 if options else _OBJECT_TIMEOUT_S
         self._query_timeout_s = settings.query_timeout_s
-        self._secrets = option_secrets(options) if options else set()
         self._policy = retry.DEFAULT_POLICY
-        self._breaker = retry.CircuitBreaker(self._policy.query_pause_s)
-        self._service, self._sizer = retry.ServiceState(), RequestSizer()
-        if options:
-            self._service = retry.shared_service(self.name.provider, self.name.endpoint)
-            self._sizer = shared_sizer(self.name.provider, self.name.endpoint, self.name.model)
-        self._query_slots = threading.Semaphore(_MAX_UNANSWERED_QUERIES)
+        self._sizer = shared_sizer(self.name) if options else RequestSizer()
+        self._remote: _Remote | None = None
+        self._secrets: set[str] = set()
+        if not self.is_local:
+            shared = retry.shared_service(self.name.provider, self.name.endpoint)
+            self._remote = _Remote(
+                shared if options else retry.ServiceState(),
+                retry.CircuitBreaker(self._policy.query_pause_s),
+            )
+            self._secrets = option_secrets(options) if options else set()
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._lock = threading.Lock()
         self._is_closed = False
@@ -119,7 +133,10 @@ class EmbeddingClient:
                 self._queries.move_to_end(text)
                 return self._queries[text]
         try:
-            vector = self._query_at_once(text) if self.is_local else self._query_in_time(text)
+            if self._remote is None:
+                vector = self._query_at_once(text)
+            else:
+                vector = self._query_in_time(text, self._remote)
         except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
             failed = self.error_of(error)
             raise failed from failed.__cause__
@@ -150,31 +167,31 @@ class EmbeddingClient:
             limits=self.limits,
             sizer=self._sizer,
             policy=self._policy,
-            service=None if self.is_local else self._service,
+            service=self._remote.service if self._remote else None,
             timeout_s=self._timeout_s,
             check=check,
         )
 
     def _embed_texts(self, texts: list[str]) -> Matrix:
         rows = self.unit_rows(self._adapted.embed_documents(texts), len(texts))
-        if not self.is_local:
-            self._breaker.record_success()
+        if self._remote is not None:
+            self._remote.breaker.record_success()
         return rows
 
     def _query_at_once(self, text: str) -> Vector:
         vector: Vector = self.unit_rows([self._adapted.embed_query(text)], 1)[0]
         return vector
 
-    def _query_in_time(self, text: str) -> Vector:
+    def _query_in_time(self, text: str, remote: _Remote) -> Vector:
         """Send a query like any other request, but with a deadline and a circuit breaker."""
-        self._breaker.check(self._service.clock())
+        remote.breaker.check(remote.service.clock())
         queries = RequestQueue(
-            self._embed_one,
+            lambda texts: self._query_in_slot(texts[0], remote.slots),
             classify=self.failure_of,
             limits=_ONE_TEXT,
             sizer=self._sizer,
             policy=self._policy,
-            service=self._service,
+            service=remote.service,
             deadline_s=self._query_timeout_s,
             check=self._check_open,
         )
@@ -183,16 +200,16 @@ class EmbeddingClient:
             vector: Vector = answer.vectors
             return vector
         assert answer.failure is not None
-        self._breaker.record_failure(answer.failure, self._service.clock())
+        remote.breaker.record_failure(answer.failure, remote.service.clock())
         raise answer.error
 
-    def _embed_one(self, texts: list[str]) -> Vector:
-        if not self._query_slots.acquire(blocking=False):
+    def _query_in_slot(self, text: str, slots: threading.Semaphore) -> Vector:
+        if not slots.acquire(blocking=False):
             raise TimeoutError(f"{_MAX_UNANSWERED_QUERIES} earlier queries still have no answer")
         try:
-            return self._query_at_once(texts[0])
+            return self._query_at_once(text)
         finally:
-            self._query_slots.release()
+            slots.release()
 
     def _check_open(self) -> None:
         if self._is_closed:

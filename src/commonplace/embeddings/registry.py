@@ -15,7 +15,13 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from commonplace.embeddings.base import Embedder, ModelName, Provider, ProviderOptions
+from commonplace.embeddings.base import (
+    Embedder,
+    ModelName,
+    Provider,
+    ProviderOptions,
+    RequestLimits,
+)
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
@@ -282,11 +288,13 @@ def _construct(name: str, entry: ProviderEntry, options: ProviderOptions) -> Pro
             f"the embedder {name}, which the entry point {entry.path} provides, cannot be loaded: "
             f"{type(error).__name__}: {error}"
         ) from error
-    if not isinstance(getattr(provider, "name", None), ModelName):
-        raise EmbedderError(
-            f"the embedder {name}, which the entry point {entry.path} provides, has no `name` of "
-            "type commonplace.embeddings.base.ModelName; see Provider there."
-        )
+    for attribute, kind in (("name", ModelName), ("limits", RequestLimits)):
+        if not isinstance(getattr(provider, attribute, None), kind):
+            raise EmbedderError(
+                f"the embedder {name}, which the entry point {entry.path} provides, has no "
+                f"`{attribute}` of type commonplace.embeddings.base.{kind.__name__}; see Provider "
+                "there."
+            )
     return provider
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from commonplace.embeddings.base import RequestLimits
+from commonplace.embeddings.base import ModelName, RequestLimits
 from commonplace.embeddings.failures import Failure
 from commonplace.embeddings.retry import STEP_S, RetryPolicy, ServiceState
 from commonplace.embeddings.workers import Request, RequestOutcome, ThreadWorkers
@@ -90,12 +90,12 @@ class RequestSizer:
             self._too_long = min(_size(text), self._too_long or _size(text))
 
 
-_SIZERS: dict[tuple[str, str, str], RequestSizer] = {}
+_SIZERS: dict[ModelName, RequestSizer] = {}
 
 
-def shared_sizer(provider: str, endpoint: str, model: str) -> RequestSizer:
+def shared_sizer(name: ModelName) -> RequestSizer:
     """Return the sizer of a model, the same one everywhere in this process."""
-    return _SIZERS.setdefault((provider, endpoint, model), RequestSizer())
+    return _SIZERS.setdefault(name, RequestSizer())
 
 
 class RequestQueue:

@@ -139,6 +139,8 @@ class IndexRunner:
 
     def batch_jobs(self, client: EmbeddingClient | None) -> BatchJobQueue | None:
         """Return the queue of the vendor's batch API, where there is one and it is wanted."""
+        if not self.settings.embedding.batch:
+            return None
         from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
 
         return BatchJobQueue.of(

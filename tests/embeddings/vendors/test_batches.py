@@ -91,15 +91,12 @@ def test_texts_that_failed_are_left_to_plain_requests(batching_vendor, tmp_path)
     assert batching_vendor.server.jobs.submitted == [TEXTS]
 
 
-def test_a_queue_is_made_only_where_it_is_wanted_and_there_is_a_batch_api(
-    batching_vendor, tmp_path
-):
+def test_a_queue_is_made_only_where_there_is_a_batch_api(batching_vendor, tmp_path):
     client, state = batching_vendor.client(), tmp_path / "state.sqlite"
-    wanted = batching_vendor.settings(batch=True)
-    assert BatchJobQueue.of(client, wanted, state) is not None
-    assert BatchJobQueue.of(client, batching_vendor.settings(batch=False), state) is None
-    assert BatchJobQueue.of(None, wanted, state) is None
-    assert BatchJobQueue.of(EmbeddingClient(HashedWords()), wanted, state) is None
+    settings = batching_vendor.settings(batch=True)
+    assert BatchJobQueue.of(client, settings, state) is not None
+    assert BatchJobQueue.of(None, settings, state) is None
+    assert BatchJobQueue.of(EmbeddingClient(HashedWords()), settings, state) is None
 
 
 def test_a_provider_of_another_package_brings_its_own_batch_api():

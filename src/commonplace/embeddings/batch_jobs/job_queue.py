@@ -100,19 +100,17 @@ class BatchJobQueue:
         index: str = "",
         check: Callable[[], object] = lambda: None,
     ) -> BatchJobQueue | None:
-        """Return the queue for a client; None without a batch API, or where the settings say no.
+        """Return the queue for a client; None where its provider has no batch API.
 
         Args:
             client: The client of the model; None for keyword search.
-            settings: `EmbeddingSettings.batch` asks for a queue.
+            settings: How long a job may take, and how often it is polled.
             state: Path of the state database.
             index: Name of the index that the jobs are for.
             check: As in the constructor.
         """
-        if not settings.batch or client is None:
-            return None
-        jobs = batch_jobs_of(client.embedder)
-        if jobs is None:
+        jobs = None if client is None else batch_jobs_of(client.embedder)
+        if client is None or jobs is None:
             return None
         ledger = JobLedger(StateFile(state), client.name, index)
         return cls(client, jobs, ledger, settings=settings, check=check)
