@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.indexing.pipeline import Progress
-    from commonplace.store.base import IndexIdentity, RowFilter, Snapshot, Store
+    from commonplace.store.base import Snapshot, Store
+    from commonplace.store.records import IndexIdentity, RowFilter
     from commonplace.vectors import Vector
 
     Clock = Callable[[], datetime]
@@ -358,7 +359,7 @@ class Memory:
         after: date | str | None,
         before: date | str | None,
     ) -> RowFilter:
-        from commonplace.store.base import RowFilter
+        from commonplace.store.records import RowFilter
 
         if isinstance(sources, str) or not set(sources or ()) <= {"memory", "sessions"}:
             raise ValueError(f"sources is {sources!r}; it takes a list of 'memory', 'sessions'.")

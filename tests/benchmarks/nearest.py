@@ -21,7 +21,7 @@ from timing import milliseconds
 
 from commonplace import Memory
 from commonplace.embeddings.providers.bundled import BundledEmbedder
-from commonplace.store.base import RowFilter
+from commonplace.store.records import RowFilter
 from commonplace.store.sqlite.resident_vectors import _SKETCHED_FROM
 
 _QUESTIONS = 400

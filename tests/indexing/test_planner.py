@@ -2,7 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from commonplace.indexing.planner import plan_index
-from commonplace.store.base import FileRecord
+from commonplace.store.records import FileRecord
 from commonplace.types import MemoryFile
 from commonplace.workspace.discovery import Scan
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commonplace.retrieval.pipeline import _by_source
 from commonplace.retrieval.query import Query
 from commonplace.retrieval.source_quota import merge_sources
-from commonplace.store.base import RowFilter
+from commonplace.store.records import RowFilter
 from commonplace.types import SearchResult
 from support.fakes import NOON, HashedWords
 from transcripts.talk import Talk, user

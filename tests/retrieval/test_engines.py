@@ -10,8 +10,8 @@ from commonplace.memory import Memory
 from commonplace.profiles import from_settings
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
-from commonplace.store.base import IndexedChunk, IndexedFile, RowFilter
 from commonplace.store.memory import MemoryStore
+from commonplace.store.records import IndexedChunk, IndexedFile, RowFilter
 from commonplace.store.sqlite.store import SqliteStore
 from support.fakes import NOON, HashedWords, clock
 

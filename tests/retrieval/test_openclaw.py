@@ -15,7 +15,7 @@ from commonplace.compat.openclaw.ranking import ChunkRanker
 from commonplace.memory import Memory
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
-from commonplace.store.base import FileRecord, StoredChunk
+from commonplace.store.records import FileRecord, StoredChunk
 from retrieval.reference_search import Options, ReferenceSearch, snippet
 from support.fakes import NOON, HashedWords, clock
 from support.reference import vectors

@@ -11,7 +11,7 @@ from commonplace.retrieval.pipeline import LineRanker
 from commonplace.retrieval.query import Query
 from commonplace.retrieval.rerank import MAX_PASSAGES, RerankClient
 from commonplace.settings import Settings
-from commonplace.store.base import RowFilter
+from commonplace.store.records import RowFilter
 from support.fakes import NOON, HashedWords, clock
 from transcripts.talk import Talk, user
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from commonplace.store.base import (
+from commonplace.store.base import Store
+from commonplace.store.memory import MemoryStore
+from commonplace.store.records import (
     FileRecord,
     IndexedChunk,
     IndexedFile,
     IndexIdentity,
     RowFilter,
-    Store,
 )
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
-from commonplace.vectors.codec import ChunkVectors, pack_all
+from commonplace.vectors.arrays import ChunkVectors, pack_all
 
 DIMENSION = 8
 ALL = RowFilter()

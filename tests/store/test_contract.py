@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import IndexBusyError, StoreError
-from commonplace.store.base import RowFilter, Store, StoredChunk, Totals
+from commonplace.store.base import Store
+from commonplace.store.records import RowFilter, StoredChunk, Totals
 from commonplace.text.analysis import Analyzer, Term
-from commonplace.vectors.codec import unpack
+from commonplace.vectors.arrays import unpack
 from store.samples import (
     ALL,
     DIMENSION,

@@ -24,13 +24,14 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.store.base import IndexedFile, Recovery, RowFilter, Totals
+from commonplace.store.base import Recovery
+from commonplace.store.records import IndexedFile, RowFilter, Totals
 from commonplace.store.sqlite import connection, resident_vectors, schema, writer
 from commonplace.store.sqlite.recovery import check_pages, move_aside
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.types import Source
-from commonplace.vectors.codec import ChunkVectors, unpack
+from commonplace.vectors.arrays import ChunkVectors, unpack
 from store.samples import (
     ALL,
     DIMENSION,

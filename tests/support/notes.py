@@ -14,7 +14,7 @@ import numpy as np
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.store.sqlite.store import SqliteStore
-from commonplace.vectors.codec import unpack
+from commonplace.vectors.arrays import unpack
 from support.fakes import clock
 
 MEMORY = """# Long term

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from commonplace.errors import CommonplaceError, EmbedderError, StateError
 from commonplace.indexing.service import IndexService
-from commonplace.store.base import RowFilter
+from commonplace.store.records import RowFilter
 from commonplace.system.state import StateFile
 
 __all__ = ["probe"]

@@ -12,7 +12,7 @@ from commonplace.errors import EmbedderError
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.document_reader import text_hash
 from commonplace.indexing.service import IndexService
-from commonplace.store.base import FileRecord, IndexIdentity
+from commonplace.store.records import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text

@@ -12,7 +12,7 @@ from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
-    from commonplace.store.base import FileRecord
+    from commonplace.store.records import FileRecord
 
 __all__ = ["DecayRow", "decay_rows", "left_at"]
 

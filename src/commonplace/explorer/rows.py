@@ -14,9 +14,10 @@ from commonplace.types import citation
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
-    from commonplace.store.base import FileRecord, Snapshot
+    from commonplace.store.base import Snapshot
+    from commonplace.store.records import FileRecord
     from commonplace.types import Chunk, SearchResult
-    from commonplace.vectors.codec import ChunkVectors
+    from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = [
     "STAGES",

@@ -13,11 +13,12 @@ from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, Embe
 from commonplace.errors import EmbedderError
 from commonplace.indexing.keeping import PendingChunks
 from commonplace.indexing.planner import IndexPlan
-from commonplace.store.base import FileRecord, IndexIdentity, Store
+from commonplace.store.base import Store
+from commonplace.store.records import FileRecord, IndexIdentity
 from commonplace.text.chunking import line_units, pack_units, unit_texts
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import Chunk
-from commonplace.vectors.codec import ChunkVectors, pack_all, unpack
+from commonplace.vectors.arrays import ChunkVectors, pack_all, unpack
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector

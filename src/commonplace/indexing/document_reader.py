@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from commonplace.settings import Settings
-from commonplace.store.base import FileRecord
+from commonplace.store.records import FileRecord
 from commonplace.text.chunking import chunk_markdown, split_oversized
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.transcripts.incremental import SessionPart, read_parts
 from commonplace.types import Chunk, MemoryFile
-from commonplace.vectors.codec import ChunkVectors
+from commonplace.vectors.arrays import ChunkVectors
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 
 __all__ = ["DocumentReader", "ReadDocument", "text_hash"]

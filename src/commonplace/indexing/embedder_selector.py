@@ -10,7 +10,7 @@ from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
-from commonplace.store.base import IndexIdentity
+from commonplace.store.records import IndexIdentity
 
 if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder

@@ -14,7 +14,8 @@ from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
 from commonplace.indexing.document_reader import DocumentReader, ReadDocument
 from commonplace.indexing.planner import IndexPlan
 from commonplace.settings import Settings
-from commonplace.store.base import FileRecord, IndexedChunk, IndexedFile, Store
+from commonplace.store.base import Store
+from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
 from commonplace.text.chunking import chunk_id
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import IndexReport, MemoryFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from commonplace.store.base import FileRecord
+from commonplace.store.records import FileRecord
 from commonplace.transcripts.cursor import UnreadContent
 from commonplace.types import MemoryFile
 from commonplace.workspace.discovery import Scan

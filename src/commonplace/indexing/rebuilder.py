@@ -11,7 +11,8 @@ from commonplace.errors import EmbedderError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.pipeline import Progress
-from commonplace.store.base import IndexIdentity, Rebuild, Store
+from commonplace.store.base import Rebuild, Store
+from commonplace.store.records import IndexIdentity
 from commonplace.types import IndexReport
 
 if TYPE_CHECKING:

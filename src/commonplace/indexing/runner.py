@@ -17,7 +17,8 @@ from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan, plan_index
 from commonplace.settings import Settings
-from commonplace.store.base import IndexIdentity, Store
+from commonplace.store.base import Store
+from commonplace.store.records import IndexIdentity
 from commonplace.system.state import StateLocation
 from commonplace.transcripts.cursor import unread_content
 from commonplace.types import IndexReport, MemoryFile

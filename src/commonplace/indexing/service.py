@@ -16,7 +16,8 @@ from commonplace.indexing.pipeline import Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.settings import Settings
-from commonplace.store.base import IndexIdentity, Snapshot, Store
+from commonplace.store.base import Snapshot, Store
+from commonplace.store.records import IndexIdentity
 from commonplace.system.state import StateLocation
 from commonplace.types import IndexReport
 from commonplace.workspace.discovery import Workspace

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from commonplace.retrieval.query import MAX_CANDIDATES, Query
 from commonplace.retrieval.term_matching import content_words, is_date_word, occurrences
 from commonplace.settings import SearchSettings
-from commonplace.store.base import RowFilter, Snapshot, StoredChunk
+from commonplace.store.base import Snapshot
+from commonplace.store.records import RowFilter, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH_REQUESTS
 from commonplace.text.time_expressions import Days, days_named, without_times

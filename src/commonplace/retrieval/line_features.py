@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
 from commonplace.text.time_expressions import closeness
-from commonplace.vectors.products import row_products, row_squares
+from commonplace.vectors.arrays import row_products, row_squares
 
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery, QueryTerms

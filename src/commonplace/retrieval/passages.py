@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.base import StoredChunk
+from commonplace.store.records import StoredChunk
 from commonplace.text.chunking import line_units, pack_units
 from commonplace.types import Source
-from commonplace.vectors.codec import packed_size, unpack
+from commonplace.vectors.arrays import packed_size, unpack
 
 if TYPE_CHECKING:
     from commonplace.vectors import Matrix

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from commonplace.store.base import RowFilter, Snapshot
+from commonplace.store.base import Snapshot
+from commonplace.store.records import RowFilter
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:

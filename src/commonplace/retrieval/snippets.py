@@ -13,7 +13,7 @@ from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
-    from commonplace.store.base import StoredChunk
+    from commonplace.store.records import StoredChunk
 
 __all__ = ["Window", "pack_windows", "snippet_result", "snippet_text"]
 

@@ -1,4 +1,4 @@
-"""Index engines: the `Store`, `Snapshot` and `Rebuild` protocols and the values that cross them.
+"""Index engines: the `Store`, `Snapshot` and `Rebuild` protocols.
 
 An engine stores chunks, finds them by terms and by vectors, and returns them. It converts its own
 ranks and distances to scores (higher is better) at this border. It does not merge, weigh or decay:
@@ -13,223 +13,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from commonplace.store.records import (
+    FileRecord,
+    IndexedFile,
+    IndexIdentity,
+    RowFilter,
+    StoredChunk,
+    Totals,
+)
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
     from commonplace.errors import StoreError
     from commonplace.text.analysis import Term
     from commonplace.vectors import Vector
-    from commonplace.vectors.codec import ChunkVectors
+    from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = [
-    "FileRecord",
     "HealthCheck",
-    "IndexIdentity",
-    "IndexedChunk",
-    "IndexedFile",
     "LeaseName",
     "Rebuild",
     "Recovery",
-    "RowFilter",
     "Snapshot",
     "Store",
-    "StoredChunk",
-    "Totals",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class IndexIdentity:
-    """Identity of an index: the settings and the model that shape it. Another one means a rebuild.
-
-    Attributes:
-        schema: Version of what the indexer writes.
-        chunking: The chunking settings, as a text.
-        tokenizer: Name of the `Analyzer` that cuts texts into terms.
-        grain: Whether lines have vectors of their own.
-        rules: Whose rules of discovery apply.
-        provider: Who makes the vectors; None without vectors.
-        model: The embedding model; None without vectors.
-        endpoint: Key of the endpoint and its options.
-        dimension: Length of a vector; None until the first one is known.
-    """
-
-    schema: int
-    chunking: str
-    tokenizer: str
-    grain: str
-    rules: str
-    provider: str | None = None
-    model: str | None = None
-    endpoint: str = ""
-    dimension: int | None = None
-
-    @property
-    def vectors_key(self) -> tuple[str, str, str]:
-        """Key of the vector cache: provider, model, and endpoint with the embedded unit."""
-        return self.provider or "", self.model or "", f"{self.endpoint}/{self.grain}"
-
-    def fits(self, other: IndexIdentity) -> bool:
-        """Return whether an index of this identity serves another one without a rebuild.
-
-        An unknown dimension fits any. An identity without a model fits every model: keyword search
-        keeps an index as it is, and the first embedder completes one that has no vectors.
-        """
-        if replace(self, **_VECTORS_OPEN) != replace(other, **_VECTORS_OPEN):
-            return False
-        if self.model is None or other.model is None:
-            return True
-        same = self.vectors_key == other.vectors_key
-        return same and (
-            None in (self.dimension, other.dimension) or self.dimension == other.dimension
-        )
-
-
-_VECTORS_OPEN: dict[str, Any] = {
-    "provider": None,
-    "model": None,
-    "endpoint": "",
-    "dimension": None,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class FileRecord:
-    """Record of an indexed file.
-
-    Attributes:
-        path: As search shows it.
-        source: Where the text comes from.
-        hash: SHA-256 of the text.
-        size: Bytes on disk when it was read.
-        mtime_ns: Time of the last change when it was read.
-        indexed_ns: When it was read.
-        day: Proleptic ordinal of the dated log's day; None for an evergreen file.
-        pending: Why the file has to be indexed again although it has not changed (its vectors are
-            missing); None when nothing is missing.
-        note: What was odd about the file when it was read; None when nothing was.
-        progress: How far a file that grows was read, as its reader notes it; None for any other.
-    """
-
-    path: str
-    source: Source
-    hash: str
-    size: int
-    mtime_ns: int
-    indexed_ns: int
-    day: int | None = None
-    pending: str | None = None
-    note: str | None = None
-    progress: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
-    """A chunk to be written.
-
-    Attributes:
-        id: Its name.
-        chunk: What it says, and where.
-        embedded: Its vectors; None for none.
-        day: Proleptic ordinal of its file's day; None for an evergreen file.
-        units: Where its lines begin and end, as `commonplace.text.chunking` packs it.
-    """
-
-    id: str
-    chunk: Chunk
-    embedded: ChunkVectors | None = None
-    day: int | None = None
-    units: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
-    """A file to be written, with all its chunks, or with those of its end.
-
-    Attributes:
-        record: The file's new record.
-        chunks: Its chunks; None where only the record is new (the text is the same).
-        replaces: `FileRecord.indexed_ns` of the record that this one was planned against; None for
-            a file that was not in the index. When another writer changed the record meanwhile, its
-            version stays (optimistic concurrency).
-        keep_before: Chunks in the index that begin before this line stay, and `chunks` follow them;
-            None where `chunks` are all chunks of the file.
-    """
-
-    record: FileRecord
-    chunks: Sequence[IndexedChunk] | None
-    replaces: int | None = None
-    keep_before: int | None = None
-
-
-class StoredChunk(NamedTuple):
-    """A chunk as it is in the index.
-
-    Attributes:
-        seq: Number of the chunk, unique in the index; `Snapshot.match`, `nearest` and `chunks` use
-            it.
-        id: Its name, as in `IndexedChunk`.
-        path: Its file.
-        source: Source of its file.
-        start_line: First line in the file, from 1.
-        end_line: Last line, included.
-        hash: Hash of the text.
-        text: The text.
-        heading: Headings above it, as in `Chunk`.
-        day: Proleptic ordinal of its day; None for an evergreen file.
-        units: As in `IndexedChunk`.
-        lines: Packed vectors of its lines (`commonplace.vectors.codec`); None without any.
-        ordinal: Place among the chunks of its file. Chunks that follow each other there have
-            ordinals that differ by 1.
-        version: A number that grows with each write: of two chunks, the one written later has the
-            greater one.
-    """
-
-    seq: int
-    id: str
-    path: str
-    source: Source
-    start_line: int
-    end_line: int
-    hash: str
-    text: str
-    heading: str
-    day: int | None
-    units: bytes
-    lines: bytes | None
-    ordinal: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Counts of the files, chunks and vectors in an index."""
-
-    files: int
-    chunks: int
-    vectors: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowFilter:
-    """Filter of chunks by source and day. Days are proleptic ordinals, both included."""
-
-    sources: frozenset[Source] | None = None
-    after: int | None = None
-    before: int | None = None
-
-    @property
-    def only_source(self) -> Source | None:
-        """The one source that passes; None when more do, or none."""
-        return next(iter(self.sources)) if self.sources and len(self.sources) == 1 else None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether every chunk passes."""
-        return self.sources is None and self.after is None and self.before is None
 
 
 LeaseName = Literal["run", "swap"]

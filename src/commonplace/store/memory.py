@@ -11,21 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from commonplace.errors import IndexBusyError, StoreError
-from commonplace.store.base import (
+from commonplace.store.base import HealthCheck, LeaseName, Recovery
+from commonplace.store.records import (
     FileRecord,
-    HealthCheck,
     IndexedChunk,
     IndexedFile,
     IndexIdentity,
-    LeaseName,
-    Recovery,
     RowFilter,
     StoredChunk,
     Totals,
 )
 from commonplace.text.analysis import Analyzer, Term, grams_text
 from commonplace.types import Chunk, Source
-from commonplace.vectors.codec import ChunkVectors, sum_packed
+from commonplace.vectors.arrays import ChunkVectors, sum_packed
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector

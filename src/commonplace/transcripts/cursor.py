@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import BinaryIO, Self
 
 from commonplace.settings import SessionsSettings, Settings
-from commonplace.store.base import FileRecord
+from commonplace.store.records import FileRecord
 from commonplace.transcripts.rendering import MAX_LINE_BYTES, LinePosition, may_be_list, parse_line
 from commonplace.types import MemoryFile
 from commonplace.workspace.file_text import UnreadableFileError, open_file

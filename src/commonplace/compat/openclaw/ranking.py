@@ -12,7 +12,8 @@ from commonplace.retrieval.decay import age_days, decay_factor
 from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query, Ranking
 from commonplace.settings import SearchSettings
-from commonplace.store.base import Snapshot, StoredChunk
+from commonplace.store.base import Snapshot
+from commonplace.store.records import StoredChunk
 from commonplace.text.analysis import Term
 from commonplace.types import Explanation, SearchResult
 

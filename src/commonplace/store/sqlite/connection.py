@@ -23,7 +23,7 @@ from commonplace.errors import (
 from commonplace.system.sqlite import enable_wal, transaction
 
 if TYPE_CHECKING:
-    from commonplace.store.base import IndexIdentity
+    from commonplace.store.records import IndexIdentity
     from commonplace.store.sqlite.resident_vectors import ResidentVectors
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from commonplace.store.base import RowFilter
+from commonplace.store.records import RowFilter
 from commonplace.text.analysis import Term
 
 __all__ = ["match_expression", "row_conditions"]

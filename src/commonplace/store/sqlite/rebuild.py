@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from commonplace.errors import StoreError
-from commonplace.store.base import IndexIdentity
+from commonplace.store.records import IndexIdentity
 from commonplace.store.sqlite import vector_cache
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.recovery import delete_index

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from commonplace.errors import IndexDamagedError
-from commonplace.store.base import HealthCheck, Recovery, RowFilter
+from commonplace.store.base import HealthCheck, Recovery
+from commonplace.store.records import RowFilter
 from commonplace.store.sqlite import leases
 from commonplace.store.sqlite.connection import (
     IndexFile,

@@ -16,10 +16,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.base import RowFilter
+from commonplace.store.records import RowFilter
 from commonplace.store.sqlite.fts import row_conditions
 from commonplace.store.sqlite.sign_sketch import SignSketch
-from commonplace.vectors.products import row_products
+from commonplace.vectors.arrays import row_products
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.vectors.products import row_squares
+from commonplace.vectors.arrays import row_squares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

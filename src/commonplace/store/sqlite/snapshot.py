@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.errors import IndexDamagedError
-from commonplace.store.base import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
+from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite.connection import IndexFile, has_vec0
 from commonplace.store.sqlite.fts import match_expression, row_conditions
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
-from commonplace.vectors.codec import ChunkVectors
+from commonplace.vectors.arrays import ChunkVectors
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector

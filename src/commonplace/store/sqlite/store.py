@@ -15,14 +15,8 @@ from typing import Literal
 import apsw
 
 from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
-from commonplace.store.base import (
-    HealthCheck,
-    IndexedFile,
-    IndexIdentity,
-    LeaseName,
-    Rebuild,
-    Recovery,
-)
+from commonplace.store.base import HealthCheck, LeaseName, Rebuild, Recovery
+from commonplace.store.records import IndexedFile, IndexIdentity
 from commonplace.store.registry import sqlite_path
 from commonplace.store.sqlite import leases, vector_cache
 from commonplace.store.sqlite.connection import (
@@ -42,7 +36,7 @@ from commonplace.store.sqlite.schema import (
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.writer import Writer, vec0_in_step
-from commonplace.vectors.codec import ChunkVectors
+from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["SqliteStore", "open_store"]
 

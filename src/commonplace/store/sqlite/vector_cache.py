@@ -9,10 +9,10 @@ from pathlib import Path
 
 import apsw
 
-from commonplace.store.base import IndexIdentity
+from commonplace.store.records import IndexIdentity
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
-from commonplace.vectors.codec import ChunkVectors
+from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["copy_from", "put", "size", "trim"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from commonplace.store.base import FileRecord, IndexedFile, IndexIdentity
+from commonplace.store.records import FileRecord, IndexedFile, IndexIdentity
 from commonplace.store.sqlite.connection import has_vec0
 from commonplace.store.sqlite.schema import create_vec0, get_meta, set_meta
 from commonplace.store.sqlite.snapshot import seqs_from
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
-from commonplace.vectors.codec import sum_packed
+from commonplace.vectors.arrays import sum_packed
 
 if TYPE_CHECKING:
     import numpy as np

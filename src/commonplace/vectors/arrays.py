@@ -1,14 +1,15 @@
-"""Codec of line vectors: int8 quantization, one byte a dimension and one scale a line.
+"""Arrays of vectors: the int8 codec of line vectors, and dot products row by row.
 
-The error is below half a percent, and an index has a quarter of the size. The vectors are read for
-a query's candidates only, and compared among them.
+The codec quantizes to one byte a dimension and one scale a line. The error is below half a percent,
+and an index has a quarter of the size. Line vectors are read for a query's candidates only, and
+compared among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
 
     from commonplace.vectors import Matrix, Vector
 
-__all__ = ["ChunkVectors", "pack_all", "packed_size", "sum_packed", "unpack"]
+__all__ = [
+    "ChunkVectors",
+    "pack_all",
+    "packed_size",
+    "row_products",
+    "row_squares",
+    "sum_packed",
+    "unpack",
+]
 
 _LEVELS = 127
 _AT_ONCE = 32
@@ -90,3 +99,30 @@ def _rows(dimension: int) -> np.dtype[np.void]:
     import numpy as np
 
     return np.dtype([("scale", "<f4"), ("levels", "i1", (dimension,))])
+
+
+def row_products(
+    matrix: Matrix, vector: Vector, *, out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Return the dot product of each row with a vector, ``(n,)``, on one processor.
+
+    BLAS distributes such a product over all processors and waits for the busiest. Its kernels read
+    several rows at a time, which is slow while they are not in the cache. Row by row is as fast on
+    an idle machine, and many times faster on a busy one.
+    """
+    import numpy as np
+
+    product: Any = getattr(np, "vecdot", np.dot)  # numpy 2.0 brought vecdot
+    products: NDArray[np.float32] = product(matrix, vector, out=out)
+    return products
+
+
+def row_squares(matrix: Matrix) -> NDArray[np.float32]:
+    """Return the dot product of each row with itself, ``(n,)``, on one processor."""
+    import numpy as np
+
+    vecdot: Any = getattr(np, "vecdot", None)
+    if vecdot is None:
+        return np.einsum("ij,ij->i", matrix, matrix)
+    squares: NDArray[np.float32] = vecdot(matrix, matrix)
+    return squares
