@@ -7,6 +7,7 @@ compared among them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,6 @@ def row_squares(matrix: Matrix) -> NDArray[np.float32]:
 
     vecdot: Any = getattr(np, "vecdot", None)
     if vecdot is None:
-        return np.einsum("ij,ij->i", matrix, matrix)
+        vecdot = functools.partial(np.einsum, "ij,ij->i")
     squares: NDArray[np.float32] = vecdot(matrix, matrix)
     return squares
