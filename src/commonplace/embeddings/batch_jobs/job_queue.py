@@ -1,8 +1,8 @@
 """Queue of batch jobs: many texts embedded through a vendor's batch API.
 
-Submission is idempotent: a job is in the ledger as soon as it is submitted and until its vectors
-were taken over, and no text of a pending job is submitted again. So any run, after a restart or a
-crash too, resumes the jobs of the runs before it.
+Submission is idempotent: no text of a pending job is submitted again. A job is in the ledger from
+its submission until its vectors were taken over, so that any run resumes the jobs of the runs
+before it, after a restart or a crash too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bundled provider, the default: static word vectors that the WordLlama package carries.
 
-The package's data is read directly and its code is not imported, which would configure the user's
-logging, load an HTTP client, and search for the data in the wrong folder.
+The package's data is read directly. Its code is not imported, for it configures the user's logging,
+loads an HTTP client, and searches for the data in the wrong folder.
 """
 
 from __future__ import annotations
