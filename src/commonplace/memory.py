@@ -33,7 +33,7 @@ from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.notes import append_note, create_file, create_folder
 from commonplace.workspace.paths import is_session_path, log_date, log_path
-from commonplace.workspace.sessions import SessionFolder, sessions_path
+from commonplace.workspace.sessions import sessions_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,7 +87,6 @@ class Memory:
         self.settings = settings
         self._now = now or _utc_now
         self.state = state
-        workspace.sessions = SessionFolder(state.sessions, settings)
         self._index = IndexService(
             workspace, store, settings=settings, requested=embedder, state=state
         )
@@ -129,12 +128,13 @@ class Memory:
         settings = settings or Settings.load()
         space = Workspace(workspace, settings)
         where = default_index_path(space.root) if index is None else index
+        state = _state_location(where, space.root, settings)
         return cls(
-            space,
+            space.with_sessions(state.sessions),
             settings=settings,
             embedder=embedder,
             store=open_store(where),
-            state=_state_location(where, space.root, settings),
+            state=state,
             now=now,
         )
 

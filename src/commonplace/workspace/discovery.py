@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from commonplace.types import MemoryFile
 from commonplace.workspace.paths import WorkspacePaths, is_link, is_link_entry, is_normal
+from commonplace.workspace.sessions import SessionFolder
 
 __all__ = ["Scan", "Workspace"]
 
@@ -35,6 +38,12 @@ class Scan:
 
 class Workspace(WorkspacePaths):
     """A folder that holds a memory: its paths, and the walk that finds its files."""
+
+    def with_sessions(self, folder: Path) -> Self:
+        """Return this workspace together with the session files of a folder."""
+        other = copy.copy(self)
+        other.sessions = SessionFolder(folder, self.settings)
+        return other
 
     def watched_folders(self) -> dict[Path, bool]:
         """Return the folders to watch for changes, and whether to watch the folders below them.

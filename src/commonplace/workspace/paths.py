@@ -84,7 +84,7 @@ class WorkspacePaths:
         self.searched_roots = (os.path.join(self.root, "memory"), *self._extra)
         """Absolute paths below which every ``.md`` file belongs to the memory."""
         self.sessions: SessionFolder | None = None
-        """Folder of the session files; None before `Memory` has set it."""
+        """The session files; None for notes only. See `Workspace.with_sessions`."""
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.root)!r})"
