@@ -1,9 +1,10 @@
-"""Sessions beside the notes: found, told apart, read, refused, and waited for."""
+"""Sessions beside the notes: search, reading, refusal, thresholds."""
 
 import json
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_the_default_folder_is_beside_the_index(tmp_path):
     with talk.open() as memory:
         memory.index()
         assert memory.search("cat garden")
-        assert memory.index_location.parent == talk.folder.parent
+        assert Path(memory.index_location).parent == talk.folder.parent
 
 
 def test_indexes_that_share_a_folder_do_not_share_sessions(tmp_path):
