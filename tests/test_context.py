@@ -5,7 +5,7 @@ import re
 import pytest
 
 from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
-from commonplace.prompts.templates import PromptTemplate, load_prompt
+from commonplace.prompts.templates import load_prompt, placeholders
 from commonplace.settings import ContextSettings
 
 SECTIONS = "# Memory\n\n" + "".join(
@@ -173,8 +173,19 @@ def test_a_prompt_with_other_places_than_expected_fails_when_it_is_loaded():
         load_prompt("recall_get", "date")
 
 
-def test_a_prompt_is_filled_completely_and_values_are_not_filled_again():
-    prompt = PromptTemplate("{a} and {b}, {Not} {1}")
-    assert prompt.fill(a="{b}", b="x") == "{b} and x, {Not} {1}"
-    with pytest.raises(ValueError, match="places"):
-        prompt.fill(a="x")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{a} and {b}, {a}", {"a", "b"}),
+        ("no place", set()),
+        ("{Not} {1} {}", {"Not", "1", ""}),
+        ("{{a}}", set()),
+    ],
+)
+def test_each_brace_of_a_prompt_counts_as_a_place(text, found):
+    assert placeholders(text) == found
+
+
+def test_values_of_a_prompt_are_not_filled_again():
+    prompt = load_prompt("flush_conversation", "conversation", "prompt")
+    assert "{prompt} {0} {" in prompt.format(conversation="{prompt} {0} {", prompt="x")

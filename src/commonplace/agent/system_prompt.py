@@ -80,8 +80,8 @@ def recall_instructions(
     available = [name for name in ("search", "get") if f"memory_{name}" in tools]
     if not available:
         return ""
-    rule = load_prompt("citations_off" if citations == "off" else "citations_on").text
-    return load_prompt("_".join(["recall", *available]), "citations").fill(citations=rule)
+    rule = load_prompt("citations_off" if citations == "off" else "citations_on")
+    return load_prompt("_".join(["recall", *available]), "citations").format(citations=rule)
 
 
 def _render(
@@ -92,7 +92,7 @@ def _render(
     budget: ContextSettings,
 ) -> str:
     """Render the files, each within its share of the budget, and list those that are left out."""
-    intro = load_prompt("startup_context").text
+    intro = load_prompt("startup_context")
     outro = "".join(
         f"\n… {file.path} not shown; read it with memory_get path={file.path}\n"
         for file in left_out

@@ -85,11 +85,11 @@ def first_request(
     """
     frame = load_prompt("flush_conversation", "conversation", "prompt")
     prompt = user_prompt(settings, moment=moment)
-    text = frame.fill(conversation=render_conversation(messages), prompt=prompt)
+    text = frame.format(conversation=render_conversation(messages), prompt=prompt)
     return FlushRequest(
         system=system_prompt(settings, moment=moment),
         messages=(FlushMessage("user", text.rstrip("\n")),),
-        plain=load_prompt("flush_plain").text.strip(),
+        plain=load_prompt("flush_plain").strip(),
         thread=thread,
     )
 
@@ -97,7 +97,7 @@ def first_request(
 def user_prompt(settings: Settings, *, moment: datetime) -> str:
     """Return the prompt behind the conversation."""
     name = "flush_openclaw_user" if settings.openclaw_rules else "flush_user"
-    text = load_prompt(name).text if settings.flush.prompt is None else settings.flush.prompt
+    text = load_prompt(name) if settings.flush.prompt is None else settings.flush.prompt
     text = _with_no_reply(with_safety_hints(text.strip()))
     return with_time(text, moment, zone=settings.timezone)
 
@@ -105,7 +105,7 @@ def user_prompt(settings: Settings, *, moment: datetime) -> str:
 def system_prompt(settings: Settings, *, moment: datetime) -> str:
     """Return the system prompt of a silent turn."""
     name = "flush_openclaw_system" if settings.openclaw_rules else "flush_system"
-    text = _with_no_reply(with_safety_hints(load_prompt(name).text.strip()))
+    text = _with_no_reply(with_safety_hints(load_prompt(name).strip()))
     return text.replace(_DAY, moment.date().isoformat())
 
 
@@ -200,7 +200,7 @@ def next_request(
                 for call, answer in zip(calls, asked.answers, strict=True)
             ]
         else:
-            messages.append(FlushMessage("user", load_prompt("flush_nudge").text.strip()))
+            messages.append(FlushMessage("user", load_prompt("flush_nudge").strip()))
     return replace(first, messages=tuple(messages))
 
 

@@ -1,4 +1,4 @@
-"""Prompt templates: Markdown files of this package with placeholders written ``{name}``.
+"""Prompt templates: Markdown files of this package, with the placeholders of `str.format`.
 
 A template's placeholders are checked when it is loaded, so that a wrong edit fails at once and not
 in the middle of a conversation.
@@ -8,50 +8,34 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
-import re
-from dataclasses import dataclass
+import string
 
-__all__ = ["PromptTemplate", "load_prompt"]
-
-_PLACEHOLDER = re.compile(r"\{([a-z][a-z_]*)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class PromptTemplate:
-    """Text of a prompt with named placeholders."""
-
-    text: str
-
-    @property
-    def placeholders(self) -> frozenset[str]:
-        """Names of the placeholders."""
-        return frozenset(_PLACEHOLDER.findall(self.text))
-
-    def fill(self, **values: str) -> str:
-        """Replace each placeholder by its value; placeholders within a value stay as they are.
-
-        Raises:
-            ValueError: A placeholder has no value, or a value has no placeholder.
-        """
-        _check("the prompt", self.placeholders, frozenset(values))
-        return _PLACEHOLDER.sub(lambda match: values[match[1]], self.text)
+__all__ = ["load_prompt", "placeholders"]
 
 
 @functools.cache
-def load_prompt(name: str, *placeholders: str) -> PromptTemplate:
+def load_prompt(name: str, *expected: str) -> str:
     """Load a prompt of this package by its file name without ``.md``.
 
+    With placeholders, it is a template for `str.format`; without, it is the text itself.
+
     Raises:
-        ValueError: The file's placeholders are not the ones named.
+        ValueError: The file's placeholders are not the expected ones.
     """
     source = importlib.resources.files(__package__) / f"{name}.md"
-    prompt = PromptTemplate(source.read_text(encoding="utf-8").replace("\r\n", "\n"))
-    _check(f"prompts/{name}.md", prompt.placeholders, frozenset(placeholders))
-    return prompt
-
-
-def _check(what: str, found: frozenset[str], expected: frozenset[str]) -> None:
-    if found != expected:
+    text = source.read_text(encoding="utf-8").replace("\r\n", "\n")
+    found = placeholders(text)
+    if found != set(expected):
         raise ValueError(
-            f"{what} has the places {sorted(found)}; expected were {sorted(expected)}."
+            f"prompts/{name}.md has the places {sorted(found)}; expected were {sorted(expected)}."
         )
+    return text
+
+
+def placeholders(template: str) -> set[str]:
+    """Return the names in the braces of a template.
+
+    Raises:
+        ValueError: A brace is not closed.
+    """
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}

@@ -79,7 +79,7 @@ def slug_for(messages: Iterable[TranscriptMessage], slug: SlugSource, *, moment:
     text = slug if isinstance(slug, str) else ""
     if callable(slug):
         conversation = "\n".join(map(str, messages))[:_PROMPT_CHARS]
-        prompt = load_prompt("session_slug", "conversation").fill(conversation=conversation)
+        prompt = load_prompt("session_slug", "conversation").format(conversation=conversation)
         try:
             answer = slug(prompt)
             text = answer if isinstance(answer, str) else ""
