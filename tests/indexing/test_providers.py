@@ -4,6 +4,7 @@ The server is one of `loopback_vendors`, which speaks OpenAI's protocol.
 """
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import subprocess
@@ -554,7 +555,7 @@ def test_nothing_of_a_run_stays_in_the_cache_twice(notes, server):
     fill(notes, 300)
     with notes.open("auto", through(server)) as memory:
         memory.index()
-    with sqlite3.connect(notes.index) as db:
+    with contextlib.closing(sqlite3.connect(notes.index)) as db:
         assert db.execute("SELECT count(*) FROM embedding_cache").fetchone() == (0,)
 
 

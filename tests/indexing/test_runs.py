@@ -1,5 +1,6 @@
 """What index runs do to the index, and what they cost."""
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -80,7 +81,7 @@ def test_an_unchanged_folder_is_neither_read_nor_embedded(notes, settings):
 
 
 def record_mtime_as_indexed(notes, path):
-    with sqlite3.connect(notes.index) as db:
+    with contextlib.closing(sqlite3.connect(notes.index)) as db:
         (mtime_ns,) = db.execute("SELECT mtime_ns FROM files WHERE path = ?", (path,)).fetchone()
     os.utime(notes.root / path, ns=(mtime_ns, mtime_ns))
 
@@ -178,7 +179,7 @@ def test_without_a_cache_a_forced_run_embeds_again(notes):
     with notes.open(embedder, settings) as memory:
         memory.index()
         assert memory.index(force=True).embedded == 2
-        with sqlite3.connect(notes.index) as db:
+        with contextlib.closing(sqlite3.connect(notes.index)) as db:
             assert db.execute("SELECT count(*) FROM embedding_cache").fetchone() == (0,)
 
 

@@ -1,5 +1,6 @@
 """`Settings.openclaw()` answers as the reference does: `reference_search` is asked the same."""
 
+import contextlib
 import functools
 import os
 import random
@@ -146,7 +147,7 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
     root, paths = workspace
     with open_memory(root, EMBEDDERS[embedder], settings_of({})) as memory:
         memory.index()
-        with sqlite3.connect(memory.index_location) as db:
+        with contextlib.closing(sqlite3.connect(memory.index_location)) as db:
             rows = db.execute(
                 "SELECT id, path, source, start_line, end_line, hash, text FROM chunks"
             )
