@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("commonplace", deadline=None)  # machines that run tests are busy
+settings.register_profile("thorough", deadline=None, max_examples=5_000)
 settings.load_profile("commonplace")
 
 
