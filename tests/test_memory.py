@@ -46,10 +46,12 @@ HEAVY = {"numpy", "wordllama", "tokenizers", "safetensors", "tiktoken", "langcha
 HEAVY |= {"llama_index", "rich", "watchdog", "sentence_transformers", "asyncio"}
 
 
+@pytest.mark.processes
 def test_importing_the_package_loads_nothing_heavy():
     assert not loaded_by("import commonplace") & (HEAVY | {"apsw"})
 
 
+@pytest.mark.processes
 def test_opening_and_getting_load_no_numpy(notes):
     code = f"from commonplace import Memory; memory = Memory.open({str(notes.root)!r})"
     assert not loaded_by(code + "; memory.get('MEMORY.md')") & (HEAVY - {"apsw"})

@@ -13,6 +13,8 @@ for needed in ("ipykernel", "langchain", "llama_index.core", "matplotlib", "nbcl
 
 from support import notebooks  # noqa: E402 - it imports what may be missing
 
+pytestmark = pytest.mark.notebooks
+
 PATHS = notebooks.paths()
 NAMES = [path.stem for path in PATHS]
 
@@ -40,6 +42,8 @@ def picture_size(data):
     return struct.unpack(">II", png[16:24])
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
 def test_a_notebook_prints_what_is_committed(path, tmp_path):
     committed = notebooks.read(path)

@@ -103,6 +103,8 @@ def run(command, folder, **variables):
     return done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @pytest.mark.parametrize("framework", [None, "langchain", "llama_index.core"])
 def test_python_blocks_print_what_stands_below_them(folder, framework):
     if framework:
@@ -126,6 +128,8 @@ def test_an_agent_remembers_across_two_processes():
     assert told in example.output
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_the_same_agent_runs_with_a_real_model(folder):
     pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
     example = the_agent()
@@ -152,12 +156,16 @@ def test_the_same_agent_runs_with_a_real_model(folder):
     assert len(server.chats()) == 4
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_the_same_query_engine_runs_with_a_real_model(folder):
     pytest.importorskip("llama_index.llms.openai", reason="the package is not installed")
     printed = with_a_real_model("llama_index.core", folder, url="OPENAI_API_BASE")
     assert printed == "['memory/2026-11-20.md#L1']\nPort 51820, it seems.\n"
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_the_same_chain_runs_with_a_real_model(folder):
     pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
     printed = with_a_real_model("langchain", folder, url="OPENAI_BASE_URL")
@@ -200,6 +208,8 @@ def test_the_picture_shows_what_a_search_shows():
     )
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_commands_on_ones_own_notes_work_in_their_order(folder):
     commands = [
         line.split("#")[0].strip()
@@ -230,6 +240,7 @@ def run_shell(text, folder):
     return run(["bash", "-euc", text], folder, PATH=path)
 
 
+@pytest.mark.processes
 @bash
 def test_a_vault_is_searched_as_it_lies(folder):
     (folder / "vault" / "house").mkdir(parents=True)
@@ -240,6 +251,8 @@ def test_a_vault_is_searched_as_it_lies(folder):
     assert "Ben waters" in printed
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @bash
 def test_the_table_of_recall_is_printed_for_locomos_own_file(folder):
     turns = [{"speaker": "Ann", "dia_id": "D1:1", "text": "I sold the boat."}]
@@ -258,6 +271,8 @@ def test_the_table_of_recall_is_printed_for_locomos_own_file(folder):
     assert [row for row in rows if row != "ranking"] == told
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @bash
 def test_the_benchmark_of_the_core_runs(folder):
     text = shell_block("benchmarks/core.py").replace("10000 100000", "1000 --only chunks")

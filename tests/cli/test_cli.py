@@ -76,6 +76,7 @@ def one_line(result):
 # ---------------------------------------------------------------- help, version, usage
 
 
+@pytest.mark.processes
 def test_help_lists_the_commands_and_loads_neither_numpy_nor_rich():
     code = (
         "import sys\n"
@@ -493,6 +494,7 @@ def test_an_unknown_embedder_is_one_line(notes):
     assert "zorglub" in one_line(result)
 
 
+@pytest.mark.processes
 def test_an_error_shows_its_traceback_only_when_debugging(tmp_path):
     arguments = ["-w", str(tmp_path / "none"), "status"]
     plain = command(*arguments, text=True)
@@ -503,6 +505,7 @@ def test_an_error_shows_its_traceback_only_when_debugging(tmp_path):
     assert "Traceback" in debug.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_an_interrupt_is_quiet_and_exits_with_130(notes):
     line = [sys.executable, "-m", "commonplace", "-w", str(notes), "append", "-"]
@@ -524,6 +527,7 @@ def test_an_interrupt_is_quiet_and_exits_with_130(notes):
     assert (process.returncode, err) == (130, "")
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
 def test_a_reader_that_goes_away_is_no_traceback(notes):
     (notes / "memory" / "long.md").write_text("- zebra\n" * 40_000)
@@ -534,6 +538,7 @@ def test_a_reader_that_goes_away_is_no_traceback(notes):
     assert (result.stdout, result.stderr) == ("- zebra\n", "")
 
 
+@pytest.mark.processes
 def test_text_that_the_output_cannot_encode_ends_no_command(notes):
     (notes / "memory" / "cjk.md").write_text("- zebra 金银 \U0001f600\n", encoding="utf-8")
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
@@ -543,6 +548,7 @@ def test_text_that_the_output_cannot_encode_ends_no_command(notes):
     assert "金银" in answer["results"][0]["snippet"]
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_on_a_terminal_results_are_a_table_with_marked_words(notes):
     shown = in_terminal("-w", str(notes), "--embedder", "none", "search", "vpn port", "--explain")
@@ -551,6 +557,7 @@ def test_on_a_terminal_results_are_a_table_with_marked_words(notes):
     assert "51820" in shown
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_on_a_terminal_index_and_status_are_panels(notes):
     base = ("-w", str(notes), "--embedder", "none")
@@ -580,6 +587,7 @@ def in_terminal(*arguments):
 # ---------------------------------------------------------------- watch and demo
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_watch_indexes_what_changes_until_it_is_interrupted(notes, run, tmp_path):
     (tmp_path / "c.toml").write_text("[sync]\ndebounce_ms = 50\n")

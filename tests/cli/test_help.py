@@ -67,6 +67,7 @@ def completed(*words, at=None, **environment):
     return [line.partition(",")[2] for line in result.stdout.splitlines() if line]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_asks_the_command(shell):
     result = CliRunner().invoke(app, ["completion", shell])
@@ -74,6 +75,7 @@ def test_the_script_of_a_shell_asks_the_command(shell):
     assert f"_COMMONPLACE_COMPLETE={shell}_complete" in result.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_takes_the_script():
     script = CliRunner().invoke(app, ["completion", "bash"]).stdout
@@ -89,12 +91,14 @@ def test_an_unknown_shell_is_wrong_usage():
     assert "'bash', 'zsh', 'fish'" in result.stderr
 
 
+@pytest.mark.processes
 def test_commands_and_options_are_completed():
     assert completed("se") == ["search"]
     assert completed("search", "--ex") == ["--explain"]
     assert set(app.commands) == set(completed("", at=1))
 
 
+@pytest.mark.processes
 def test_notes_are_completed_from_the_workspace_that_is_named(tmp_path):
     (tmp_path / "memory").mkdir()
     for name in ("MEMORY.md", "memory/2026-11-19.md", "memory/2026-11-20.md"):
@@ -118,6 +122,7 @@ def test_names_that_a_terminal_would_act_on_are_not_offered(tmp_path):
     assert complete_note(context, click.Argument(["path"]), "memory/") == []
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_names_that_a_shell_would_act_on_are_not_offered(tmp_path):
     (tmp_path / "memory").mkdir()

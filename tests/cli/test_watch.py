@@ -11,7 +11,7 @@ import pytest
 
 from support.notes import Notes, eventually
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
 
 
 @pytest.fixture

@@ -199,6 +199,7 @@ def test_plain_output_has_no_boxes_and_no_colours():
     assert not any("\u2500" <= sign <= "\u259f" for sign in text)
 
 
+@pytest.mark.processes
 def test_importing_the_display_does_not_load_rich():
     code = "import sys, commonplace.display; sys.exit('rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -331,11 +332,13 @@ def test_values_survive_pickling_and_copying():
     assert copy.deepcopy(RESULTS).query == RESULTS.query
 
 
+@pytest.mark.processes
 def test_importing_the_types_loads_no_renderer():
     code = "import sys, commonplace.types; sys.exit('commonplace.display' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("show", "shown"),
     [

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 pytest_plugins = ["pytester"]
 
 QUESTIONS = """\

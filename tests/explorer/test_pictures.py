@@ -130,6 +130,7 @@ def test_a_long_citation_keeps_its_lines():
     assert shown == "memory/2026-11-20-a-ver…#L100-L120"
 
 
+@pytest.mark.processes
 def test_without_the_plotting_library_the_command_is_named():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"

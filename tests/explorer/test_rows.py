@@ -242,6 +242,7 @@ def test_an_empty_workspace_has_no_rows(empty):
     assert rows.repeat_groups(empty) == []
 
 
+@pytest.mark.processes
 def test_rows_need_no_plotting_library():
     code = (
         "import sys; from commonplace.explorer import rows; sys.exit('matplotlib' in sys.modules)"

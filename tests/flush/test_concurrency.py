@@ -46,6 +46,8 @@ def in_threads(*calls):
     assert errors == []
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @UNIX
 def test_two_processes_flush_the_same_messages_once(chat, tmp_path):
     facts = ",".join(map(str, range(1, 21)))

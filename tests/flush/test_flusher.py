@@ -393,6 +393,7 @@ def test_the_public_names_are_these():
     assert all(hasattr(package, name) for name in package.__all__)
 
 
+@pytest.mark.processes
 def test_importing_the_flush_loads_no_numbers_and_no_framework():
     code = (
         "import sys, commonplace.flush; "

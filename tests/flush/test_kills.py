@@ -15,7 +15,10 @@ STEPS = 24
 """Steps of a flush of two facts; the first test counts them."""
 TIMEOUT_S = 60
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL"),
+]
 
 
 def flushed(facts, runs):
@@ -34,6 +37,7 @@ def test_a_flush_has_as_many_steps_as_are_tried(tmp_path):
     assert Chat(tmp_path).noted() == ["fact-1", "fact-2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resume", ["by the journal", "by the caller"])
 def test_a_flush_that_is_killed_at_any_step_is_resumed(tmp_path, resume):
     runs = [(tmp_path / str(step), step) for step in range(1, STEPS + 1)]
@@ -54,6 +58,7 @@ def test_a_flush_that_is_killed_at_any_step_is_resumed(tmp_path, resume):
     assert found == {step: ["fact-1", "fact-2"] for _, step in runs}
 
 
+@pytest.mark.slow
 def test_a_flush_that_is_killed_twice_is_resumed(tmp_path):
     pairs = [(first, second) for first in (3, 11, 14) for second in (2, 8, 11, 17)]
     folders = [tmp_path / f"{first}-{second}" for first, second in pairs]

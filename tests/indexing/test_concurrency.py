@@ -69,6 +69,7 @@ def fresh_rows(notes, embedder, settings=LINES):
     return notes.rows(index)
 
 
+@pytest.mark.processes
 def test_processes_and_threads_that_index_append_and_search_lose_and_double_nothing(notes, start):
     for number in range(60):
         notes.write(f"memory/{number}.md", f"- note {number} on the printer\n" * 20)
@@ -104,6 +105,7 @@ def test_processes_and_threads_that_index_append_and_search_lose_and_double_noth
     assert rows == fresh_rows(notes, HashedWords())
 
 
+@pytest.mark.processes
 def test_a_note_is_found_by_the_next_search_in_another_process(notes, start):
     code = """
         with notes.open(HashedWords(), LINES) as memory:
@@ -127,6 +129,7 @@ def test_a_note_is_found_by_the_next_search_in_another_process(notes, start):
     searcher.communicate()
 
 
+@pytest.mark.processes
 def test_a_note_is_found_when_nothing_was_indexed_before(notes, start):
     with notes.open(None, LINES) as memory:
         path = memory.append("- Saw a heron.")
@@ -158,6 +161,7 @@ def test_a_note_that_is_appended_during_a_rebuild_is_found_before_and_after(note
     assert notes.rows() == fresh_rows(notes, HashedWords())
 
 
+@pytest.mark.processes
 def test_searches_go_on_while_another_process_rebuilds(notes, start):
     for number in range(200):
         notes.write(f"memory/{number}.md", f"- note {number} on the printer\n" * 30)
@@ -189,6 +193,7 @@ def test_the_first_searches_of_many_threads_index_once(notes):
     assert len(embedder.texts) == len(set(embedder.texts))
 
 
+@pytest.mark.processes
 def test_a_run_waits_for_one_of_another_process(notes, start):
     code = """
         with notes.open(Slow(0.5), LINES) as memory:
@@ -207,6 +212,8 @@ def test_a_run_waits_for_one_of_another_process(notes, start):
     assert notes.rows() == fresh_rows(notes, HashedWords())
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @posix
 @pytest.mark.parametrize("force", [False, True], ids=["first", "forced"])
 def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, start, tmp_path, force):
@@ -239,6 +246,8 @@ def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, star
     assert notes.rows() == fresh_rows(notes, HashedWords())
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @posix
 def test_a_kill_while_appending_leaves_files_and_index_whole(notes, start):
     code = """

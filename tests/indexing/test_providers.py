@@ -30,7 +30,7 @@ from support.notes import CHUNKS, LINES, Notes, find
 from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.vendors, pytest.mark.allow_hosts(["127.0.0.1"])]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 DEADLINE_S = 60.0
@@ -156,6 +156,8 @@ def test_what_was_embedded_before_a_failure_is_kept(notes, server, soon):
     assert twice(server.texts) == []
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @posix
 def test_a_run_that_is_killed_leaves_the_next_one_only_what_is_missing(notes, server, tmp_path):
     fill(notes, 500, line="note {} about the printer and the VPN" + 12 * " and the rest" + "\n")

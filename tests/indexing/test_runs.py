@@ -206,6 +206,8 @@ def test_settings_that_shape_the_index_rebuild_it(notes, tmp_path, changed):
     assert notes.rows() == notes.rows(tmp_path / "fresh")
 
 
+@pytest.mark.timing
+@pytest.mark.slow
 def test_ten_thousand_unchanged_files_take_half_a_second(notes):
     for month in range(100):
         (notes.root / "memory" / f"{month}").mkdir()

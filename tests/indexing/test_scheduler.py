@@ -127,6 +127,7 @@ def test_a_search_answers_from_what_is_there_and_the_next_ones_see_what_changed(
         assert len(took) > 5
 
 
+@pytest.mark.slow
 def test_searches_look_at_the_disk_now_and_then_only(notes):
     indexed(notes)
     with notes.open(None, synced(on_search=True), fresh=True) as memory:
@@ -260,6 +261,7 @@ def test_closing_ends_a_long_run_within_a_second_and_the_next_goes_on(notes):
         assert memory.status().stale == ()
 
 
+@pytest.mark.slow
 def test_closing_waits_for_no_embedder_that_hangs(notes):
     indexed(notes)
     write_many(notes, 3)
@@ -280,6 +282,7 @@ def test_a_memory_that_is_not_closed_ends_its_threads_when_it_is_collected(notes
     assert eventually(lambda: set(threading.enumerate()) <= before)
 
 
+@pytest.mark.processes
 def test_a_process_that_closes_nothing_ends_quietly(notes):
     write_many(notes, 300)
     code = f"""
@@ -301,6 +304,7 @@ def test_a_process_that_closes_nothing_ends_quietly(notes):
     assert time.time() - float(done.stdout) < 10.0
 
 
+@pytest.mark.processes
 def test_importing_and_opening_start_no_thread(tmp_path):
     code = """
         import sys, threading

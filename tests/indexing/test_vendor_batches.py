@@ -18,7 +18,7 @@ from support.notes import CHUNKS, LINES, Notes, find
 from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.vendors, pytest.mark.allow_hosts(["127.0.0.1"])]
 
 DEADLINE_S = 30.0
 COUNT = 302  # of the two that are always there, too

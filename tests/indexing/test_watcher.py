@@ -200,6 +200,7 @@ def test_extra_paths_that_are_not_there_yet_are_watched_when_they_come(notes, tm
         assert found.finds("bittern", "../deep/er/page.md")
 
 
+@pytest.mark.processes
 @git
 def test_another_branch_is_followed(notes):
     def run(*arguments):
@@ -307,6 +308,7 @@ def namespaces():
     return (done.returncode, done.stdout) == (0, "5\n")
 
 
+@pytest.mark.processes
 @linux
 @pytest.mark.skipif(not namespaces(), reason="needs user namespaces")
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import pytest
 
 from support.python_path import environment
 
+pytestmark = pytest.mark.processes
+
 pytest.importorskip("langchain", reason="LangChain is not installed")
 pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
 
@@ -100,6 +102,8 @@ def found_by(agents, **sentences):
     return found
 
 
+@pytest.mark.timing
+@pytest.mark.slow
 def test_each_finds_what_the_other_wrote_and_nothing_is_lost_or_doubled(agents, tmp_path):
     said = []
     for turn in range(ROUNDS):

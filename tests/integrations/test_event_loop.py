@@ -56,6 +56,9 @@ def measured(framework, folder, names=()):
     return json.loads(run.stdout)
 
 
+@pytest.mark.timing
+@pytest.mark.slow
+@pytest.mark.processes
 def test_the_loop_never_stands_still_for_50_ms_at_the_first_use_of_a_method(framework, tmp_path):
     shortest = measured(framework, tmp_path / "0")
     for attempt in range(1, ROUNDS):
@@ -222,6 +225,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_what_the_machine_does_to_the_process_is_none_of_it():
     shortest = 1.0

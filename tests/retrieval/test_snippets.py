@@ -122,6 +122,7 @@ CUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])

@@ -620,6 +620,7 @@ def answer_of(worker: Worker) -> Callable[[Path], Any]:
     return answer
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("file_mode", [0o644, 0o444])
 @pytest.mark.parametrize("folder_mode", [0o555, 0o777])
 def test_an_index_that_cannot_be_written_still_answers(
@@ -641,6 +642,7 @@ def test_an_index_that_cannot_be_written_still_answers(
     }
 
 
+@pytest.mark.processes
 def test_an_index_that_others_write_is_read_as_it_is_now(
     open_folder: Path, answer_of: Callable[[Path], Any]
 ) -> None:
@@ -656,6 +658,7 @@ def test_an_index_that_others_write_is_read_as_it_is_now(
     assert answer["error"] == "IndexReadOnlyError"
 
 
+@pytest.mark.processes
 def test_an_empty_index_that_cannot_be_written_is_an_error_that_says_so(
     open_folder: Path, answer_of: Callable[[Path], Any]
 ) -> None:
@@ -764,6 +767,7 @@ def read_until(done: threading.Event, store: SqliteStore) -> set[int]:
     return seen
 
 
+@pytest.mark.slow
 def test_eight_threads_read_while_one_writes(
     opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -808,6 +812,7 @@ def test_vectors_of_a_model_that_was_replaced_meanwhile_are_left_alone(
     assert mine.write([a_file("b.md", "made by the new model")]) == ()
 
 
+@pytest.mark.processes
 def test_two_processes_write_at_once(store: SqliteStore, path: Path, worker: Worker) -> None:
     store.set_identity(IDENTITY)
     processes = [worker("write_batches", path, name, 200) for name in ("left", "right")]
@@ -861,6 +866,8 @@ def check_complete(store: SqliteStore) -> None:
         )
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_a_writer_that_is_killed_leaves_whole_files(
     opened: Callable[[], SqliteStore], path: Path, worker: Worker
 ) -> None:

@@ -40,6 +40,7 @@ def test_lock_descriptor_waits_and_times_out(log):
         os.close(descriptor)
 
 
+@pytest.mark.processes
 @posix
 def test_a_lease_ends_with_its_process(tmp_path):
     code = """

@@ -168,6 +168,7 @@ def test_an_encoding_that_tiktoken_has_built_is_not_built_again(
     assert count_tokens("abab c") == 6
 
 
+@pytest.mark.processes
 def test_importing_it_loads_no_tiktoken() -> None:
     code = "import commonplace.text.tokens, sys; print('tiktoken' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -184,6 +185,7 @@ def test_the_folders_named_in_the_environment_come_first(
     assert folders[2].name == "data-gym-cache"
 
 
+@pytest.mark.processes
 def test_llama_index_is_looked_into_but_not_imported(tmp_path: Path) -> None:
     (tmp_path / "llama_index").mkdir()
     (tmp_path / "llama_index" / "__init__.py").write_text("raise RuntimeError('imported')")

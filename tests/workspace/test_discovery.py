@@ -137,6 +137,7 @@ def test_what_is_no_regular_file_is_skipped(tmp_path):
     assert found(tmp_path) == ["memory/a.md"]
 
 
+@pytest.mark.processes
 @posix
 def test_folders_may_be_nested_as_deep_as_the_disk_lets_them(tmp_path):
     folder = os.open(tmp_path, os.O_RDONLY)

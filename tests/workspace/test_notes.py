@@ -210,6 +210,7 @@ def test_a_folder_is_made_but_not_through_links_or_files(tmp_path):
         create_folder(tmp_path / "file" / "below")
 
 
+@pytest.mark.processes
 @posix
 def test_a_full_disk_leaves_the_log_as_it_was(log):
     log.write_text("- before\n")
@@ -232,6 +233,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(log):
     assert log.read_text() == "- before\n- short\n"
 
 
+@pytest.mark.processes
 @posix
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
 def test_a_disk_that_is_really_full_leaves_the_log_as_it_was(tmp_path):
@@ -264,6 +266,7 @@ def test_threads_lose_and_double_nothing(log):
     assert sorted(lines[2:]) == sorted(notes)
 
 
+@pytest.mark.processes
 def test_processes_lose_and_double_nothing_and_keep_each_ones_order(log):
     code = """
         import sys
@@ -285,6 +288,7 @@ def test_processes_lose_and_double_nothing_and_keep_each_ones_order(log):
         assert mine == [f"p{process} {number}" for number in range(50)]
 
 
+@pytest.mark.processes
 @posix
 def test_a_kill_at_any_moment_leaves_whole_notes(log):
     code = """

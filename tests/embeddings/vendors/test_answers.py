@@ -15,6 +15,8 @@ from commonplace.settings import EmbeddingSettings
 from support.loopback_clients import CLIENTS, KEY, KEYS, expected
 from support.loopback_vendors import LoopbackVendor
 
+pytestmark = pytest.mark.vendors
+
 TEXTS = ["the VPN listens on 51820", "the cat is called Miso", "日本語 und Größe 🎉"]
 
 DEFAULT_MODELS = {

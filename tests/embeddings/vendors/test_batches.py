@@ -11,6 +11,8 @@ from commonplace.system.state import StateFile
 from support.fakes import HashedWords
 from support.loopback_clients import expected
 
+pytestmark = pytest.mark.vendors
+
 TEXTS = [f"note {n} on the printer" for n in range(6)]
 
 

@@ -13,6 +13,8 @@ from commonplace.errors import EmbedderError
 from support.loopback_clients import expected
 from support.loopback_vendors import DIMENSION
 
+pytestmark = pytest.mark.vendors
+
 TEXTS = ["one two", "two three", "three four"]
 
 PASSING = [429, (429, "7"), 500, 503, "cut", "drop", "html-502"]

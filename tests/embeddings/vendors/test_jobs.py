@@ -6,6 +6,8 @@ import pytest
 from commonplace.embeddings.batch_jobs.job_queue import batch_jobs_of
 from support.loopback_clients import expected
 
+pytestmark = pytest.mark.vendors
+
 TEXTS = ["one two", "two three", "日本語 🎉\nand a second line", "four"]
 
 OUTCOMES = {"gemini": "BATCH_STATE_{}", "openai": "{}", "voyage": "{}"}

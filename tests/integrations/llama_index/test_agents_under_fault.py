@@ -197,11 +197,17 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize(
     ("kind", "times"),
-    [("l", 6), ("a", 6), ("F", 1), ("n", 1), ("F", 2)],
-    ids=["tool call", "answer", "flush", "second round", "second flush"],
+    [
+        pytest.param("l", 6, id="tool call", marks=pytest.mark.slow),
+        pytest.param("a", 6, id="answer", marks=pytest.mark.slow),
+        pytest.param("F", 1, id="flush"),
+        pytest.param("n", 1, id="second round", marks=pytest.mark.slow),
+        pytest.param("F", 2, id="second flush", marks=pytest.mark.slow),
+    ],
 )
 async def test_a_process_that_is_killed_in_the_middle_of_a_run(
     chat_with, folder, tmp_path, kind, times

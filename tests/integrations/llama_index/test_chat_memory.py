@@ -160,6 +160,8 @@ async def test_after_a_restart_nothing_is_written_twice(chat_with, folder, tmp_p
     assert sorted(facts_in(log_of(folder))) == sorted(said)
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @pytest.mark.parametrize("killed_at", [1, 2, 3])
 async def test_a_killed_process_loses_nothing(chat_with, folder, tmp_path, killed_at):
     script = f"""

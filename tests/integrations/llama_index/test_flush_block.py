@@ -192,11 +192,17 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize(
     ("kind", "times"),
-    [("l", 11), ("a", 10), ("F", 1), ("n", 1), ("F", 3)],
-    ids=["tool call", "answer", "flush", "second round", "third flush"],
+    [
+        pytest.param("l", 11, id="tool call", marks=pytest.mark.slow),
+        pytest.param("a", 10, id="answer", marks=pytest.mark.slow),
+        pytest.param("F", 1, id="flush"),
+        pytest.param("n", 1, id="second round", marks=pytest.mark.slow),
+        pytest.param("F", 3, id="third flush", marks=pytest.mark.slow),
+    ],
 )
 async def test_a_process_that_is_killed_loses_nothing(
     stock, folder, open_folder, tmp_path, kind, times

@@ -30,6 +30,8 @@ from llama_index_commonplace import (
 )
 from support.loopback_openai import LoopbackOpenAI, calling
 
+pytestmark = pytest.mark.vendors
+
 QUESTION = "What was wrong in SLIP-431?"
 FACT = re.compile(r"FACT-\d+\b")
 

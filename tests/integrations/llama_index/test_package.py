@@ -20,6 +20,7 @@ def test_the_public_names_are_sorted_and_there():
     assert {"CommonplaceRetriever", "CommonplaceToolSpec", "LlamaIndexEmbedder"} <= set(names)
 
 
+@pytest.mark.processes
 def test_without_llama_index_the_error_names_the_command():
     script = """
         import sys
