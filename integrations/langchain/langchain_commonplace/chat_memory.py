@@ -60,9 +60,9 @@ _RUN: ContextVar[_ConversationRun] = ContextVar("_RUN")
 class ChatMemory(SummarizationMiddleware):
     """Middleware that counts tokens, flushes messages to notes, then compacts the conversation.
 
-    A silent turn of the model, whose only tool appends to the day's log, reads the messages that
-    are about to be removed and notes what later sessions need. Then LangChain's summarization
-    replaces them. It works at any place of an agent's list of middleware, with and without a
+    A silent turn of the model reads the messages that are about to be removed. Its only tool
+    appends to the day's log, for later sessions. Then LangChain's summarization replaces the
+    messages. It works at any place of an agent's list of middleware, with and without a
     checkpointer. After a failed flush the user's turn continues, and a journal keeps the messages
     until a retry succeeds.
     """

@@ -40,7 +40,7 @@ _ANTHROPIC_CHARS_PER_TOKEN = 3.3
 def conversation_counter(model: BaseChatModel | None = None) -> TokenCounter:
     """Return a counter for whole conversations.
 
-    The count is the larger of LangChain's approximation, scaled by the usage that the provider
+    The count is the larger of two: LangChain's approximation, scaled by the usage that the provider
     reported, and the core's count, which covers scripts and tool calls.
     """
     return _larger_of(partial(_approximation(model), use_usage_metadata_scaling=True))

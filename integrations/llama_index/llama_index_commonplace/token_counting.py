@@ -38,8 +38,8 @@ def evicted_messages(
 ) -> Sequence[ChatMessage]:
     """Return the oldest messages: at least those that a stock `Memory` would evict now.
 
-    It evicts runs of `flush_size` tokens or a little more until the rest is within the limit, each
-    time up to the next message of the user.
+    It evicts runs of `flush_size` tokens or a little more until the rest is within the limit. Each
+    run ends before a message of the user.
 
     Args:
         messages: The conversation, with the messages that are about to be put.

@@ -1,1 +1,1 @@
-"""Texts of the memory for agents: system prompt, recalled notes, and what is visible to whom."""
+"""Texts of the memory for agents: system prompt, recalled notes, and visibility."""

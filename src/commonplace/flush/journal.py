@@ -124,8 +124,8 @@ class Journal:
             moment: Time of the flush.
             split: Splits messages into entries.
             lease: Lease of the new entries.
-            merge: Whether to merge them with the thread's pending entries of the same day that no
-                model has seen, so that one turn covers all of them.
+            merge: Whether to merge them with the thread's pending entries of the same day, for one
+                turn; entries that a model has seen are left alone.
 
         Raises:
             StateError: The state file cannot be written; nothing was added.
