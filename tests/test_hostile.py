@@ -184,7 +184,7 @@ def test_reports_of_hostile_names_and_reasons_are_harmless(attack):
         IndexReport(failed=((attack, attack),)),
         Status(
             1, 1, attack, attack, 3, attack, attack, stale=((attack, attack),), warnings=(attack,),
-            workspace=attack, index=attack, details={attack: attack},
+            workspace=attack, index_location=attack, details={attack: attack},
         ),
         FlushReport("tokens", attack, attack, notes=(attack,), failed=attack, transcript=attack),
     ]  # fmt: skip

@@ -26,8 +26,6 @@ ROOMS = {
 
 NOT_YET_CLEAN = (
     "src/commonplace/__init__.py",
-    "src/commonplace/diagnostics",
-    "src/commonplace/embeddings",
     "src/commonplace/indexing",
     "src/commonplace/memory.py",
     "src/commonplace/settings.py",
