@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from commonplace.store.base import Store
-from commonplace.store.memory import MemoryStore
 from commonplace.store.records import (
     FileRecord,
     IndexedChunk,
@@ -20,7 +18,6 @@ from commonplace.store.records import (
     IndexIdentity,
     RowFilter,
 )
-from commonplace.store.sqlite.store import SqliteStore
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors, pack_all
@@ -37,10 +34,6 @@ IDENTITY = IndexIdentity(
     model="letters",
     dimension=DIMENSION,
 )
-ENGINES: dict[str, Callable[[Path], Store]] = {
-    "sqlite": lambda folder: SqliteStore(folder / "index.sqlite"),
-    "memory": lambda folder: MemoryStore(),
-}
 
 
 def sha256(text: str) -> str:

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from commonplace.errors import IndexBusyError, StoreError
 from commonplace.store.base import Store
 from commonplace.store.records import RowFilter, StoredChunk, Totals
-from commonplace.text.analysis import Analyzer, Term
+from commonplace.text.analysis import Analyzer, Term, grams_text
 from commonplace.vectors.arrays import unpack
 from store.samples import (
     ALL,
     DIMENSION,
-    ENGINES,
     IDENTITY,
     a_file,
     embedded,
@@ -33,6 +32,10 @@ from store.samples import (
     vector_of,
     words,
 )
+from store.toy_store import ToyStore
+from support.engines import ENGINES as BUILT_IN
+
+ENGINES = BUILT_IN | {"toy": lambda folder: ToyStore(folder / "toy.db")}
 
 
 @pytest.fixture(params=ENGINES)
@@ -185,7 +188,7 @@ def test_chunks_come_back_as_they_were_written(store: Store, text: str) -> None:
         np.testing.assert_array_equal(vectors.vector, vector_of(text))
         assert vectors.lines == embedded(text).lines
         ((first, _),) = snapshot.nearest(vector_of(text), 1, ALL)
-        stored = snapshot.chunks([first, 12345])[first]
+        stored = snapshot.chunks([first, first + 12345])[first]
     assert (stored.seq, stored.id, stored.path) == (first, file.chunks[1].id, "memory/x.md")
     assert (stored.text, stored.hash, stored.heading) == (text, sha256(text), "Top > Sub")
     assert (stored.start_line, stored.end_line) == (2, 2 + text.count("\n"))
@@ -274,7 +277,8 @@ def test_equal_hits_go_by_seq(store: Store) -> None:
     filled(store, a_file("a.md", *["same text"] * 30))
     with store.snapshot() as snapshot:
         by_word = snapshot.match(words("text"), every=False, limit=20, rows=ALL)
-    assert [seq for seq, _ in by_word] == list(range(1, 21))
+        everything = snapshot.match(words("text"), every=False, limit=99, rows=ALL)
+    assert [seq for seq, _ in by_word] == sorted(seq for seq, _ in everything)[:20]
 
 
 def test_a_count_follows_the_index(store: Store) -> None:
@@ -403,12 +407,18 @@ def test_filters_hold_for_words_and_vectors(store: Store, rows: RowFilter, expec
     assert matching(store, "word", rows=rows, limit=1) == texts[:1]
 
 
+def seqs(store: Store) -> list[int]:
+    with store.snapshot() as snapshot:
+        return [seq for seq, _ in snapshot.nearest(vector_of("query"), 999, ALL)]
+
+
 # -- changes ---------------------------------------------------------------------------------------
 
 
 def test_what_is_replaced_or_removed_disappears(store: Store) -> None:
     filled(store, a_file("a.md", "old word\nline"), a_file("b.md", "removed word"))
     assert len(nearest(store, vector_of("query"))) == 2
+    before = seqs(store)
     new = a_file("a.md", "new word", version=2, replaces=1)
     assert store.write([new], ["b.md", "never.md"]) == ()
     assert matching(store, "word") == ["new word"]
@@ -423,7 +433,8 @@ def test_what_is_replaced_or_removed_disappears(store: Store) -> None:
         assert snapshot.frequencies(words("old", "new")) == dict(
             zip(words("old", "new"), (0, 1), strict=True)
         )
-        assert [chunk.text for chunk in snapshot.chunks(range(20)).values()] == ["new word"]
+        found = snapshot.chunks([*before, *seqs(store)])
+        assert [chunk.text for chunk in found.values()] == ["new word"]
 
 
 def test_a_record_alone_leaves_the_chunks(store: Store) -> None:
@@ -570,7 +581,8 @@ def test_a_rebuild_takes_the_place_of_the_index_when_it_is_committed(store: Stor
     assert matching(store, "new", "old") == ["old"]
     rebuild.commit(keep_cache=10)
     rebuild.close()
-    assert store.identity == store.cached_identity == identity
+    assert store.cached_identity == identity
+    assert store.identity == identity
     assert store.complete
     assert nearest(store, vector_of("query", 5)) == matching(store, "new", "old") == ["new"]
     assert cached(store, "old", "removed") == {"old", "removed"}
@@ -757,43 +769,101 @@ def corpora(draw: st.DrawFn) -> list[Any]:
     ]
 
 
-@settings(deadline=None, max_examples=80)
+TOKENIZERS = st.sampled_from(["porter", "unicode61"])
+
+
+@settings(deadline=None, max_examples=60)
 @given(corpora(), st.lists(TEXTS | PIECES, min_size=1, max_size=4), FILTERS, st.data())
-def test_all_engines_give_the_same_hits_in_the_same_order(
+def test_all_engines_find_the_same_and_the_exact_ones_score_it_alike(
     files: list[Any], queries: list[str], rows: RowFilter, data: st.DataObject
 ) -> None:
-    tokenizer = data.draw(st.sampled_from(["porter", "unicode61"]))
+    tokenizer = data.draw(TOKENIZERS)
     removed = [file.record.path for file in files if data.draw(st.booleans())]
     analyzer = Analyzer(tokenizer)
-    answers = []
+    answers = {}
+    exact = []
     with TemporaryDirectory() as folder:
-        for make in ENGINES.values():
-            store = filled(
-                make(Path(folder)), *files, identity=replace(IDENTITY, tokenizer=tokenizer)
-            )
+        for name, make in ENGINES.items():
+            identity = replace(IDENTITY, tokenizer=tokenizer)
+            store = filled(make(Path(folder)), *files, identity=identity)
             store.write([], removed)
             with store.snapshot() as snapshot:
-                answers.append([_answers(snapshot, analyzer, query, rows) for query in queries])
+                answers[name] = [_answers(snapshot, analyzer, query, rows) for query in queries]
+            if "exact-fts5-bm25" in store.capabilities:
+                exact.append(name)
             store.close()
-    for sqlite, memory in zip(*answers, strict=True):
-        assert sqlite["frequencies"] == memory["frequencies"]
-        for theirs, ours in zip(sqlite["matches"], memory["matches"], strict=True):
-            assert [seq for seq, _ in theirs] == [seq for seq, _ in ours]
-            np.testing.assert_allclose([s for _, s in theirs], [s for _, s in ours], atol=1e-6)
-        assert dict(sqlite["nearest"]) == pytest.approx(dict(memory["nearest"]), abs=1e-6)
+    assert set(exact) >= {"sqlite", "memory"}
+    for name, theirs in answers.items():
+        for mine, other in zip(answers["memory"], theirs, strict=True):
+            assert other["frequencies"] == mine["frequencies"]
+            assert dict(other["nearest"]) == pytest.approx(dict(mine["nearest"]), abs=1e-6)
+            for hits, theirs_hits in zip(mine["matches"], other["matches"], strict=True):
+                assert len(theirs_hits) == len(hits)
+                if name in exact:
+                    assert [key for key, _ in theirs_hits] == [key for key, _ in hits]
+                    values = [[score for _, score in some] for some in (theirs_hits, hits)]
+                    np.testing.assert_allclose(*values, atol=1e-6)
+            for hits, theirs_hits in zip(mine["all"], other["all"], strict=True):
+                assert {key for key, _ in theirs_hits} == {key for key, _ in hits}
 
 
 def _answers(snapshot: Any, analyzer: Analyzer, query: str, rows: RowFilter) -> Any:
     some = [*analyzer.words(query), *words(*query.split())]
+    found = {
+        (every, limit): snapshot.match(some, every=every, limit=limit, rows=rows)
+        for every in (True, False)
+        for limit in (3, 100)
+    }
+    for (every, limit), hits in found.items():
+        assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+        assert hits == snapshot.match(some, every=every, limit=limit, rows=rows)
+        assert hits == found[every, 100][:limit]
+    named = [_by_name(snapshot, hits) for hits in found.values()]
     return {
         "frequencies": snapshot.frequencies(some),
-        "matches": [
-            snapshot.match(some, every=every, limit=limit, rows=rows)
-            for every in (True, False)
-            for limit in (3, 100)
-        ],
-        "nearest": snapshot.nearest(vector_of(query), 100, rows),
+        "matches": named,
+        "all": named[1::2],
+        "nearest": _by_name(snapshot, snapshot.nearest(vector_of(query), 100, rows)),
     }
+
+
+def _by_name(snapshot: Any, hits: list[tuple[int, float]]) -> list[tuple[str, float]]:
+    """Numbers are an engine's own affair."""
+    chunks = snapshot.chunks([seq for seq, _ in hits])
+    return [(chunks[seq].id, score) for seq, score in hits]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(TEXTS | st.text(max_size=30), min_size=1, max_size=5), TOKENIZERS, st.data())
+def test_the_terms_of_every_engine_are_those_of_the_analyzer(
+    texts: list[str], tokenizer: str, data: st.DataObject
+) -> None:
+    query = data.draw(st.sampled_from(texts) | TEXTS | st.text(max_size=10))
+    analyzer = Analyzer(tokenizer)
+    terms = list(dict.fromkeys([*analyzer.words(query), *words(*query.split())]))
+    held = {term: {t for t in texts if _holds(analyzer, t, term)} for term in terms}
+    with TemporaryDirectory() as folder:
+        for make in ENGINES.values():
+            identity = replace(IDENTITY, tokenizer=tokenizer)
+            store = filled(make(Path(folder)), a_file("a.md", *texts), identity=identity)
+            with store.snapshot() as snapshot:
+                counts = snapshot.frequencies(terms)
+                for term in terms:
+                    assert counts[term] == sum(text in held[term] for text in texts)
+                    hits = snapshot.match([term], every=True, limit=99, rows=ALL)
+                    found = snapshot.chunks([seq for seq, _ in hits])
+                    assert {chunk.text for chunk in found.values()} == held[term]
+            store.close()
+
+
+def _holds(analyzer: Analyzer, text: str, term: Term) -> bool:
+    """Whether a text holds a term, by the words of `Snapshot.match`."""
+    phrase = analyzer.terms(term.text)
+    held = analyzer.terms(grams_text(text, analyzer.tokenizer) if term.gram else text)
+    if term.gram and len(term.text) == 1:
+        return bool(phrase) and any(gram.startswith(phrase[0]) for gram in held)
+    starts = range(len(held) - len(phrase) + 1)
+    return bool(phrase) and any(held[at : at + len(phrase)] == phrase for at in starts)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -86,7 +86,7 @@ class Snapshot(Protocol):
         """Count files, chunks and vectors."""
 
     def chunk_count(self, source: Source | None = None) -> int:
-        """Return the number of chunks, of one source or of all, in constant time."""
+        """Return the number of chunks, of one source or of all; each search asks for it."""
 
     def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
         """Return the document frequency of each term: the chunks that hold it.
@@ -108,11 +108,13 @@ class Snapshot(Protocol):
 
         A chunk holds a term when `commonplace.text.analysis.Analyzer.terms` of the identity's
         tokenizer cuts the chunk's text into the terms of ``Term.text``, one behind the other (a
-        phrase where the tokenizer cuts it). A gram (``Term.gram``) is looked for among the terms of
-        `commonplace.text.analysis.grams_text`; a gram of one character is the prefix of any.
+        phrase where the tokenizer cuts it). A term that it cuts into none is in no chunk. A gram
+        (``Term.gram``) is looked for among the terms of `commonplace.text.analysis.grams_text`; a
+        gram of one character is the prefix of any.
 
         Args:
-            words: Terms of the query; those of nothing but white space are skipped.
+            words: Terms of the query, of any text; those of nothing but white space are skipped.
+                Without a term the list is empty.
             every: Whether a chunk must hold all of them.
             limit: Length of the list, at most.
             rows: Filter of the chunks.
@@ -165,8 +167,8 @@ class Snapshot(Protocol):
 class Store(Protocol):
     """The index of one workspace, whatever holds it.
 
-    Constructing a store opens and creates nothing; the first use does. Threads share one store, and
-    processes share its index.
+    Constructing a store opens and creates nothing; the first use does. Reading an index that was
+    not begun finds it empty. Threads share one store, and processes share its index.
     """
 
     @property
@@ -186,7 +188,10 @@ class Store(Protocol):
         """What the engine promises beyond this protocol: ``"exact-fts5-bm25"`` or nothing."""
 
     def exists(self) -> bool:
-        """Return whether an index was begun there; opens and creates nothing."""
+        """Return whether an index was begun there; opens and creates nothing.
+
+        An index is begun by its first `set_identity` at the latest.
+        """
 
     @property
     def identity(self) -> IndexIdentity | None:
@@ -198,6 +203,8 @@ class Store(Protocol):
 
     def set_identity(self, identity: IndexIdentity) -> None:
         """Set the identity of a new index, or complete the open parts of the one there is.
+
+        Open are a model and a dimension of None; what is known already is given again.
 
         Raises:
             StoreError: The index has an identity that the new one does not fit.
@@ -218,6 +225,8 @@ class Store(Protocol):
 
         The vectors of chunks that leave the index go to the cache. Writes are optimistic: a file
         whose record differs from `IndexedFile.replaces` was written by another writer, and stays.
+        So do all files when another process has rebuilt the index, and `cached_identity` does not
+        fit the identity that it has now.
 
         Args:
             files: Files to insert or replace.
@@ -228,7 +237,8 @@ class Store(Protocol):
             vectors do not have the index's dimension.
 
         Raises:
-            StoreError: Nothing was changed.
+            StoreError: The index has no identity (`set_identity` comes first), or the write failed.
+                Nothing was changed.
         """
 
     def cache_vectors(
@@ -238,7 +248,8 @@ class Store(Protocol):
 
         Args:
             vectors: By the hash of the chunk's text; made by the identity's model. Those of another
-                dimension are skipped.
+                dimension are skipped; all are while the identity has no model or no dimension, or
+                the index no identity.
             drop: Hashes of texts whose vectors are indexed by now.
         """
 
@@ -249,6 +260,8 @@ class Store(Protocol):
         self, name: LeaseName, *, timeout_s: float, check: Callable[[], object] = ...
     ) -> AbstractContextManager[None]:
         """Hold a lease: a lock among threads and processes that ends with its process.
+
+        It is not reentrant: a thread that holds it waits for itself. The two are independent.
 
         Args:
             name: Which of the two.
@@ -266,6 +279,8 @@ class Store(Protocol):
     def begin_rebuild(self, identity: IndexIdentity, *, restart: bool, keep_cache: int) -> Rebuild:
         """Begin a shadow index that takes this one's place when it is complete.
 
+        The caller holds the ``run`` lease, and the ``swap`` lease while it commits.
+
         A rebuild that a crash or a failure left unfinished is resumed if its identity fits and has
         the same `vectors_key`; another one is abandoned.
 
@@ -278,23 +293,25 @@ class Store(Protocol):
     def recover(self, error: StoreError, *, certain: bool) -> Recovery | None:
         """Recover from an error of a verb, so that the verb can be tried again.
 
-        Damage is looked for; a damaged index is moved out of the way, and the next use begins a new
-        one. An index that was deleted or replaced meanwhile is reopened.
+        After an `IndexDamagedError` the index is checked; a damaged one is moved out of the way,
+        and the next use begins a new one. An index that was deleted or replaced meanwhile is
+        reopened: an error that comes of it, such as `write` without an identity, is recovered from.
 
         Args:
             error: The error.
-            certain: Whether the index counts as damaged even if a check finds nothing: the same
-                verb has failed again.
+            certain: Whether an `IndexDamagedError` counts as damage even if the check finds
+                nothing: the same verb has failed again.
 
         Returns:
-            The recovery; None where trying again is useless.
+            The recovery; None for every other error, such as a full disk, a lock or a closed store:
+            trying again is useless.
         """
 
     def health_checks(self) -> Iterable[HealthCheck]:
         """Return the engine's own checks for ``status --deep``."""
 
     def close(self) -> None:
-        """Release connections and memory. Every later use raises `StoreError`."""
+        """Release connections and memory. Every later use but `close` raises `StoreError`."""
 
 
 class Rebuild(Protocol):
@@ -307,6 +324,7 @@ class Rebuild(Protocol):
     def commit(self, *, keep_cache: int) -> None:
         """Swap the shadow index in, in one step for the readers of every process.
 
+        Snapshots that are open keep their state. `Store.cached_identity` is the new one.
         The vectors of both indexes stay findable through the cache, up to `keep_cache` texts.
         """
 

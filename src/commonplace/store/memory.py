@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import threading
 import time
@@ -47,6 +48,11 @@ class _Row:
     text: list[str]
     grams: list[str]
 
+    @property
+    def length(self) -> int:
+        """Number of terms."""
+        return len(self.text) + len(self.grams)
+
 
 @dataclass(frozen=True, slots=True)
 class _State:
@@ -76,6 +82,8 @@ class _Phrase:
         if not self.terms:
             return 0  # nothing but signs
         held = row.grams if self.gram else row.text
+        if len(self.terms) == 1 and not self.prefix:
+            return held.count(self.terms[0])
         length = len(self.terms)
         return sum(self._is_at(held[at : at + length]) for at in range(len(held) - length + 1))
 
@@ -83,6 +91,9 @@ class _Phrase:
         if self.prefix:
             return terms[:-1] == self.terms[:-1] and terms[-1].startswith(self.terms[-1])
         return terms == self.terms
+
+
+_analyzer = functools.cache(Analyzer)
 
 
 def open_store(url: str) -> MemoryStore:
@@ -95,7 +106,7 @@ def open_store(url: str) -> MemoryStore:
 class MemoryStore:
     """Index engine in plain dictionaries, gone with its process: the reference of the contract.
 
-    Everything is computed when it is asked for: exact, and slow beyond some thousand chunks.
+    Each query reads every chunk: exact, and slow beyond some thousand of them.
     """
 
     capabilities = frozenset({"exact-fts5-bm25"})
@@ -300,11 +311,11 @@ class MemorySnapshot:
     def __init__(self, state: _State) -> None:
         self._state = state
         tokenizer = state.identity.tokenizer if state.identity else "porter"
-        self._analyzer = Analyzer(tokenizer)
+        self._analyzer = _analyzer(tokenizer)
 
     @property
     def identity(self) -> IndexIdentity | None:
-        """What the index was built with; None for a new one."""
+        """Identity of the index; None for a new one."""
         return self._state.identity
 
     def files(self) -> dict[str, FileRecord]:
@@ -316,7 +327,7 @@ class MemorySnapshot:
         return self._state.files.get(path)
 
     def totals(self) -> Totals:
-        """Count what is there."""
+        """Count files, chunks and vectors."""
         vectors = sum(row.item.embedded is not None for row in self._state.rows.values())
         return Totals(len(self._state.files), len(self._state.rows), vectors)
 
@@ -325,11 +336,11 @@ class MemorySnapshot:
         return len(self._rows(source))
 
     def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
-        """Count, for each word, the chunks that hold it, of one source or of all."""
-        return {word: self._holding(self._phrase(word), source) for word in words}
-
-    def _holding(self, phrase: _Phrase, source: Source | None = None) -> int:
-        return sum(phrase.count(row) > 0 for row in self._rows(source))
+        """Return the document frequency of each term, in one source or in all."""
+        rows, phrases = self._rows(source), {word: self._phrase(word) for word in words}
+        return {
+            word: sum(phrase.count(row) > 0 for row in rows) for word, phrase in phrases.items()
+        }
 
     def _rows(self, source: Source | None) -> list[_Row]:
         files = self._state.files
@@ -346,27 +357,19 @@ class MemorySnapshot:
     ) -> list[tuple[int, float]]:
         """Return ``(seq, bm25)`` of the chunks that hold any (or every) word, best first."""
         phrases = [self._phrase(word) for word in words if word.text.strip()]
-        weights = [self._idf(phrase) for phrase in phrases]
+        if not phrases:
+            return []
+        held = self._state.rows
+        counts = {seq: [phrase.count(row) for phrase in phrases] for seq, row in held.items()}
+        weights = [_idf(len(held), column) for column in zip(*counts.values(), strict=True)]
+        average = sum(row.length for row in held.values()) / max(1, len(held))
         enough = all if every else any
-        hits = []
-        for seq, row in self._passing(rows):
-            counts = [phrase.count(row) for phrase in phrases]
-            if counts and enough(counts):
-                hits.append((seq, self._bm25(row, counts, weights)))
+        hits = [
+            (seq, _bm25(counts[seq], weights, row.length / average))
+            for seq, row in self._passing(rows)
+            if enough(counts[seq])
+        ]
         return sorted(hits, key=_best_first)[: max(0, limit)]
-
-    def _idf(self, phrase: _Phrase) -> float:
-        total, holding = len(self._state.rows), self._holding(phrase)
-        return max(_MIN_IDF, math.log((total - holding + 0.5) / (holding + 0.5)))
-
-    def _bm25(self, row: _Row, counts: list[int], weights: list[float]) -> float:
-        rows = self._state.rows.values()
-        average = sum(len(row.text) + len(row.grams) for row in rows) / len(rows)
-        length = (len(row.text) + len(row.grams)) / average
-        return sum(
-            idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length))
-            for idf, count in zip(weights, counts, strict=True)
-        )
 
     def nearest(
         self, query: Vector, limit: int, rows: RowFilter, *, exact: bool = True
@@ -437,7 +440,7 @@ class MemorySnapshot:
         return [(item.chunk, item.embedded) for item in items if item.chunk.start_line >= first]
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
-        """Return how long a model's vectors are, in the index or the cache; None for none."""
+        """Return the dimension of a model's vectors in the index or the cache; None for none."""
         mine = self.identity
         if mine and mine.dimension and mine.vectors_key == identity.vectors_key:
             return mine.dimension
@@ -446,13 +449,28 @@ class MemorySnapshot:
 
     def vectors_of(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
         """Return the vectors that a model made of chunk texts, from the chunks or the cache."""
-        known = dict(self._state.cache)
-        for seq in self._state.rows:
-            _to_cache(known, self._state, seq)
         if not identity.model or not identity.dimension:
             return {}
+        known: dict[_CacheKey, ChunkVectors] = {}
+        wanted = set(hashes)
+        for seq, row in self._state.rows.items():
+            if row.item.chunk.hash in wanted:
+                _to_cache(known, self._state, seq)
+        known |= self._state.cache
         keys = {key: (identity.vectors_key, identity.dimension, key) for key in hashes}
         return {text_hash: known[key] for text_hash, key in keys.items() if key in known}
+
+
+def _idf(total: int, counts: Sequence[int]) -> float:
+    holding = sum(count > 0 for count in counts)
+    return max(_MIN_IDF, math.log((total - holding + 0.5) / (holding + 0.5)))
+
+
+def _bm25(counts: Sequence[int], weights: Sequence[float], length: float) -> float:
+    return sum(
+        idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length))
+        for idf, count in zip(weights, counts, strict=True)
+    )
 
 
 def _best_first(hit: tuple[int, float]) -> tuple[float, int]:
@@ -460,7 +478,7 @@ def _best_first(hit: tuple[int, float]) -> tuple[float, int]:
 
 
 def _is_current(state: _State, file: IndexedFile) -> bool:
-    """Tell whether a file was planned against the record and the vectors that are there."""
+    """Return whether a file was planned against the record and the vectors that are there."""
     record = state.files.get(file.record.path)
     dimension = state.identity.dimension if state.identity else None
     embedded = [item.embedded for item in file.chunks or () if item.embedded]
@@ -479,7 +497,7 @@ def _remove(state: _State, path: str, *, from_line: int = 1) -> None:
 
 def _insert(state: _State, file: IndexedFile) -> _State:
     assert state.identity is not None
-    analyzer = Analyzer(state.identity.tokenizer)
+    analyzer = _analyzer(state.identity.tokenizer)
     seq = state.last_seq
     path = file.record.path
     kept = [row.ordinal for row in state.rows.values() if row.path == path]

@@ -196,7 +196,11 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Filter of chunks by source and day. Days are proleptic ordinals, both included."""
+    """Filter of chunks by source and day. Days are proleptic ordinals, both included.
+
+    With `after` or `before`, a chunk without a day does not pass. An empty set of sources lets no
+    chunk pass.
+    """
 
     sources: frozenset[Source] | None = None
     after: int | None = None
