@@ -302,9 +302,7 @@ class Memory:
         with store.snapshot() as snapshot:
             # A rebuild, of any process, may have ended since the query was embedded.
             if snapshot.identity != held:
-                used, vector, fallback = self._query_vector(text, store.identity)
-            if used is not None and (reason := index.selector.mismatch(used, snapshot.identity)):
-                used, vector, fallback = None, None, reason
+                used, vector, fallback = self._query_vector(text, snapshot.identity)
             asked = Query(text, vector, self._local_now(), limit, bar, rows)
             ranker = from_settings(self.settings).ranker(self.settings.search)
             results = ranker.rank(snapshot, asked, explain=explain).results if text else []
@@ -325,22 +323,20 @@ class Memory:
         self, text: str, held: IndexIdentity | None
     ) -> tuple[EmbeddingClient | None, Vector | None, str | None]:
         """Embed a query for an index; nothing, and why, where vectors cannot take part."""
-        selector = self._index.selector
-        try:
-            selection = selector.select(held)
-        except EmbedderError as error:  # keywords need neither a key nor an extra
-            return None, None, str(error)
-        if selection.client is None:
-            return None, None, selection.reason
+        client, reason = self._index.query_client(held)
+        if client is None:
+            return None, None, reason
         if not self.settings.search.vector_weight:
             return None, None, "search.vector_weight is 0"
-        client, reason = selector.query_client(held)
-        if client is None or not text:
-            return None, None, reason
+        if not text:
+            return None, None, None
         try:
-            return client, client.embed_query(text), None
+            vector = client.embed_query(text)
         except EmbedderError as error:
             return None, None, str(error)
+        if held is not None and len(vector) != held.dimension:
+            return None, None, self._index.selector.mismatch(client, held)
+        return client, vector, None
 
     def _checked_limits(
         self, max_results: int | None, min_score: float | None

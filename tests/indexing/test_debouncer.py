@@ -91,13 +91,13 @@ def test_what_failed_is_left_alone_for_longer_each_time_and_tried_at_once_when_i
     waits = []
     for _ in range(12):
         attempts.begin()
-        assert not attempts.leaves(file_of("a.md"))
+        assert not attempts.skips(file_of("a.md"))
         attempts.end(["a.md"])
         attempts.begin()
-        assert attempts.leaves(file_of("a.md"))
-        assert not attempts.leaves(file_of("a.md", size=2))
+        assert attempts.skips(file_of("a.md"))
+        assert not attempts.skips(file_of("a.md", size=2))
         began = now[0]
-        while attempts.leaves(file_of("a.md")):
+        while attempts.skips(file_of("a.md")):
             now[0] += 1.0
             attempts.begin()
         waits.append(now[0] - began)
@@ -112,18 +112,8 @@ def test_after_a_success_the_waits_begin_anew():
     for failed in (["a.md"], ["a.md"], [], ["a.md"]):
         now[0] += 1000
         attempts.begin()
-        assert not attempts.leaves(file_of("a.md"))
+        assert not attempts.skips(file_of("a.md"))
         attempts.end(failed)
     now[0] += 2.0
     attempts.begin()
-    assert not attempts.leaves(file_of("a.md"))
-
-
-def test_a_run_that_was_asked_for_tries_everything():
-    attempts = FileBackoff(lambda: 0.0)
-    attempts.begin()
-    attempts.leaves(file_of("a.md"))
-    attempts.end(["a.md"])
-    assert attempts.leaves(file_of("a.md"))
-    attempts.forget()
-    assert not attempts.leaves(file_of("a.md"))
+    assert not attempts.skips(file_of("a.md"))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import StoreError
+from commonplace.indexing.background.file_backoff import FileBackoff
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.locks import FileLease
@@ -386,3 +387,12 @@ def test_a_run_that_waits_for_another_process_ends_when_the_memory_is_closed(not
         memory.close()
         waiting.join(2.0)
         assert told == ["ended"]
+
+
+def test_a_run_that_was_asked_for_ends_the_backoff_of_files(notes):
+    with notes.open(None) as memory:
+        scheduler = memory._background.scheduler
+        scheduler._file_backoff = backoff = FileBackoff()
+        backoff.end(["MEMORY.md"])
+        memory.index()
+        assert scheduler._file_backoff is None

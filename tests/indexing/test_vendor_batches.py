@@ -326,7 +326,7 @@ def test_the_jobs_of_two_indexes_in_one_folder_do_not_touch_each_other(notes, se
 
 
 def test_a_forced_run_tells_its_cost_and_begins_no_job(notes, server, caplog, monkeypatch):
-    monkeypatch.setattr("commonplace.indexing.cost_estimate._WORTH_TELLING_TEXTS", COUNT)
+    monkeypatch.setattr("commonplace.indexing.cost_estimate._REPORTED_FROM_TEXTS", COUNT)
     with caplog.at_level(logging.INFO), notes.open("auto", batched(server)) as memory:
         assert memory.index(force=True).failed == ()
     assert f"embedding {COUNT} texts, about" in caplog.text

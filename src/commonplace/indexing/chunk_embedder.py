@@ -1,4 +1,4 @@
-"""The vectors of chunks: from the index, from the cache, from lines that stay, or made anew."""
+"""Chunk embedder: vectors from the index, the cache, unchanged lines, or the embedder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, EmbeddingRun
 from commonplace.errors import EmbedderError
-from commonplace.indexing.keeping import PendingChunks
+from commonplace.indexing.pending_chunks import PendingChunks
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexIdentity
@@ -27,109 +27,109 @@ __all__ = ["ChunkEmbedder", "DimensionChangedError", "EmbeddedBatch"]
 
 logger = logging.getLogger(__name__)
 
-_MAX_LINES_LEARNT = 50_000
-"""Lines whose vectors are taken from what a run replaces; about 1 KiB each."""
+_MAX_REUSED_LINES = 50_000
+"""Lines whose vectors are reused from the chunks that a run replaces; about 1 KiB each."""
 _LINES_BYTES = 32 * 2**20
-"""Vectors of lines that are remembered while a run lasts, besides."""
-_UNITS_KEPT = 6144
-"""Chunks whose lines are remembered from being embedded to being written: three transactions."""
+"""Memory for the vectors of lines that were embedded in the run."""
+_CACHED_UNITS = 6144
+"""Chunks whose lines are cached from embedding to writing: three transactions."""
 
 
 class DimensionChangedError(Exception):
-    """The embedder gives vectors of another length than the index holds: it has to be rebuilt."""
+    """The embedder returns vectors of another dimension than the index has: a rebuild is needed."""
 
 
 @dataclass(slots=True)
 class EmbeddedBatch:
-    """What the chunks of a batch were given.
+    """Vectors of a batch of chunks.
 
     Attributes:
-        vectors: Those of each chunk, by its hash.
-        lacking: The hashes of chunks that lack all or some of theirs.
+        vectors: Vectors of each chunk, by its hash.
+        lacking: Hashes of chunks that lack all or some of their vectors.
         problem: Why they do.
-        may_pass: Whether the embedder has failed for a reason that may pass.
-        embedded: How many texts were embedded.
-        cached: How many had their vectors already.
+        temporary: Whether the embedder has failed for a temporary reason.
+        embedded: Number of texts that were embedded.
+        cached: Number of texts that had vectors already.
     """
 
     vectors: dict[str, ChunkVectors]
     lacking: set[str] = field(default_factory=set)
     problem: str | None = None
-    may_pass: bool = False
+    temporary: bool = False
     embedded: int = 0
     cached: int = 0
 
 
 class ChunkEmbedder:
-    """Gives the chunks of one run their vectors.
+    """Embedder of the chunks of one run.
 
     Args:
-        store: Where they are written, and kept until then.
-        encoder: Who makes them; None for none.
+        store: The index, and the cache of vectors that were paid for.
+        client: Embeds texts; None leaves chunks without vectors.
         whole_chunks: Whether a chunk is embedded as a whole, and not line by line.
         sources: Other indexes whose vectors may be taken over, such as the one being replaced.
         check: Called between requests; what it raises ends them.
-        absent: Why there is no encoder, where there is none.
+        absent: The reason, where there is no client.
     """
 
     def __init__(
         self,
         store: Store,
         *,
-        encoder: EmbeddingClient | None,
+        client: EmbeddingClient | None,
         whole_chunks: bool,
         sources: Sequence[Store],
         check: Callable[[], object],
         absent: str,
     ) -> None:
         self._store = store
-        self._encoder = encoder
+        self._client = client
         self._whole_chunks = whole_chunks
         self._sources = [store, *sources]
         self._check = check
         self._absent = absent
         self._identity = store.identity
-        self._run = EmbeddingRun(encoder, check=check) if encoder else None
+        self._run = EmbeddingRun(client, check=check) if client else None
         self._kept: list[str] = []
         """Chunks whose vectors are in the cache until their files are written."""
         self._has_warned = False
         self._lines: dict[str, Vector] | None = None
         self._latest: list[dict[str, ChunkVectors]] = [{}, {}]
-        """The vectors of what is being written, and of what waits: neither can be looked up yet."""
-        # Asked for when a chunk's lines are embedded, and again when the chunk is written.
-        self._units = functools.lru_cache(maxsize=_UNITS_KEPT)(line_units)
+        """Vectors of the batch being written, and of the next: the store has neither yet."""
+        # Needed when the lines of a chunk are embedded, and again when the chunk is written.
+        self._units = functools.lru_cache(maxsize=_CACHED_UNITS)(line_units)
 
     @property
     def model(self) -> str | None:
-        """The model that the index names."""
+        """Model of the index."""
         return self._identity.model if self._identity else None
 
     @property
     def failure(self) -> EmbedderError | None:
-        """Why the embedder was given up during the run; None when it was not."""
+        """Failure that ended embedding during the run; None without one."""
         return self._run.failure if self._run else None
 
-    def try_again(self) -> bool:
-        """Ask the embedder again after all; False when that is no use."""
+    def retry(self) -> bool:
+        """Allow requests again after a temporary failure; False after a permanent one."""
         if self._run is None or self._run.is_hopeless:
             return False
         self._run.try_again()
         return True
 
     def packed_units(self, text: str) -> bytes:
-        """Return where the lines of a chunk stand in it, as the store keeps that."""
+        """Return where the lines of a chunk begin and end in it, packed for the store."""
         return b"" if self._whole_chunks else pack_units(self._units(text))
 
     # -- a batch ---------------------------------------------------------------------------------
 
-    def give(self, wanted: dict[str, str]) -> EmbeddedBatch:
-        """Give chunks their vectors, as far as the embedder answers.
+    def embed(self, wanted: dict[str, str]) -> EmbeddedBatch:
+        """Return the vectors of chunks, as far as the embedder answers.
 
         Args:
             wanted: The text of each chunk, by its hash.
 
         Raises:
-            DimensionChangedError: See there.
+            DimensionChangedError: The embedder's dimension is not the index's.
         """
         latest = self._latest[0] | self._latest[1]
         vectors = {key: latest[key] for key in wanted if key in latest}
@@ -142,24 +142,24 @@ class ChunkEmbedder:
         return given
 
     def begin_writing(self) -> None:
-        """Hear that what was given is written from now on, and what was written before is."""
+        """Note that the last batches are being written, and the ones before are in the store."""
         self._latest = [self._latest[1], {}]
 
     def drop_kept(self, written: Iterable[str]) -> None:
-        """Take chunks off the cache that are in the index now."""
+        """Drop chunks from the cache that are in the index now."""
         if self._kept:
             indexed = set(written)
             self._store.cache_vectors({}, drop=[key for key in self._kept if key in indexed])
             self._kept = [key for key in self._kept if key not in indexed]
 
     def _known(self, hashes: list[str]) -> dict[str, ChunkVectors]:
-        """Look up the vectors of chunk texts."""
+        """Return the vectors of chunk texts that are in an index or its cache."""
         identity = self._identity
         known: dict[str, ChunkVectors] = {}
         if identity is None:
             return known
-        if identity.dimension is None and self._encoder is not None:
-            dimension = self._encoder.dimension or self._kept_dimension(identity)
+        if identity.dimension is None and self._client is not None:
+            dimension = self._client.dimension or self._stored_dimension(identity)
             if dimension is not None:
                 self._learn_dimension(dimension)
                 identity = replace(identity, dimension=dimension)
@@ -170,8 +170,8 @@ class ChunkEmbedder:
                     known |= snapshot.vectors_of(missing, identity)
         return {key: embedded for key, embedded in known.items() if _is_whole(embedded)}
 
-    def _kept_dimension(self, identity: IndexIdentity) -> int | None:
-        """How long the model's vectors are that are kept: it need not answer for them."""
+    def _stored_dimension(self, identity: IndexIdentity) -> int | None:
+        """Return the dimension of the model's stored vectors, without asking the model."""
         for source in self._sources:
             with source.snapshot() as snapshot:
                 if (dimension := snapshot.cached_dimension(identity)) is not None:
@@ -182,17 +182,17 @@ class ChunkEmbedder:
         """Embed chunk texts that have no vectors yet."""
         parts = {key: self._texts(text) for key, text in missing.items()}
         texts = dict.fromkeys(text for lines in parts.values() for text in lines)
-        learnt = self._lines or {}
-        vectors = {text: learnt[text] for text in texts if text in learnt}
+        reused = self._lines or {}
+        vectors = {text: reused[text] for text in texts if text in reused}
         given.cached += len(vectors)
-        self._call_for([text for text in texts if text not in vectors], vectors, parts, given)
+        self._request([text for text in texts if text not in vectors], vectors, parts, given)
         has = vectors.__contains__
         given.lacking = {key for key, lines in parts.items() if not all(map(has, lines))}
         some = {key: lines for key, lines in parts.items() if any(map(has, lines))}
         if some:
             given.vectors |= self._combined(some, vectors)
 
-    def _call_for(
+    def _request(
         self,
         texts: list[str],
         vectors: dict[str, Vector],
@@ -201,13 +201,12 @@ class ChunkEmbedder:
     ) -> None:
         """Embed texts into `vectors`, as far as the embedder answers.
 
-        What a service has made is kept at once: it was paid for.
+        Vectors of a service are cached at once: they were paid for.
         """
         if self._run is None:
             given.problem = self._absent
             return
-        keeps = not self._run.client.is_local
-        open_chunks = PendingChunks(parts, vectors) if keeps else None
+        pending = None if self._run.client.is_local else PendingChunks(parts, vectors)
         problem: EmbedderError | None = None
         for answer in self._run.send(texts):
             self._check()
@@ -218,15 +217,15 @@ class ChunkEmbedder:
             self._learn_dimension(answer.vectors.shape[1])
             vectors |= zip(answer.texts, answer.vectors, strict=True)
             given.embedded += len(answer.texts)
-            if open_chunks is not None:
-                self._keep(open_chunks.closed_by(answer.texts), vectors)
+            if pending is not None:
+                self._cache(pending.completed_by(answer.texts), vectors)
         self._remember(vectors)
         if problem is None:
             return
-        given.problem, given.may_pass = str(problem), problem.temporary
+        given.problem, given.temporary = str(problem), problem.temporary
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("indexing goes on without some vectors for now: %s", problem)
+            logger.warning("some texts have no vectors for now: %s", problem)
 
     def _learn_dimension(self, dimension: int) -> None:
         assert self._identity is not None
@@ -236,8 +235,8 @@ class ChunkEmbedder:
         elif self._identity.dimension != dimension:
             raise DimensionChangedError
 
-    def _keep(self, whole: dict[str, list[str]], vectors: dict[str, Vector]) -> None:
-        """Put the vectors of chunks in the cache until their files are written."""
+    def _cache(self, whole: dict[str, list[str]], vectors: dict[str, Vector]) -> None:
+        """Cache the vectors of chunks until their files are written."""
         if whole:
             some = {text: vectors[text] for lines in whole.values() for text in lines}
             self._store.cache_vectors(self._combined(whole, some))
@@ -246,7 +245,7 @@ class ChunkEmbedder:
     # -- chunks and their lines ------------------------------------------------------------------
 
     def _texts(self, text: str) -> list[str]:
-        """The texts of a chunk that are embedded: its lines, or the whole of it."""
+        """Return the texts of a chunk that are embedded: its lines, or the whole of it."""
         if self._whole_chunks:
             return [text]
         return unit_texts(text, self._units(text))
@@ -254,12 +253,12 @@ class ChunkEmbedder:
     def _combined(
         self, parts: dict[str, list[str]], vectors: dict[str, Vector]
     ) -> dict[str, ChunkVectors]:
-        """The vectors of chunks; with lines as the grain, a chunk's is the mean of its lines'."""
+        """Return the vectors of chunks; a chunk's own is the mean of its lines'."""
         import numpy as np
 
         if self._whole_chunks:
             return {key: ChunkVectors(vectors[lines[0]]) for key, lines in parts.items()}
-        # All chunks at once; a line that has no vector yet is near to nothing.
+        # All chunks at once; a line without a vector yet counts as zero.
         nothing = np.zeros_like(next(iter(vectors.values())))
         every = [line for lines in parts.values() for line in lines]
         rows = [vectors.get(line, nothing) for line in every]
@@ -274,7 +273,7 @@ class ChunkEmbedder:
         return {key: ChunkVectors(mean, lines) for key, mean, lines in made}
 
     def _remember(self, vectors: dict[str, Vector]) -> None:
-        """Remember the vectors of lines for the rest of the run: many lines occur again."""
+        """Remember the vectors of lines for the rest of the run: many lines are repeated."""
         if self._whole_chunks or self._lines is None or not vectors:
             return
         size = 4 * len(next(iter(vectors.values())))
@@ -282,10 +281,10 @@ class ChunkEmbedder:
         if room > 0:
             self._lines.update(itertools.islice(vectors.items(), room))
 
-    def learn_lines(self, plan: IndexPlan) -> None:
-        """Remember, once, the lines' vectors of all that the plan replaces: most lines stay.
+    def reuse_lines(self, plan: IndexPlan) -> None:
+        """Read, once, the vectors of the lines that the plan replaces: most lines are unchanged.
 
-        All of it before the first file is written: a text may move from any file to any other.
+        This comes before the first file is written: a line may move from any file to any other.
         """
         if self._lines is not None:
             return
@@ -298,11 +297,11 @@ class ChunkEmbedder:
         with self._store.snapshot() as snapshot:
             for path, line in [*places, *((path, None) for path in plan.removed)]:
                 for chunk, embedded in snapshot.chunks_of(path, from_line=line):
-                    self._learn_lines_of(chunk, embedded)
-                if len(self._lines) > _MAX_LINES_LEARNT:
+                    self._reuse_lines_of(chunk, embedded)
+                if len(self._lines) > _MAX_REUSED_LINES:
                     break
 
-    def _learn_lines_of(self, chunk: Chunk, embedded: ChunkVectors | None) -> None:
+    def _reuse_lines_of(self, chunk: Chunk, embedded: ChunkVectors | None) -> None:
         if embedded is None or embedded.lines is None:
             return
         texts, vectors = self._texts(chunk.text), unpack(embedded.lines, len(embedded.vector))
@@ -311,7 +310,7 @@ class ChunkEmbedder:
             made = zip(texts, vectors, strict=True)
             self._lines.update((text, vector) for text, vector in made if vector.any())
 
-    # -- ahead of a run --------------------------------------------------------------------------
+    # -- before a run ----------------------------------------------------------------------------
 
     def lacking(self, wanted: dict[str, str]) -> dict[str, list[str]]:
         """Return the texts of the chunks, by hash, that have no vectors in an index or cache."""
@@ -320,23 +319,23 @@ class ChunkEmbedder:
 
     def missing(self, parts: dict[str, list[str]]) -> list[str]:
         """Return the texts of chunks that have no vectors, each of them once."""
-        learnt = self._lines or {}
+        reused = self._lines or {}
         texts = dict.fromkeys(text for lines in parts.values() for text in lines)
-        return [text for text in texts if text not in learnt]
+        return [text for text in texts if text not in reused]
 
     def take(self, parts: dict[str, list[str]], answers: Iterable[EmbeddingResult]) -> int:
-        """Put what was embedded ahead of a run in the cache; return how many texts that were."""
-        learnt = self._lines or {}
+        """Cache what was embedded before a run; return the number of texts."""
+        reused = self._lines or {}
         vectors = {
-            text: learnt[text] for lines in parts.values() for text in lines if text in learnt
+            text: reused[text] for lines in parts.values() for text in lines if text in reused
         }
-        open_chunks = PendingChunks(parts, vectors)
+        pending = PendingChunks(parts, vectors)
         count = 0
         for answer in answers:
             self._learn_dimension(answer.vectors.shape[1])
             vectors |= zip(answer.texts, answer.vectors, strict=True)
             count += len(answer.texts)
-            self._keep(open_chunks.closed_by(answer.texts), vectors)
+            self._cache(pending.completed_by(answer.texts), vectors)
         return count
 
 
@@ -347,7 +346,7 @@ def _end_of(record: FileRecord) -> int | None:
 
 
 def _is_whole(embedded: ChunkVectors) -> bool:
-    """Tell whether each line has a vector; see `ChunkEmbedder._combined`."""
+    """Return whether each line has a vector; see `ChunkEmbedder._combined`."""
     if embedded.lines is None:
         return True
     return bool(unpack(embedded.lines, len(embedded.vector)).any(axis=1).all())

@@ -24,21 +24,21 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-_WORTH_A_LOOK_BYTES = 64 * 1024
-"""A plan of fewer bytes to read is done sooner than it is estimated."""
-_WORTH_TELLING_TEXTS = 1000
+_ESTIMATED_FROM_BYTES = 64 * 1024
+"""A smaller plan is done sooner than it is estimated."""
+_REPORTED_FROM_TEXTS = 1000
 _BYTES_A_TOKEN = 4
 BATCH_JOBS_RUNNING = "the vendor's batch interface is still at work"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEstimate:
-    """What a run is about to embed.
+    """Estimate of what a run is about to embed.
 
     Attributes:
-        texts: How many texts; none of them has a vector yet.
-        tokens: About how many tokens those are.
-        cost_usd: What that costs about, in US dollars; None where the price is not known.
+        texts: Number of texts without a vector.
+        tokens: Number of their tokens, estimated.
+        cost_usd: Price in US dollars, estimated; None where it is not known.
         embedder: Provider and model.
     """
 
@@ -48,18 +48,18 @@ class IndexEstimate:
     embedder: str
 
     @classmethod
-    def of(cls, texts: Iterable[str], encoder: EmbeddingClient) -> IndexEstimate:
-        """Estimate what an encoder takes for texts."""
+    def of(cls, texts: Iterable[str], client: EmbeddingClient) -> IndexEstimate:
+        """Estimate tokens and price of texts."""
         sizes = [len(text.encode("utf-8", "replace")) for text in texts]
         tokens = sum(sizes) // _BYTES_A_TOKEN
-        cost = None if encoder.price is None else tokens * encoder.price / 1e6
-        return cls(len(sizes), tokens, cost, encoder.label)
+        cost = None if client.price is None else tokens * client.price / 1e6
+        return cls(len(sizes), tokens, cost, client.label)
 
     def __str__(self) -> str:
-        told = [f"{self.texts:,} texts", f"about {_short(self.tokens)} tokens"]
+        parts = [f"{self.texts:,} texts", f"about {_short(self.tokens)} tokens"]
         if self.cost_usd is not None:
-            told.append("free of charge" if not self.cost_usd else f"about {_dollars(self)}")
-        return f"{', '.join(told)} with {self.embedder}"
+            parts.append("free of charge" if not self.cost_usd else f"about {_dollars(self)}")
+        return f"{', '.join(parts)} with {self.embedder}"
 
 
 def _short(count: int) -> str:
@@ -74,26 +74,26 @@ def _dollars(estimate: IndexEstimate) -> str:
     return "less than $0.01" if cost < 0.01 else f"${cost:.2f}"
 
 
-def is_long(plan: IndexPlan, encoder: EmbeddingClient | None) -> bool:
-    """Whether a plan is worth a look at what it costs: much of it, over a network."""
-    if encoder is None or encoder.is_local:
+def is_long(plan: IndexPlan, client: EmbeddingClient | None) -> bool:
+    """Return whether a plan is large enough to be estimated, and embedded over a network."""
+    if client is None or client.is_local:
         return False
-    return sum(file.size for file, _, _ in plan.read) >= _WORTH_A_LOOK_BYTES
+    return sum(file.size for file, _, _ in plan.read) >= _ESTIMATED_FROM_BYTES
 
 
-def announce(texts: Iterable[str], encoder: EmbeddingClient, progress: object) -> IndexEstimate:
-    """Tell what a run is about to embed: in the log, and `progress.estimated`, if it has that."""
-    estimate = IndexEstimate.of(texts, encoder)
-    if estimate.texts >= _WORTH_TELLING_TEXTS:
+def announce(texts: Iterable[str], client: EmbeddingClient, progress: object) -> IndexEstimate:
+    """Log what a run is about to embed, and call `progress.estimated`, if there is one, with it."""
+    estimate = IndexEstimate.of(texts, client)
+    if estimate.texts >= _REPORTED_FROM_TEXTS:
         logger.info("embedding %s", estimate)
-        told = getattr(progress, "estimated", None)
-        if callable(told):
-            told(estimate)
+        report = getattr(progress, "estimated", None)
+        if callable(report):
+            report(estimate)
     return estimate
 
 
 def combined(first: IndexReport, then: IndexReport) -> IndexReport:
-    """Report two runs, the second of which completed what the first one had begun, as one."""
+    """Merge the reports of two runs, the second of which completed the first."""
     return replace(
         then,
         added=first.added + then.added,

@@ -1,4 +1,4 @@
-"""Files of a plan are read and cut: notes as a whole, session files a part after the other."""
+"""Document reader: files are read and cut into chunks, session files part by part."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from commonplace.workspace.file_text import UnreadableFileError, read_text
 __all__ = ["DocumentReader", "ReadDocument", "text_hash"]
 
 _MAX_CHUNK_BYTES = 8000
-"""A text above it is cut, as the reference does: no provider takes more than 8,192 tokens."""
+"""Larger texts are cut: no provider takes more than 8,192 tokens."""
 
 
 @dataclass(slots=True)
 class ReadDocument:
     """A file that was read and cut; without chunks where the index has its text already.
 
-    A session file may come in parts: `part` is this one, and `known` is whether the file was in the
-    index before the first of them.
+    Of a session file read in parts, `part` is this one, and `known` is whether the file was in the
+    index before the first part.
     """
 
     file: MemoryFile
@@ -45,34 +45,34 @@ class ReadDocument:
 
     @property
     def days(self) -> list[int | None]:
-        """The day of each chunk."""
+        """Day of each chunk."""
         if self.part is not None:
             return [day for _, day in self.part.chunks]
         return [self.record.day] * len(self.chunks or ())
 
 
 class DocumentReader:
-    """Reads files, and cuts them into chunks.
+    """Reader of files: cuts them into chunks.
 
     Args:
-        settings: How.
-        completes: Whether what lacks vectors is read once more, to be given them.
-        tell: Called with the path of a file that could not be read as it is, and why.
+        settings: How files are cut.
+        completes: Whether texts that lack vectors are read again, to be embedded.
+        report: Called with the path of a file that could not be read as it is, and the reason.
     """
 
     def __init__(
-        self, settings: Settings, *, completes: bool, tell: Callable[[str, str], object]
+        self, settings: Settings, *, completes: bool, report: Callable[[str, str], object]
     ) -> None:
         self._settings = settings
         self._completes = completes
-        self._tell = tell
+        self._report = report
 
     def read(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadDocument]:
-        """Yield what is new in a file: nothing where it cannot be read, which is told.
+        """Yield the new content of a file; nothing where it cannot be read, which is reported.
 
         Args:
-            file: Which.
-            before: What the index knows of it.
+            file: The file.
+            before: Its record in the index.
         """
         if file.source == "sessions":
             yield from self._parts(file, before)
@@ -80,7 +80,7 @@ class DocumentReader:
             yield item
 
     def _parts(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadDocument]:
-        """Read what is new in a session file, a part after the other."""
+        """Read the new content of a session file, part by part."""
         known = before is not None
         parts = read_parts(
             file.absolute,
@@ -98,19 +98,19 @@ class DocumentReader:
         except FileNotFoundError:
             return  # it vanished between the walk and now; the next run removes its rows
         except UnreadableFileError as error:
-            self._tell(file.path, str(error))
+            self._report(file.path, str(error))
 
     def _part(
         self, file: MemoryFile, before: FileRecord | None, part: SessionPart, *, known: bool
     ) -> ReadDocument:
         if part.note and not part.more:
-            self._tell(file.path, part.note)
+            self._report(file.path, part.note)
         cursor, pending = part.cursor, None
         left_day = before.day if before and part.keep_before is not None else None
         left = ReadCursor.from_record(before)
         later = left and left.first_unembedded and part.start.line > left.first_unembedded.line
         if before and left and (cursor.first_unembedded or later):
-            # What an earlier run, or an earlier part of this one, left without vectors.
+            # An earlier run, or an earlier part of this one, left chunks without vectors.
             cursor = replace(cursor, first_unembedded=left.first_unembedded)
             pending = before.pending
         record = FileRecord(
@@ -130,17 +130,17 @@ class DocumentReader:
         return ReadDocument(file, before, record, chunks, part=part, known=known)
 
     def _whole(self, file: MemoryFile, before: FileRecord | None) -> ReadDocument | None:
-        """Read and cut a file; None when that is not possible."""
+        """Read and cut a file; None where that is not possible."""
         indexed_ns = time.time_ns()
         try:
             read = read_text(file.absolute)
         except FileNotFoundError:
             return None  # it vanished between the walk and now; the next run removes its rows
         except UnreadableFileError as error:
-            self._tell(file.path, str(error))
+            self._report(file.path, str(error))
             return None
         if read.note:
-            self._tell(file.path, read.note)
+            self._report(file.path, read.note)
         record = FileRecord(
             path=file.path,
             source=file.source,
@@ -162,5 +162,5 @@ class DocumentReader:
 
 
 def text_hash(text: str) -> str:
-    """Name a text: SHA-256 of it in UTF-8."""
+    """Return the SHA-256 of a text in UTF-8, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

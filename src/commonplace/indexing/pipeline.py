@@ -1,4 +1,4 @@
-"""Applying a plan: files are read, given vectors, and written a batch at a time."""
+"""Index pipeline: files are read, embedded and written, a batch at a time."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     _Again = tuple[MemoryFile, FileRecord | None, str]
-    """A file to be read once more, its record, and why."""
+    """A file to be read again, its record, and the reason."""
 
 __all__ = ["IndexPipeline", "Progress"]
 
 Progress = Callable[[int, int, str], None]
-"""Called with how many files are done, how many there are, and the path of the last one."""
+"""Called with the files done, the files to do, and the path of the last one."""
 
 _BATCH_CHUNKS = 256
 """Chunks that are read and embedded together."""
 _WRITE_CHUNKS = 2048
-"""Chunks that are written in one transaction: each leaves a segment of words to be merged."""
+"""Chunks that are written in one transaction: each leaves an FTS5 segment to be merged."""
 _IDLE = 4
-"""The part of `_WRITE_CHUNKS` that will do when nothing is being written."""
+"""Divisor of `_WRITE_CHUNKS` for a transaction that begins while nothing is being written."""
 _WRITE_AFTER_S = 1.0
-"""What was embedded for so long is written, however little it is."""
+"""Chunks that were embedded this long ago are written, however few they are."""
 _BATCH_FILES = 1024
 _TRIES = 3
 _LATER = "found by keywords only until the next run"
@@ -55,26 +55,26 @@ class _Counts:
 
 
 class IndexPipeline:
-    """Writes files of a workspace into a store, in one run.
+    """Pipeline of one run: reads files of a workspace, embeds their chunks, writes them to a store.
 
     Args:
-        store: Where to.
-        encoder: Who makes the vectors; None for none.
+        store: The index.
+        client: Embeds the chunks; None leaves them without vectors.
         settings: How files are cut and what is embedded.
         sources: Other indexes whose vectors may be taken over, such as the one being replaced.
-        check: Called between the steps of a run; what it raises ends the run there, and what was
-            written so far stays.
-        absent: Why there is no encoder, where there is none.
+        check: Called between the steps of a run; what it raises ends the run, and what was written
+            so far stays.
+        absent: The reason, where there is no client.
 
     Attributes:
-        vectors: What gives the chunks theirs.
+        vectors: Embeds the chunks.
     """
 
     def __init__(
         self,
         store: Store,
         *,
-        encoder: EmbeddingClient | None,
+        client: EmbeddingClient | None,
         settings: Settings,
         sources: Sequence[Store] = (),
         check: Callable[[], object] = lambda: None,
@@ -82,21 +82,21 @@ class IndexPipeline:
     ) -> None:
         self._store = store
         self._check = check
-        self._encoder = encoder
-        self._reader = DocumentReader(settings, completes=encoder is not None, tell=self._failed)
+        self._client = client
+        self._reader = DocumentReader(settings, completes=client is not None, report=self._failed)
         self.vectors = ChunkEmbedder(
             store,
-            encoder=encoder,
+            client=client,
             whole_chunks=settings.search.grain == "chunks",
             sources=sources,
             check=check,
             absent=absent,
         )
-        # The end of a batch waits for its last requests: over a network, fewer ends are better.
-        is_remote = encoder is not None and not encoder.is_local
+        # The end of a batch waits for its last requests: over a network, fewer ends are faster.
+        is_remote = client is not None and not client.is_local
         self._batch_chunks = 2 * _BATCH_CHUNKS if is_remote else _BATCH_CHUNKS
         self._passing: dict[str, MemoryFile] = {}
-        """Files that lack vectors for a reason that may pass."""
+        """Files that lack vectors for a temporary reason."""
         self._is_again = False
         self._counts = _Counts()
 
@@ -110,7 +110,7 @@ class IndexPipeline:
         started = time.monotonic()
         self._counts = counts = _Counts(unchanged=plan.unchanged)
         again = self._apply(plan, progress)
-        for _ in range(_TRIES):  # files that somebody else wrote, from an older state of them
+        for _ in range(_TRIES):  # files that another writer indexed from an older state of them
             again = self._apply(IndexPlan(tuple(again), (), 0), None)
         self._embed_what_failed()
         if plan.removed:
@@ -133,24 +133,24 @@ class IndexPipeline:
     def lacking(self, plan: IndexPlan) -> dict[str, list[str]]:
         """Return the texts of the chunks of a plan that have no vectors yet, by the chunk's hash.
 
-        Nothing is written. What is odd about files is told by the run that follows.
+        Nothing is written. Problems of files are reported by the run that follows.
         """
         parts: dict[str, list[str]] = {}
         for _, _, batch in self._batches(plan):
-            self.vectors.learn_lines(plan)
+            self.vectors.reuse_lines(plan)
             parts |= self.vectors.lacking(_texts(batch))
         self._counts = _Counts()
         return parts
 
     @property
     def failure(self) -> EmbedderError | None:
-        """Why the embedder was given up during the run; None when it was not."""
+        """Failure that ended embedding during the run; None without one."""
         return self.vectors.failure
 
     def _embed_what_failed(self) -> None:
-        """Ask once more, at the end of a run, for what failed for a reason that may have passed."""
+        """Retry, at the end of a run, the files whose embedding failed for a temporary reason."""
         failed, self._passing = self._passing, {}
-        if not failed or not self.vectors.try_again():
+        if not failed or not self.vectors.retry():
             return
         self._counts.failed = [
             one for one in self._counts.failed if one[0] not in failed or _LATER not in one[1]
@@ -164,9 +164,9 @@ class IndexPipeline:
             self._is_again = False
 
     def _apply(self, plan: IndexPlan, progress: Progress | None) -> list[_Again]:
-        """Read, embed and write; return what has to be done again.
+        """Read, embed and write; return what has to be repeated.
 
-        While some batches are written, which is SQLite's work, the next ones are read and embedded.
+        Writing has a thread of its own: meanwhile the next batches are read and embedded.
         """
         if not plan.read:
             return []
@@ -180,7 +180,7 @@ class IndexPipeline:
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
-                    self.vectors.learn_lines(plan)
+                    self.vectors.reuse_lines(plan)
                     self._embed(batch)
                 waiting += batch
                 # Two parts of one file are never written at once: see `_batches`.
@@ -198,7 +198,7 @@ class IndexPipeline:
             return list({item[0].path: item for item in again}.values())
 
     def _batches(self, plan: IndexPlan) -> Iterator[tuple[int, str, list[ReadDocument]]]:
-        """Yield how many files of the plan are read, the last one, and what is to be written."""
+        """Yield the number of files read so far, the last one's path, and a batch to be written."""
         batch: list[ReadDocument] = []
         chunks = 0
         for done, (file, before, _) in enumerate(plan.read):
@@ -217,29 +217,29 @@ class IndexPipeline:
     # -- vectors -------------------------------------------------------------------------------
 
     def _embed(self, batch: list[ReadDocument]) -> None:
-        given = self.vectors.give(_texts(batch))
-        self._counts.embedded += given.embedded
+        embedded = self.vectors.embed(_texts(batch))
+        self._counts.embedded += embedded.embedded
         if not self._is_again:
-            self._counts.cached += given.cached
+            self._counts.cached += embedded.cached
         for item in batch:
             if item.chunks is None:
                 continue
-            item.embedded = [given.vectors.get(chunk.hash) for chunk in item.chunks]
-            if any(chunk.hash in given.lacking for chunk in item.chunks):
-                self._leave_pending(item, given)
+            item.embedded = [embedded.vectors.get(chunk.hash) for chunk in item.chunks]
+            if any(chunk.hash in embedded.lacking for chunk in item.chunks):
+                self._leave_pending(item, embedded)
 
-    def _leave_pending(self, item: ReadDocument, given: EmbeddedBatch) -> None:
-        item.record = replace(item.record, pending=f"has no vectors yet: {given.problem}")
+    def _leave_pending(self, item: ReadDocument, embedded: EmbeddedBatch) -> None:
+        item.record = replace(item.record, pending=f"has no vectors yet: {embedded.problem}")
         if item.part is not None and (cursor := ReadCursor.from_record(item.record)):
             first = cursor.first_unembedded or item.part.start
             cursor = replace(cursor, first_unembedded=first)
             item.record = replace(item.record, progress=cursor.to_json())
-        if self._encoder is not None:
-            self._failed(item.file.path, f"{_LATER}: {given.problem}")
-            if given.may_pass:
+        if self._client is not None:
+            self._failed(item.file.path, f"{_LATER}: {embedded.problem}")
+            if embedded.temporary:
                 self._passing[item.file.path] = item.file
-        if item.before and item.before.hash == item.record.hash and not given.embedded:
-            item.chunks = None  # its rows are as good as these
+        if item.before and item.before.hash == item.record.hash and not embedded.embedded:
+            item.chunks = None  # the rows in the index are the same
 
     def _failed(self, path: str, why: str) -> None:
         self._counts.failed.append((path, why))
@@ -247,11 +247,11 @@ class IndexPipeline:
     # -- writing -------------------------------------------------------------------------------
 
     def _write(self, files: list[IndexedFile]) -> set[str]:
-        """Write files; return the paths that somebody else wrote meanwhile."""
+        """Write files; return the paths that another writer changed meanwhile."""
         return set(self._store.write(files)) if files else set()
 
     def _planned(self, batch: list[ReadDocument]) -> list[IndexedFile]:
-        """The files of a batch with their rows."""
+        """Return the files of a batch with their rows."""
         model = self.vectors.model or "fts-only"
         return [
             IndexedFile(
@@ -264,7 +264,7 @@ class IndexPipeline:
         ]
 
     def _settle(self, batch: list[ReadDocument], writing: Future[set[str]]) -> list[_Again]:
-        """Wait for a batch to be written; return what somebody else wrote an older state of."""
+        """Wait for a batch to be written; return the files of which an older state was written."""
         skipped = writing.result()
         written = [item for item in batch if item.file.path not in skipped]
         self.vectors.drop_kept(chunk.hash for item in written for chunk in item.chunks or ())
@@ -275,11 +275,11 @@ class IndexPipeline:
             elif (now := self._record(item.file.path)) and now.indexed_ns >= item.record.indexed_ns:
                 self._counts.unchanged += 1
             else:
-                again.append((item.file, now, "was written by somebody else"))
+                again.append((item.file, now, "was written by another process"))
         return again
 
     def _rows(self, item: ReadDocument, model: str) -> list[IndexedChunk]:
-        """The rows of a file; parts of one line with the same text are one row."""
+        """Return the rows of a file; parts of one line with the same text are one row."""
         record = item.record
         rows: dict[str, IndexedChunk] = {}
         embedded = item.embedded or [None] * len(item.chunks or ())
@@ -292,7 +292,7 @@ class IndexPipeline:
 
     def _count(self, item: ReadDocument) -> None:
         if item.more or self._is_again:
-            return  # what is tried again was counted before
+            return  # a retry was counted before
         if not item.known:
             self._counts.added += 1
         elif item.chunks is None:
@@ -306,12 +306,12 @@ class IndexPipeline:
 
 
 def _texts(batch: Iterable[ReadDocument]) -> dict[str, str]:
-    """The text of each chunk of a batch, by its hash."""
+    """Return the text of each chunk of a batch, by its hash."""
     return {chunk.hash: chunk.text for item in batch for chunk in item.chunks or ()}
 
 
 def _is_due(waiting: Sequence[ReadDocument], since: float, *, chunks: int) -> bool:
-    """Tell whether what waits to be written is much, or old, or a file of which more follows."""
+    """Return whether a batch is to be written: it is large, or old, or more of its file follows."""
     return (
         time.monotonic() - since > _WRITE_AFTER_S
         or len(waiting) >= _BATCH_FILES

@@ -1,4 +1,4 @@
-"""What has to change: the disk held against the index, as a pure function."""
+"""Index plan: the difference between the disk and the index, as a pure function."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from commonplace.workspace.discovery import Scan
 __all__ = ["IndexPlan", "plan_index"]
 
 UnreadIn = Callable[[MemoryFile, FileRecord, bool], UnreadContent | None]
-"""Says what is new in a session file, which may have changed or not; None when nothing is."""
+"""Returns the new content of a session file, which may have changed or not; None without any."""
 
 _SETTLING_NS = 3_000_000_000
-"""A file that changed this shortly before it was read may have changed again within one tick of
-its clock (two seconds on some disks): its size and time say nothing until it was read once more."""
+"""A file that changed this shortly before it was read may have changed again within one tick of the
+file system's clock (two seconds on some): it is read again before size and time count."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """What an index run has to look at.
+    """Plan of an index run.
 
     Attributes:
-        read: ``(file, its record, why)`` of each file that must be read; the record is None for a
-            new file.
+        read: ``(file, its record, reason)`` of each file that must be read; the record is None for
+            a new file.
         removed: Paths that are in the index and no longer on the disk.
-        unchanged: How many files need no look.
-        waiting: ``(path, why)`` of each session file in which too little is new to read it.
+        unchanged: Number of files that need not be read.
+        waiting: ``(path, reason)`` of each session file with too little new content to read it.
     """
 
     read: tuple[tuple[MemoryFile, FileRecord | None, str], ...]
@@ -42,9 +42,9 @@ class IndexPlan:
         """Whether there is nothing to do."""
         return not self.read and not self.removed
 
-    def without(self, leave: Callable[[MemoryFile], bool]) -> IndexPlan:
-        """Return the plan without the files that are to be left alone; they count as nothing."""
-        return replace(self, read=tuple(item for item in self.read if not leave(item[0])))
+    def without(self, skip: Callable[[MemoryFile], bool]) -> IndexPlan:
+        """Return the plan without the files to skip; they are not counted."""
+        return replace(self, read=tuple(item for item in self.read if not skip(item[0])))
 
 
 def plan_index(
@@ -59,10 +59,10 @@ def plan_index(
     """Compare a walk over the disk with the files of an index.
 
     Args:
-        scan: What is on the disk.
-        known: What is in the index, by path.
+        scan: The files on the disk.
+        known: The files in the index, by path.
         embeds: Whether there is an embedder: files whose vectors are missing are then read again.
-        unread: Looks into session files for what is new.
+        unread: Examines session files for new content.
     """
     read = []
     waiting = []
@@ -98,5 +98,5 @@ def _why(file: MemoryFile, record: FileRecord | None, *, embeds: bool) -> str | 
 
 
 def _is_under(path: str, folders: list[str]) -> bool:
-    """Tell whether a path could not be looked at: its absence then means nothing."""
+    """Return whether a path could not be examined: its absence then means nothing."""
     return any(path == folder or path.startswith(folder + "/") for folder in folders)

@@ -131,7 +131,7 @@ class IndexRunner:
         """Return a pipeline into the index, or into another store; see `IndexPipeline`."""
         return IndexPipeline(
             store or self._store,
-            encoder=client,
+            client=client,
             settings=self.settings,
             sources=sources,
             check=check or self.check,
@@ -140,6 +140,8 @@ class IndexRunner:
 
     def batch_jobs(self, client: EmbeddingClient | None) -> BatchJobQueue | None:
         """Return the queue of the vendor's batch API, where there is one and it is wanted."""
+        if not self.settings.embedding.batch:
+            return None
         if not self.settings.embedding.batch:
             return None
         from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
@@ -222,7 +224,8 @@ class IndexRunner:
         if not store.complete:
             store.mark_complete()
         store.trim_vector_cache(self.cache_entries)
-        report = cost_estimate.with_embedded(report, taken)
+        if taken:
+            report = cost_estimate.with_embedded(report, taken)
         return replace(report, failed=(*problems, *report.failed)), pipeline.failure
 
     def _rebuild(self, *, force: bool, progress: Progress | None) -> Outcome:

@@ -12,7 +12,7 @@ from commonplace.errors import CommonplaceError, EmbedderError, StoreError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.pipeline import Progress
+from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.settings import Settings
@@ -82,6 +82,7 @@ class IndexService:
         self._stopped = False
         self._turn = threading.Lock()
         """Held by the one thread of this process that indexes."""
+        self._query_client: tuple[IndexIdentity, EmbeddingClient] | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -147,6 +148,24 @@ class IndexService:
         with self._my_turn():
             if not self._answers():
                 self.runner.run()
+
+    def query_client(
+        self, identity: IndexIdentity | None
+    ) -> tuple[EmbeddingClient | None, str | None]:
+        """Return the client that embeds queries for an index, or None and the reason.
+
+        The client of the last identity is remembered: every search asks for it.
+        """
+        known = self._query_client
+        if known is not None and known[0] is identity:
+            return known[1], None
+        try:
+            client, reason = self.selector.query_client(identity)
+        except EmbedderError as error:  # keywords need neither a key nor an extra
+            return None, str(error)
+        if client is not None and identity is not None:
+            self._query_client = identity, client
+        return client, reason
 
     def index_file(self, path: str) -> None:
         """Index one file that was just written, without waiting for a run in flight.
@@ -246,6 +265,7 @@ class IndexService:
 
     def _note_fallback(self) -> None:
         if self.selector.is_fallback:
+            self._query_client = None
             reason = self.selector.select(None).reason
             if reason not in self.notices:
                 self.notices.append(reason)
@@ -272,7 +292,7 @@ class IndexService:
             if file is None or (record is not None and record.indexed_ns > written_ns):
                 return  # another process has indexed it since
             plan = IndexPlan(((file, record, "was written"),), (), 0)
-            self.runner.pipeline(self._local_client(identity)).run(plan)
+            self._pipeline(self._local_client(identity), self.check_running).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:
         def check() -> None:
@@ -288,16 +308,16 @@ class IndexService:
                 record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
-                self.runner.pipeline(client, check=check).run(one)
+                self._pipeline(client, check).run(one)
+
+    def _pipeline(
+        self, client: EmbeddingClient | None, check: Callable[[], object]
+    ) -> IndexPipeline:
+        return IndexPipeline(self.store, client=client, settings=self._settings, check=check)
 
     def _local_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """Return the embedding client if it is local and its vectors are those of the index."""
-        try:
-            client = self.runner.client()
-        except EmbedderError:
-            return None
-        if client is None or not client.is_local or not identity.dimension:
-            return None
-        wanted = self.runner.wanted_identity()
-        same = identity.vectors_key == wanted.vectors_key
-        return client if same and identity.fits(wanted) else None
+        if identity.grain != self._settings.search.grain:
+            return None  # another unit is embedded since: the next run rebuilds the index
+        client, _ = self.query_client(identity)
+        return client if client is not None and client.is_local else None

@@ -25,7 +25,7 @@ ENTRY_POINTS = "commonplace.stores"
 
 _ENGINES = {
     "memory": "commonplace.store.memory:open_store",
-    "sqlite": "commonplace.store.sqlite.store:open_store",
+    "sqlite": "commonplace.store.sqlite:open_store",
 }
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 """Two characters at least: ``C://`` is a drive."""

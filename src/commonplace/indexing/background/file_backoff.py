@@ -1,4 +1,4 @@
-"""Which files failed in the background, so that not every look tries them again."""
+"""Backoff of files that failed in background runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LONGEST_WAIT_S = 300.0
 
 
 class FileBackoff:
-    """Files that could not be indexed as they should: unreadable ones, ones without vectors.
+    """Exponential backoff of files that could not be indexed: unreadable, or without vectors.
 
-    They are left alone for a while, longer with each failure, unless they change meanwhile: what
-    is new in them is to be found, whatever became of the attempt before.
+    They are skipped for a while, longer with each failure. A file that changes is read at once: its
+    new content is to be found.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,13 +28,13 @@ class FileBackoff:
         self._again_at = 0.0
 
     def begin(self) -> None:
-        """Begin a run."""
+        """Begin a run: files whose wait is over are tried again."""
         self._seen = {}
         if self._clock() >= self._again_at:
             self._failed = {}
 
-    def leaves(self, file: MemoryFile) -> bool:
-        """Tell whether a file that would be read is left alone in this run."""
+    def skips(self, file: MemoryFile) -> bool:
+        """Return whether a file that would be read is skipped in this run."""
         state = (file.size, file.mtime_ns)
         if self._failed.get(file.path) == state:
             return True
@@ -42,7 +42,7 @@ class FileBackoff:
         return False
 
     def end(self, failed: Iterable[str]) -> None:
-        """End a run that did something; tell which of the files failed."""
+        """End a run that did something, and note the files that failed."""
         tried = {path: self._seen[path] for path in failed if path in self._seen}
         if not tried and not self._failed:
             self._wait_s = _FIRST_WAIT_S
@@ -50,8 +50,3 @@ class FileBackoff:
             self._again_at = self._clock() + self._wait_s
             self._wait_s = min(_LONGEST_WAIT_S, 2 * self._wait_s)
         self._failed |= tried
-
-    def forget(self) -> None:
-        """Leave nothing alone any more."""
-        self._failed = {}
-        self._wait_s = _FIRST_WAIT_S

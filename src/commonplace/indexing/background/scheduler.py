@@ -81,7 +81,7 @@ class Scheduler:
         self._last_scan_s = 0.0
         self._failures = 0
         self._busy_s = 0.0
-        self._file_backoff = FileBackoff()
+        self._file_backoff: FileBackoff | None = None
         self._waiting: list[list[IndexReport]] = []
         self._listeners: list[Listener] = []
 
@@ -140,7 +140,7 @@ class Scheduler:
                 self._waiting.remove(background)
                 # This run has served the scan that a search asked for.
                 self._next_search_scan = min(self._next_search_scan, time.monotonic())
-        self._file_backoff.forget()
+        self._file_backoff = None
         self._index.problem = None
         self._request_interval()
         return _both(background, report)
@@ -216,15 +216,16 @@ class Scheduler:
             self._next_search_scan = time.monotonic() + max(_SEARCH_GAP_S, _SEARCH_SHARE * took)
 
     def _refresh(self, request: _Request) -> IndexReport | None:
-        self._file_backoff.begin()
+        backoff = self._file_backoff = self._file_backoff or FileBackoff()
+        backoff.begin()
         report = self._index.refresh(
-            skip=lambda file: file.path in request.skip or self._file_backoff.leaves(file),
+            skip=lambda file: file.path in request.skip or backoff.skips(file),
             first=not request.reasons <= {"open", "search"},
             rebuild="open" in request.reasons,
             look="watch" not in request.reasons,
         )
         if report is not None:
-            self._file_backoff.end(path for path, _ in report.failed)
+            backoff.end(path for path, _ in report.failed)
         return report
 
     def _succeed(self, report: IndexReport | None, *, seconds: float) -> None:

@@ -17,7 +17,6 @@ import apsw
 from commonplace.errors import IndexDamagedError
 from commonplace.store.base import HealthCheck, Recovery
 from commonplace.store.records import RowFilter
-from commonplace.store.sqlite import leases
 from commonplace.store.sqlite.connection import (
     IndexFile,
     load_vector_extension,
@@ -39,17 +38,18 @@ _LEAST_FREE = 3
 """Disk space for a rebuild, in index sizes: the shadow index, and the logs of both."""
 
 
-def replace_damaged(path: Path, error: Exception, *, certain: bool) -> Recovery:
+def replace_damaged(store: SqliteStore, error: Exception, *, certain: bool) -> Recovery:
     """Move a damaged index aside, unless another process has replaced it meanwhile.
 
     Args:
-        path: The index file.
+        store: The store of the index.
         error: What was found.
         certain: Whether it counts as damaged even if a check of the file finds nothing.
     """
+    path = store.path
     if not certain and not _is_damaged(path):
         return Recovery()
-    with leases.hold(path, "run", timeout_s=_REPLACE_TIMEOUT_S, check=lambda: None):
+    with store.lease("run", timeout_s=_REPLACE_TIMEOUT_S):
         if not certain and not _is_damaged(path):
             return Recovery()
         aside = move_aside(path)

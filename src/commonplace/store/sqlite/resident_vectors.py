@@ -7,7 +7,6 @@ before, and what was deleted is listed in a table of its own.
 
 from __future__ import annotations
 
-import heapq
 import threading
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.records import RowFilter
-from commonplace.store.sqlite.fts import row_conditions
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.vectors.arrays import row_products
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector
 
-__all__ = ["ResidentVectors", "scan"]
+__all__ = ["ResidentVectors"]
 
 _SOURCES = {"memory": 0, "sessions": 1}
 _NO_DAY = 0
@@ -88,8 +86,10 @@ class ResidentVectors:
         rows: RowFilter,
         *,
         exact: bool,
-    ) -> Hits:
+    ) -> Hits | None:
         """Return the ``(seq, dot product)`` of the nearest chunks of a snapshot, best first.
+
+        None for a snapshot that is older than the matrix: it has rows that the matrix has not.
 
         Args:
             connection: Reads the snapshot.
@@ -110,10 +110,7 @@ class ResidentVectors:
                 among = self._worth_comparing(query, wanted, count, passing)
                 scores = self._products(query, count, among)
                 seqs = self._seqs[:count] if among is None else self._seqs[among]
-        # A reader that began before the matrix was last read sees rows that are not in it.
-        if behind:
-            return scan(connection, query, limit, rows)
-        return _best(seqs, scores, limit)
+        return None if behind else _best(seqs, scores, limit)
 
     @property
     def nbytes(self) -> int:
@@ -167,7 +164,7 @@ class ResidentVectors:
 
     def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:
         """Say which rows of a snapshot a filter lets through; None for all."""
-        if rows.is_open and self._all_alive:
+        if rows == RowFilter() and self._all_alive:
             return None
         passing = self._dropped[:count] > moment.last_dropped
         days = self._days[:count]
@@ -252,16 +249,6 @@ class ResidentVectors:
         held = self._seqs[rows] == seqs
         self._dropped[rows[held]] = numbers[held]
         self._all_alive &= not held.any()
-
-
-def scan(connection: apsw.Connection, query: Vector, limit: int, rows: RowFilter) -> Hits:
-    """Compare the vectors of a snapshot one by one, in no memory to speak of."""
-    where, values = row_conditions(rows)
-    found = connection.execute(
-        "SELECT embedding, seq FROM vectors" + (f" WHERE {where}" if where else ""), values
-    )
-    scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
-    return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
 
 
 def _enough(limit: int, count: int, dimension: int) -> int:

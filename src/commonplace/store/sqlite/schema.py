@@ -5,18 +5,18 @@ from __future__ import annotations
 import apsw
 
 from commonplace.errors import IndexDamagedError, StoreError
-from commonplace.store.sqlite.connection import transaction
+from commonplace.store.sqlite.connection import has_vec0, transaction
 from commonplace.text.analysis import FTS5_TOKENIZE
 
 __all__ = [
     "SCHEMA",
     "SCHEMA_VERSION",
     "create_tables",
-    "create_vec0",
     "create_words",
     "get_meta",
     "merge_words",
     "set_meta",
+    "vec0_in_step",
 ]
 
 _PENDING_BYTES = 64 * 1024 * 1024
@@ -147,7 +147,7 @@ def _configure_words(connection: apsw.Connection, option: str, value: int) -> No
     connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES (?, ?)", (option, value))
 
 
-def create_vec0(connection: apsw.Connection, dimension: int) -> None:
+def _create_vec0(connection: apsw.Connection, dimension: int) -> None:
     """Create sqlite-vec's table from the vectors that are there; inside a transaction."""
     connection.execute("DROP TABLE IF EXISTS chunks_vec")
     connection.execute(
@@ -155,3 +155,21 @@ def create_vec0(connection: apsw.Connection, dimension: int) -> None:
         f"seq INTEGER PRIMARY KEY, embedding FLOAT[{dimension}] distance_metric=cosine)"
     )
     connection.execute("INSERT INTO chunks_vec (seq, embedding) SELECT seq, embedding FROM vectors")
+
+
+def vec0_in_step(connection: apsw.Connection, dimension: int | None) -> bool:
+    """Return whether sqlite-vec's table is there and can be kept in step with the vectors.
+
+    A process that cannot load sqlite-vec marks the table as stale; the next one that can rebuilds
+    it.
+    """
+    if not dimension:
+        return False
+    if not has_vec0(connection):
+        set_meta(connection, "vec0", "stale")
+        return False
+    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
+    if not connection.execute(sql).get or get_meta(connection, "vec0") == "stale":
+        _create_vec0(connection, dimension)
+        connection.execute("DELETE FROM meta WHERE key = 'vec0'")
+    return True

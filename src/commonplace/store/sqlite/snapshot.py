@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import heapq
 import itertools
 import json
 import math
@@ -14,7 +15,6 @@ import apsw
 from commonplace.errors import IndexDamagedError
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite.connection import IndexFile, has_vec0
-from commonplace.store.sqlite.fts import match_expression, row_conditions
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors
@@ -22,7 +22,7 @@ from commonplace.vectors.arrays import ChunkVectors
 if TYPE_CHECKING:
     from commonplace.vectors import Vector
 
-__all__ = ["SqliteSnapshot", "load_identity", "seqs_from"]
+__all__ = ["SqliteSnapshot", "load_identity", "match_expression", "row_conditions", "seqs_from"]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
@@ -163,11 +163,12 @@ class SqliteSnapshot:
         """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first."""
         if self._identity is None or self._identity.dimension != len(query) or limit < 1:
             return []
-        can_be_cold = rows.is_open and limit <= _MAX_VEC0_LIMIT and bool(query.any())
+        can_be_cold = rows == RowFilter() and limit <= _MAX_VEC0_LIMIT and bool(query.any())
         resident = self._file.resident_vectors(cold=lambda: can_be_cold and self._vec0_usable())
-        if resident is not None:
-            return resident.nearest(self._connection, self._state, query, limit, rows, exact=exact)
-        return self._nearest_cold(query, limit)
+        if resident is None:
+            return self._nearest_cold(query, limit)
+        found = resident.nearest(self._connection, self._state, query, limit, rows, exact=exact)
+        return self._nearest_scanned(query, limit, rows) if found is None else found
 
     def _nearest_cold(self, query: Vector, limit: int) -> list[tuple[int, float]]:
         """Scan the file with sqlite-vec, in a process that has not read the vectors."""
@@ -179,6 +180,19 @@ class SqliteSnapshot:
         )
         hits = [(seq, cosine * length) for seq, cosine in found]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+
+    def _nearest_scanned(
+        self, query: Vector, limit: int, rows: RowFilter
+    ) -> list[tuple[int, float]]:
+        """Compare the vectors of the snapshot one by one, as they are read."""
+        import numpy as np
+
+        where, values = row_conditions(rows)
+        found = self._connection.execute(
+            "SELECT embedding, seq FROM vectors" + (f" WHERE {where}" if where else ""), values
+        )
+        scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
+        return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
 
     def _vec0_usable(self) -> bool:
         sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
@@ -274,3 +288,39 @@ def _embedded(embedding: bytes | None, lines: bytes | None) -> ChunkVectors | No
 
     vector = np.frombuffer(embedding, dtype="<f4")
     return ChunkVectors(vector, lines)
+
+
+def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
+    """Return an FTS5 expression that matches any (or every) word; None without words.
+
+    Each word is quoted, so that operators, columns and wildcards are plain text.
+    """
+    parts = [_phrase(word) for word in words if word.text.strip()]
+    return (" AND " if every else " OR ").join(parts) or None
+
+
+def _phrase(word: Term) -> str:
+    text = word.text
+    if not text.isalnum():
+        text = text.replace('"', " ").replace("\0", " ")
+        text = text.encode("utf-8", "replace").decode()
+    if not word.gram:
+        return f'{{text}} : "{text}"'
+    # A single character begins every pair that it stands first in.
+    return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
+
+
+def row_conditions(rows: RowFilter) -> tuple[str, list[Any]]:
+    """Return a filter as SQL over `source` and `day` ("" when every row passes), and its values."""
+    conditions: list[str] = []
+    values: list[Any] = []
+    if rows.sources is not None:
+        conditions.append(f"source IN ({', '.join('?' * len(rows.sources))})")
+        values += sorted(rows.sources)
+    if rows.after is not None:
+        conditions.append("day >= ?")
+        values.append(rows.after)
+    if rows.before is not None:
+        conditions.append("day <= ?")
+        values.append(rows.before)
+    return " AND ".join(conditions), values

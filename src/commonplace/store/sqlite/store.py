@@ -14,11 +14,15 @@ from typing import Literal
 
 import apsw
 
-from commonplace.errors import IndexDamagedError, IndexReadOnlyError, StoreError
+from commonplace.errors import (
+    IndexBusyError,
+    IndexDamagedError,
+    IndexReadOnlyError,
+    StoreError,
+)
 from commonplace.store.base import HealthCheck, LeaseName, Rebuild, Recovery
 from commonplace.store.records import IndexedFile, IndexIdentity
-from commonplace.store.registry import sqlite_path
-from commonplace.store.sqlite import leases, vector_cache
+from commonplace.store.sqlite import vector_cache
 from commonplace.store.sqlite.connection import (
     CLOSED,
     IndexFile,
@@ -33,24 +37,20 @@ from commonplace.store.sqlite.schema import (
     get_meta,
     merge_words,
     set_meta,
+    vec0_in_step,
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
-from commonplace.store.sqlite.writer import Writer, vec0_in_step
+from commonplace.store.sqlite.writer import Writer
+from commonplace.system.locks import FileLease
 from commonplace.vectors.arrays import ChunkVectors
 
-__all__ = ["SqliteStore", "open_store"]
+__all__ = ["SqliteStore"]
+
+_LEASE_FILES: dict[LeaseName, str] = {"run": ".lock", "swap": ".swap"}
 
 
 class _NoIdentityError(StoreError):
-    """An index without an identity was written to: it is new, or was deleted meanwhile."""
-
-
-def open_store(url: str) -> SqliteStore:
-    """Open the SQLite index of a URL; see `commonplace.store.registry.open_store`."""
-    path = sqlite_path(url)
-    if path is None:
-        raise StoreError(f"{url!r} is no SQLite index; sqlite:///PATH was expected.")
-    return SqliteStore(path)
+    """The index that was written to is new: another process deleted it meanwhile."""
 
 
 class SqliteStore:
@@ -72,8 +72,6 @@ class SqliteStore:
         self._file: IndexFile | None = None
         self._opening = threading.RLock()
         self._closed = False
-
-    # -- what there is ---------------------------------------------------------------------------
 
     @property
     def location(self) -> str:
@@ -146,6 +144,7 @@ class SqliteStore:
             if get_meta(connection, "identity") is not None:
                 merge_words(connection)
             set_meta(connection, "complete", "1")
+        self._opened().complete = True
 
     # -- reading and writing ---------------------------------------------------------------------
 
@@ -199,7 +198,7 @@ class SqliteStore:
     def trim_vector_cache(self, max_entries: int) -> None:
         """Drop the cached vectors written longest ago, beyond a number of texts."""
         with self.writing() as connection:
-            if vector_cache.size(connection) > max_entries:
+            if connection.execute("SELECT count(*) FROM embedding_cache").get > max_entries:
                 with transaction(connection):
                     vector_cache.trim(connection, max_entries)
 
@@ -214,19 +213,37 @@ class SqliteStore:
 
     # -- coordination, rebuild, recovery ---------------------------------------------------------
 
+    @contextlib.contextmanager
     def lease(
         self,
         name: LeaseName,
         *,
         timeout_s: float,
         check: Callable[[], object] = lambda: None,
-    ) -> contextlib.AbstractContextManager[None]:
-        """Hold a lease; see `Store`."""
-        return leases.hold(self.path, name, timeout_s=timeout_s, check=check)
+    ) -> Iterator[None]:
+        """Hold a lease: the lock of a file beside the index; see `Store`."""
+        self._make_folder()
+        lease = self._file_lease(name)
+        with contextlib.ExitStack() as stack:
+            try:
+                acquired = stack.enter_context(lease.held(timeout_s=timeout_s, check=check))
+            except OSError as error:
+                raise IndexReadOnlyError(
+                    f"the index {self.path} cannot be locked ({error.strerror or error}). Give "
+                    "yourself write access to its folder, or set COMMONPLACE_STATE_DIR to a folder "
+                    "of yours."
+                ) from error
+            if not acquired:
+                raise IndexBusyError(
+                    f"process {lease.owner()} has held the index {self.path} for {timeout_s:g} s. "
+                    "Wait for it, or stop it."
+                )
+            yield
 
     def lease_holder(self) -> str | None:
         """Return the process that holds the ``run`` lease; None when it is free."""
-        return leases.holder(self.path)
+        process = self._file_lease("run").holder()
+        return None if process is None else f"process {process}"
 
     def begin_rebuild(self, identity: IndexIdentity, *, restart: bool, keep_cache: int) -> Rebuild:
         """Begin or resume a shadow index; see `Store`."""
@@ -244,7 +261,7 @@ class SqliteStore:
         from commonplace.store.sqlite.recovery import replace_damaged
 
         self.release()
-        return replace_damaged(self.path, error, certain=certain)
+        return replace_damaged(self, error, certain=certain)
 
     def health_checks(self) -> Iterable[HealthCheck]:
         """Return the checks of the extension, the words, the file and its folder."""
@@ -255,8 +272,7 @@ class SqliteStore:
     def release(self) -> None:
         """Open the file again at the next use.
 
-        Threads that use it finish with the old one; but on Windows, where an open file cannot be
-        moved, it is closed under them.
+        Threads finish with the old one, but on Windows, where an open file cannot be moved.
         """
         with self._opening:
             if self._file is not None and sys.platform == "win32":
@@ -286,7 +302,7 @@ class SqliteStore:
             return self._file
 
     def _open(self) -> IndexFile:
-        leases.make_folder(self.path)
+        self._make_folder()
         if self.path.is_dir():
             raise StoreError(f"the index path {self.path} is a folder; a file name was expected.")
         if self._read_only_wanted:
@@ -303,6 +319,19 @@ class SqliteStore:
             file.close()
             raise
         return file
+
+    def _make_folder(self) -> None:
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise StoreError(
+                f"the index folder {folder} cannot be created ({error.strerror}). "
+                "Set COMMONPLACE_STATE_DIR, or index=, to a folder of yours."
+            ) from error
+
+    def _file_lease(self, name: LeaseName) -> FileLease:
+        return FileLease(self.path.with_name(self.path.name + _LEASE_FILES[name]))
 
     def _read_only(self, why: str) -> IndexReadOnlyError:
         return IndexReadOnlyError(

@@ -14,12 +14,7 @@ from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
 from commonplace.vectors.arrays import ChunkVectors
 
-__all__ = ["copy_from", "put", "size", "trim"]
-
-
-def size(connection: apsw.Connection) -> int:
-    """Return the number of texts whose vectors are cached."""
-    return int(connection.execute("SELECT count(*) FROM embedding_cache").get)
+__all__ = ["copy_from", "put", "trim"]
 
 
 def put(

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.store.records import FileRecord, IndexedFile, IndexIdentity
-from commonplace.store.sqlite.connection import has_vec0
-from commonplace.store.sqlite.schema import create_vec0, get_meta, set_meta
+from commonplace.store.sqlite.schema import get_meta, set_meta, vec0_in_step
 from commonplace.store.sqlite.snapshot import seqs_from
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Writer", "vec0_in_step"]
+__all__ = ["Writer"]
 
 _MAX_DROPPED = 100_000
 """Deletions that are listed for resident vectors; beyond them, all vectors are read again."""
@@ -36,24 +35,6 @@ a statement a row, each would wait for the thread that reads the next files to r
 _SOURCES: tuple[Source, ...] = ("memory", "sessions")
 
 _record_values = attrgetter(*(field.name for field in dataclasses.fields(FileRecord)))
-
-
-def vec0_in_step(connection: apsw.Connection, dimension: int | None) -> bool:
-    """Return whether sqlite-vec's table is there and can be kept in step with the vectors.
-
-    A process that cannot load sqlite-vec marks the table as stale; the next one that can rebuilds
-    it.
-    """
-    if not dimension:
-        return False
-    if not has_vec0(connection):
-        set_meta(connection, "vec0", "stale")
-        return False
-    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
-    if not connection.execute(sql).get or get_meta(connection, "vec0") == "stale":
-        create_vec0(connection, dimension)
-        connection.execute("DELETE FROM meta WHERE key = 'vec0'")
-    return True
 
 
 class Writer:

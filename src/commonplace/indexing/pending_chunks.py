@@ -1,4 +1,4 @@
-"""What of a batch is complete already, while the rest is still being embedded."""
+"""Pending chunks of a batch: which of them are complete while the rest is being embedded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PendingChunks"]
 
 
 class PendingChunks:
-    """Chunks some of whose texts have no vectors yet.
+    """Chunks of which some texts have no vectors yet.
 
     Args:
         parts: The texts of each chunk, by its hash.
@@ -26,12 +26,12 @@ class PendingChunks:
             for text in missing:
                 self._holders[text].append(key)
 
-    def closed_by(self, texts: Iterable[str]) -> dict[str, list[str]]:
-        """Hear that texts have vectors now; return the chunks that thereby have all of theirs."""
-        closed = {}
+    def completed_by(self, texts: Iterable[str]) -> dict[str, list[str]]:
+        """Note that texts have vectors now; return the chunks whose texts all have theirs."""
+        completed = {}
         for text in texts:
             for key in self._holders.pop(text, ()):
                 self._lacking[key] -= 1
                 if not self._lacking[key]:
-                    closed[key] = self._parts[key]
-        return closed
+                    completed[key] = self._parts[key]
+        return completed
