@@ -10,7 +10,7 @@ from commonplace.memory import Memory
 from commonplace.profiles import from_settings
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
-from commonplace.store.memory import MemoryStore
+from commonplace.store.memory.store import MemoryStore
 from commonplace.store.records import IndexedChunk, IndexedFile, RowFilter
 from commonplace.store.sqlite.store import SqliteStore
 from support.fakes import NOON, HashedWords, clock

@@ -22,7 +22,7 @@ from commonplace.errors import StateError
 from commonplace.system.locks import FileLease
 from commonplace.system.sqlite import enable_wal, transaction
 
-__all__ = ["MIGRATIONS", "StateFile", "StateLocation"]
+__all__ = ["SCHEMA", "StateFile", "StateLocation"]
 
 logger = logging.getLogger(__name__)
 
@@ -30,29 +30,29 @@ _APPLICATION_ID = 0x636F7374
 """Application id in the file's header: "cost", Commonplace's state."""
 _BUSY_TIMEOUT_MS = 10_000
 _REPAIR_TIMEOUT_S = 10.0
+_SCHEMA_VERSION = 2
+"""``PRAGMA user_version`` of these tables; version 1 had some of them, and was never released."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        f"PRAGMA application_id = {_APPLICATION_ID}",
-        # Flush journal: messages that leave the context window, until their notes are written.
-        """CREATE TABLE flush_entries (
-            id INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, thread TEXT NOT NULL,
-            reason TEXT NOT NULL, moment TEXT NOT NULL, tokens INTEGER NOT NULL,
-            messages TEXT NOT NULL, replies TEXT NOT NULL DEFAULT '[]',
-            attempts INTEGER NOT NULL DEFAULT 0, error TEXT, owner TEXT)""",
-        # Hashes of all messages that are, or were, in an entry of the journal.
-        """CREATE TABLE flush_marks (
-            workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL,
-            PRIMARY KEY (workspace, thread, hash)) WITHOUT ROWID""",
-        # Pending jobs of batch APIs: prefixes of the texts' hashes, in order, time of submission
-        # (seconds since the epoch), number of attempts.
-        """CREATE TABLE embedding_jobs (
-            provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, job TEXT NOT NULL,
-            texts BLOB NOT NULL, submitted REAL NOT NULL, tries INTEGER NOT NULL,
-            PRIMARY KEY (provider, model, endpoint, job)) WITHOUT ROWID""",
-    ),
+SCHEMA = (
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    # Flush journal: messages that leave the context window, until their notes are written.
+    """CREATE TABLE IF NOT EXISTS flush_entries (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, thread TEXT NOT NULL,
+        reason TEXT NOT NULL, moment TEXT NOT NULL, tokens INTEGER NOT NULL,
+        messages TEXT NOT NULL, replies TEXT NOT NULL DEFAULT '[]',
+        attempts INTEGER NOT NULL DEFAULT 0, error TEXT, owner TEXT)""",
+    # Hashes of all messages that are, or were, in an entry of the journal.
+    """CREATE TABLE IF NOT EXISTS flush_marks (
+        workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL,
+        PRIMARY KEY (workspace, thread, hash)) WITHOUT ROWID""",
+    # Pending jobs of batch APIs: prefixes of the texts' hashes, in order, time of submission
+    # (seconds since the epoch), number of attempts.
+    """CREATE TABLE IF NOT EXISTS embedding_jobs (
+        provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, job TEXT NOT NULL,
+        texts BLOB NOT NULL, submitted REAL NOT NULL, tries INTEGER NOT NULL,
+        PRIMARY KEY (provider, model, endpoint, job)) WITHOUT ROWID""",
 )
-"""Migrations, in order. A released step is never changed."""
+"""Statements that create the tables; each changes nothing where its table is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class StateFile:
                 enable_wal(connection, timeout_ms=_BUSY_TIMEOUT_MS)
             connection.pragma("synchronous", "full")
             connection.pragma("secure_delete", True)  # conversations do not stay in free pages
-            _migrate(connection)
+            _create_tables(connection)
         except BaseException:
             connection.close()
             raise
@@ -192,17 +192,15 @@ def _create_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _migrate(connection: apsw.Connection) -> None:
-    if connection.pragma("user_version") == len(MIGRATIONS):
+def _create_tables(connection: apsw.Connection) -> None:
+    if connection.pragma("user_version") == _SCHEMA_VERSION:
         return
     with transaction(connection):
-        version = int(connection.pragma("user_version"))
-        if version > len(MIGRATIONS):
+        if connection.pragma("user_version") > _SCHEMA_VERSION:
             raise StateError(
                 f"the state file {connection.filename} was written by a newer version of "
                 "Commonplace. Upgrade; do not delete it: it may hold what was not written down yet."
             )
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.pragma("user_version", len(MIGRATIONS))
+        for statement in SCHEMA:
+            connection.execute(statement)
+        connection.pragma("user_version", _SCHEMA_VERSION)
