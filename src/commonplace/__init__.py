@@ -13,7 +13,7 @@ The folder
 ----------
 A workspace is a folder with ``MEMORY.md`` (what lasts), ``memory/YYYY-MM-DD.md`` (the days) and any
 other Markdown files under ``memory/``. The files are the memory: people and agents read and write
-them. The index is a SQLite file in the state folder; it can be deleted at any time and is made anew
+them. The index is a SQLite file in the state folder; it can be deleted at any time and is rebuilt
 from the files. Nothing is created in the workspace but the notes that are appended::
 
     memory.append("- Decided: the VPN listens on 51820")    # memory/2026-11-20.md
@@ -31,16 +31,17 @@ themselves in a notebook; in a terminal, rich prints them::
     print(memory.search("VPN port", explain=True))
     print(memory.status())
 
-Who makes the vectors is the `embedder` of `Memory.open`: ``"auto"`` takes what is there, with the
-bundled vectors at the end, which need no network; ``"openai"`` and
-``"openai:text-embedding-3-small"`` name a provider; an object with ``embed_documents`` and
-``embed_query``, as each of LangChain's embeddings, is taken as it is; None searches by words alone.
+The `embedder` of `Memory.open` makes the vectors: ``"auto"`` takes what is there, with the bundled
+vectors at the end, which need no network; ``"openai"`` and ``"openai:text-embedding-3-small"`` name
+a provider; an object with ``embed_documents`` and ``embed_query``, as each of LangChain's
+embeddings, is taken as it is; None searches by keywords alone. The `index` is a file in the state
+folder, or what a path, ``sqlite:///PATH``, ``memory://`` or an installed engine's URL names.
 
 Settings
 --------
-`Settings` holds every setting with its default and its reason; ``help(Settings)`` and the help of
-its parts, such as ``help(type(Settings().search))``, tell them. `Settings.load` reads TOML,
-`Settings.openclaw` ranks as the reference does. Ranking can be tried out on an open memory::
+`Settings` holds every setting with its default and its reason, in ``help(Settings)`` and the help
+of its parts, such as ``help(SearchSettings)``. `Settings.load` reads TOML, `Settings.openclaw`
+ranks as OpenClaw does. Ranking can be tried out on an open memory::
 
     memory.with_search_settings(mmr=False).search("VPN port")
 
@@ -55,8 +56,8 @@ Looking at a memory
 -------------------
 ``commonplace.explorer`` draws how candidates move through the ranking, what age leaves, a map of
 the chunks, a calendar and what repeats itself. From the command line, ``commonplace search
---explain`` and ``commonplace status --deep`` tell what there is to tell, and ``commonplace demo``
-shows it on invented notes.
+--explain`` and ``commonplace status --deep`` explain a ranking and check each part, and
+``commonplace demo`` shows it on invented notes.
 
 Errors
 ------
@@ -74,11 +75,34 @@ if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
     from commonplace.errors import (
         CommonplaceError,
+        EmbedderError,
+        IndexBusyError,
+        IndexDamagedError,
+        IndexReadOnlyError,
+        MissingExtraError,
         PathNotAllowedError,
+        QuestionFileError,
+        SettingsError,
+        StateError,
+        StoreError,
+        ToolInputError,
+        WorkspaceError,
         WorkspaceNotFoundError,
+        WorkspaceReadOnlyError,
     )
     from commonplace.memory import Memory
-    from commonplace.settings import Settings
+    from commonplace.settings import (
+        CacheSettings,
+        ChunkingSettings,
+        ContextSettings,
+        EmbeddingSettings,
+        FlushSettings,
+        SearchSettings,
+        SessionsSettings,
+        Settings,
+        SyncSettings,
+    )
+    from commonplace.store.base import Snapshot
     from commonplace.types import (
         Excerpt,
         Explanation,
@@ -92,35 +116,77 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CacheSettings",
+    "ChunkingSettings",
     "CommonplaceError",
+    "ContextSettings",
     "Embedder",
+    "EmbedderError",
+    "EmbeddingSettings",
     "Excerpt",
     "Explanation",
     "FlushReport",
+    "FlushSettings",
+    "IndexBusyError",
+    "IndexDamagedError",
+    "IndexReadOnlyError",
     "IndexReport",
     "Memory",
+    "MissingExtraError",
     "PathNotAllowedError",
+    "QuestionFileError",
     "SearchResult",
     "SearchResults",
+    "SearchSettings",
+    "SessionsSettings",
     "Settings",
+    "SettingsError",
+    "Snapshot",
+    "StateError",
     "Status",
+    "StoreError",
+    "SyncSettings",
+    "ToolInputError",
+    "WorkspaceError",
     "WorkspaceNotFoundError",
+    "WorkspaceReadOnlyError",
 ]
 
 _HOMES = {
+    "CacheSettings": "settings",
+    "ChunkingSettings": "settings",
     "CommonplaceError": "errors",
+    "ContextSettings": "settings",
     "Embedder": "embeddings.base",
+    "EmbedderError": "errors",
+    "EmbeddingSettings": "settings",
     "Excerpt": "types",
     "Explanation": "types",
     "FlushReport": "types",
+    "FlushSettings": "settings",
+    "IndexBusyError": "errors",
+    "IndexDamagedError": "errors",
+    "IndexReadOnlyError": "errors",
     "IndexReport": "types",
     "Memory": "memory",
+    "MissingExtraError": "errors",
     "PathNotAllowedError": "errors",
+    "QuestionFileError": "errors",
     "SearchResult": "types",
     "SearchResults": "types",
+    "SearchSettings": "settings",
+    "SessionsSettings": "settings",
     "Settings": "settings",
+    "SettingsError": "errors",
+    "Snapshot": "store.base",
+    "StateError": "errors",
     "Status": "types",
+    "StoreError": "errors",
+    "SyncSettings": "settings",
+    "ToolInputError": "errors",
+    "WorkspaceError": "errors",
     "WorkspaceNotFoundError": "errors",
+    "WorkspaceReadOnlyError": "errors",
 }
 
 

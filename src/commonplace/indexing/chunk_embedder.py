@@ -345,8 +345,6 @@ def _end_of(record: FileRecord) -> int | None:
     return cursor.resume_at.line if cursor else None
 
 
-def _is_whole(embedded: ChunkVectors) -> bool:
+def _is_whole(made: ChunkVectors) -> bool:
     """Return whether each line has a vector; see `ChunkEmbedder._combined`."""
-    if embedded.lines is None:
-        return True
-    return bool(unpack(embedded.lines, len(embedded.vector)).any(axis=1).all())
+    return made.lines is None or bool(unpack(made.lines, len(made.vector)).any(axis=1).all())

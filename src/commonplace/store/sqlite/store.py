@@ -70,8 +70,7 @@ class SqliteStore:
         self.path = path
         self._read_only_wanted = read_only
         self._file: IndexFile | None = None
-        self._opening = threading.RLock()
-        self._closed = False
+        self._opening, self._closed = threading.RLock(), False
 
     @property
     def location(self) -> str:
@@ -221,17 +220,15 @@ class SqliteStore:
         timeout_s: float,
         check: Callable[[], object] = lambda: None,
     ) -> Iterator[None]:
-        """Hold a lease: the lock of a file beside the index; see `Store`."""
+        """Hold a lease, the lock of a file beside the index; see `Store`."""
         self._make_folder()
         lease = self._file_lease(name)
         with contextlib.ExitStack() as stack:
             try:
                 acquired = stack.enter_context(lease.held(timeout_s=timeout_s, check=check))
             except OSError as error:
-                raise IndexReadOnlyError(
-                    f"the index {self.path} cannot be locked ({error.strerror or error}). Give "
-                    "yourself write access to its folder, or set COMMONPLACE_STATE_DIR to a folder "
-                    "of yours."
+                raise self._read_only(
+                    f"cannot be locked ({error.strerror or error}) and so"
                 ) from error
             if not acquired:
                 raise IndexBusyError(
