@@ -1,4 +1,4 @@
-"""Which changed files have come to rest: nobody indexes what is still being written."""
+"""Debouncer of changed files: a file is indexed once its size and time stop changing."""
 
 from __future__ import annotations
 

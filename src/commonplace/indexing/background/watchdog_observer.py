@@ -59,9 +59,9 @@ class WatchdogObserver:
         """Watch these folders, and those below where the value is true.
 
         Args:
-            wanted: Which; one that is not there is left out.
-            whole: Whether folders that are watched with all below them are watched anew: what was
-                moved into, out of and within them is then in step again.
+            wanted: Folders to watch; a missing one is skipped.
+            whole: Whether to replace the watches of whole trees as well: watchdog loses track of
+                folders that are moved into, out of or within a tree.
         """
         self.problem = None
         stale = [
@@ -82,7 +82,7 @@ class WatchdogObserver:
             self.problem = _EXHAUSTED.get(error.errno or 0, str(error))
 
     def stop(self) -> None:
-        """Let go of everything."""
+        """Release all watches and stop the observer."""
         observer, self._observer = self._observer, None
         self._watched.clear()
         if observer is not None:

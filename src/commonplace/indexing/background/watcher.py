@@ -30,8 +30,8 @@ _FOLDERS_EVERY_S = 2.0
 """How often it is seen to that the folders that are watched are those that are there."""
 _NET_EVERY_S = 60.0
 _NET_SHARE = 500
-"""Once a minute everything is looked at, whatever was told; less often where that takes more than
-this share of the time."""
+"""A full scan runs once a minute regardless of events, or after 500 times the duration of the last
+scan where that is longer."""
 _POLL_EVERY_S = 10.0
 _POLL_SHARE = 50
 
@@ -42,9 +42,9 @@ class Watcher(threading.Thread):
     A run is asked for at the start, after each burst of changes, and now and then in any case.
 
     Args:
-        workspace: Whose files.
-        scheduler: Who is asked to index.
-        warn: Told, once, what users should know.
+        workspace: Workspace with the files.
+        scheduler: Scheduler that runs the index.
+        warn: Called once with the first problem that users should know.
     """
 
     def __init__(
