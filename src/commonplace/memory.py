@@ -1,4 +1,4 @@
-"""`Memory`: one workspace, opened; everything that users do goes through it."""
+"""`Memory`: one open workspace, and every verb that users have."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 _MAX_QUERY_CHARS = 4_000
-"""What is read of a query: a question, not a book."""
+"""Characters of a query that are read."""
 _MAX_RESULTS = 1_000
 
 _CLOSE_S = 0.95
-"""How long `close` takes at most, if no embedder holds it up."""
+"""How long `close` takes at most, unless a request to an embedder delays it."""
 _FINISH_S = 0.4
-"""What `close` spends on session files of which too little was new to read them."""
+"""Time that `close` spends on session files with too little new content to be read by a run."""
 
 _RANKING = {"max_results", "min_score", "candidate_multiplier", "vector_weight", "text_weight"}
 _RANKING |= {"decay", "half_life_days", "mmr", "mmr_lambda", "match"}
@@ -111,7 +111,7 @@ class Memory:
         Args:
             workspace: The folder; ``MEMORY.md`` and ``memory/`` may not exist yet.
             settings: How to index and search; the default settings file, else the defaults.
-            embedder: Who makes the vectors: ``auto``, ``provider``, ``provider:model``, an object
+            embedder: Makes the vectors: ``auto``, ``provider``, ``provider:model``, an object
                 with `embed_documents` and `embed_query`, or None to search by keywords.
             index: The index: the path of a SQLite file, ``sqlite:///PATH``, ``memory://`` (gone
                 with the memory), or the URL of an installed engine; by default a file in the state
@@ -176,14 +176,14 @@ class Memory:
         A background run in flight is waited for, and both are reported together.
 
         Args:
-            force: Build it anew, beside the old one. Vectors are taken over.
+            force: Rebuild it beside the old one. Vectors are taken over.
             progress: Called with files done, files to do, and the last path. Its `estimated`, if it
                 has one, is called first with what a long run is about to embed over the network:
                 texts, tokens, what they cost about.
 
         Raises:
             StoreError: The index cannot be written.
-            EmbedderError: The embedder that was named cannot be had.
+            EmbedderError: The embedder that was named is not available.
         """
         return self._background.scheduler.run_now(
             lambda: self._index.run(force=force, progress=progress)
@@ -194,16 +194,16 @@ class Memory:
         """Keep the index fresh while the block runs: what is saved is found within seconds.
 
         Args:
-            on_run: Called, by another thread, with what each run in the background did.
+            on_run: Called, by another thread, with the report of each background run.
         """
         with self._background.watching(on_run):
             yield
 
     def status(self, *, deep: bool = False) -> Status:
-        """Tell what is indexed, by what, and what is out of date; the disk is looked at.
+        """Return what is indexed, by what, and what is out of date; the disk is scanned.
 
         Args:
-            deep: Also try the embedder, the vectors and the words, and tell how each did.
+            deep: Also probe the embedder, the vectors, the words and the files.
         """
         from commonplace.diagnostics.status import memory_status
 
@@ -372,7 +372,7 @@ class Memory:
         """Read a file, or some of its lines, from the disk.
 
         A session file is rendered as it is indexed: what user and assistant said, secrets masked,
-        on lines that are numbered as the file's; nobody speaks on the empty ones.
+        on lines that are numbered as the file's; the other lines are empty.
 
         Args:
             path: As search shows it.
@@ -525,7 +525,7 @@ class Memory:
         """Return MEMORY.md and the logs of yesterday and today, within a budget.
 
         Args:
-            private: Whether MEMORY.md is told; not where others read along.
+            private: Whether MEMORY.md is included; not where others read along.
         """
         today = self._local_now().date()
         days = [today - timedelta(days=1), today]
@@ -576,7 +576,7 @@ class Memory:
     # -- async twins -----------------------------------------------------------------------------
 
     async def asearch(self, query: str, **options: Any) -> SearchResults:
-        """`search` in a thread: the event loop goes on."""
+        """`search` in a thread: the event loop is not blocked."""
         return await _in_thread(self.search, query, **options)
 
     async def aget(self, path: str, **options: Any) -> Excerpt:
@@ -613,7 +613,7 @@ def _state_location(index: str | os.PathLike[str], root: Path, settings: Setting
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
-    import asyncio  # whoever awaits has it loaded; nobody else pays for it
+    import asyncio  # a caller that awaits has loaded it; others do not pay for it
 
     return await asyncio.to_thread(call, *arguments, **options)
 

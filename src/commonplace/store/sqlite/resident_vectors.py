@@ -1,8 +1,8 @@
-"""The chunks' vectors in memory, and how they keep up with the file.
+"""Resident vectors: the matrix of all chunks' vectors, kept in step with the index file.
 
-A full scan is a matrix-vector product; of many vectors, a sketch first chooses those that are worth
-it. The matrix is read once and then follows the index: new chunks have higher numbers than all
-before, and what was deleted is listed in a table of its own.
+A full scan is a matrix-vector product; of many vectors, a sketch first selects candidates. The
+matrix is read once and then follows the index: new chunks have higher seqs than all before, and
+deleted ones are listed in a table of their own.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ _ALIVE = np.iinfo(np.int64).max
 _MIN_TAIL = 1024
 _ROWS_AT_ONCE = 256
 _BLOCK = 32
-"""Scores of which the highest stands for all, at most, when the highest of all are looked for."""
+"""Scores of a block, at most: partial selection compares the maxima of blocks first."""
 _MANY = 1024
-"""Scores from which on that takes less time than to sort all of them."""
+"""Scores from which on partial selection is faster than a sort."""
 _SKETCHED_FROM = 8 * 1024 * 1024
-"""Bytes of vectors from which on a sketch takes less time than all products."""
+"""Bytes of vectors from which on a sketch is faster than all products."""
 _COMPARED = 3072
-"""Numbers that are compared exactly for each row that is wanted, where a sketch chooses: it is the
-less exact the fewer dimensions there are."""
+"""Numbers compared exactly for each wanted row, where a sketch selects: the fewer dimensions there
+are, the less exact it is, so the more rows are compared."""
 _LEAST_COMPARED = 4
-"""Rows that are compared exactly for each that is wanted, however many dimensions there are."""
+"""Rows compared exactly for each wanted row, at least."""
 _SHARE = 100
-"""One in so many rows is compared besides: the more there are, the more differ by little."""
+"""One in this many rows is compared besides: in a larger index more rows are nearly as near."""
 _WORTH_CHOOSING = 8
-"""How many times as long it takes to compare a row that is picked out as one after another."""
+"""Cost of comparing a single row, relative to one of a contiguous block."""
 _EMPTY = np.empty((0, 0), dtype=np.float32)
 
 Hits = list[tuple[int, float]]
 
 
 class _Moment(NamedTuple):
-    """How far a snapshot of the file has come. Within a generation, both numbers only grow."""
+    """Version of the file in a snapshot. Within a generation, both numbers only grow."""
 
     generation: str
     last_seq: int
@@ -58,7 +58,7 @@ class _Moment(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Vectors and what filters look at, by ascending seq."""
+    """Vectors and the columns of filters, by ascending seq."""
 
     matrix: NDArray[np.float32]
     seqs: NDArray[np.int64]
@@ -67,7 +67,7 @@ class _Rows(NamedTuple):
 
 
 class ResidentVectors:
-    """All vectors of one index file, shared by the threads of a process.
+    """Matrix of all vectors of one index file, shared by the threads of a process.
 
     Memory: 4 bytes and a bit a dimension and 21 bytes a chunk, plus at most a quarter of that for
     what came after the matrix was read.
@@ -133,7 +133,7 @@ class ResidentVectors:
             return passing.nonzero()[0]
         if self._sketch is None or _WORTH_CHOOSING * wanted > count:
             return None if passing is None else passing.nonzero()[0]
-        sketched = min(count, len(self._base))  # what came later is compared in any case
+        sketched = min(count, len(self._base))  # rows read later are compared in any case
         estimates = self._sketch.estimates(query)[:sketched]
         if passing is None:
             chosen = _highest(estimates, wanted)
@@ -163,7 +163,7 @@ class ResidentVectors:
         return scores
 
     def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:
-        """Say which rows of a snapshot a filter lets through; None for all."""
+        """Return the rows of a snapshot that pass a filter; None for all."""
         if rows == RowFilter() and self._all_alive:
             return None
         passing = self._dropped[:count] > moment.last_dropped
@@ -187,11 +187,11 @@ class ResidentVectors:
         self._sources: NDArray[np.int8] = np.empty(0, dtype=np.int8)
         self._days: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._dropped: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        """When a row was dropped, as `_Moment.last_dropped` counts."""
+        """Number of each row's deletion, as `_Moment.last_dropped` counts."""
         self._all_alive = True
 
     def _follow(self, connection: apsw.Connection, moment: _Moment) -> None:
-        """Take over what has changed in the file since the newest snapshot that was seen."""
+        """Read the changes of the file since the newest snapshot so far."""
         known = self._moment
         if known is None or known.generation != moment.generation:
             self._read_all(connection, moment)
@@ -200,7 +200,7 @@ class ResidentVectors:
             self._append(connection, moment)
 
     def _read_all(self, connection: apsw.Connection, moment: _Moment) -> None:
-        self._forget()  # first, so that nothing is held twice
+        self._forget()  # first, so that the memory is not held twice
         rows = _read(connection, after=0)
         self._base = rows.matrix
         if rows.matrix.nbytes >= _SKETCHED_FROM and SignSketch.can_be_made:
@@ -231,7 +231,7 @@ class ResidentVectors:
             self._tail = grown
 
     def _extend(self, rows: _Rows) -> None:
-        """Add all of new rows but their vectors, which are in place."""
+        """Append the columns of new rows, whose vectors are in place."""
         self._seqs = np.concatenate((self._seqs, rows.seqs))
         self._sources = np.concatenate((self._sources, rows.sources))
         self._days = np.concatenate((self._days, rows.days))
@@ -252,14 +252,14 @@ class ResidentVectors:
 
 
 def _enough(limit: int, count: int, dimension: int) -> int:
-    """Return how many of so many rows a sketch chooses, so that the best ones are among them."""
+    """Return the number of candidates that a sketch selects, so that the nearest are among them."""
     return limit * max(_COMPARED // dimension, _LEAST_COMPARED) + count // _SHARE
 
 
 def _of_rows(
     matrix: NDArray[np.float32], rows: NDArray[np.int64], query: Vector
 ) -> NDArray[np.float32]:
-    """Return the products of some rows of a matrix; of many, all of it is multiplied."""
+    """Return the products of some rows; for many of them the whole matrix is multiplied."""
     if not len(rows):
         return np.empty(0, dtype=np.float32)
     if _WORTH_CHOOSING * len(rows) <= len(matrix):
@@ -274,12 +274,12 @@ def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> H
 
 
 def _highest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Return the rows with the highest scores, ascending: so many, and some more."""
+    """Return the rows of at least `count` highest scores, ascending (partial selection)."""
     rows = len(scores)
     size = min(_BLOCK, rows // (4 * count))
     if size < 2:
         return np.arange(rows)
-    # Few values are compared: the highest of each block. So many blocks have a row like the last.
+    # The count-th highest maximum of the blocks is a lower bound of the count-th highest score.
     blocks = rows // size
     heads = scores[: size * blocks].reshape(size, blocks).max(axis=0)
     reaching = scores >= np.partition(heads, blocks - count)[blocks - count]
@@ -292,7 +292,7 @@ def _count(connection: apsw.Connection, *, after: int) -> int:
 
 
 def _read(connection: apsw.Connection, *, after: int) -> _Rows:
-    """Read rows behind a seq, some at a time: next to nothing is held twice."""
+    """Read the rows behind a seq, in parts, so that little memory is held twice."""
     count = _count(connection, after=after)
     found = connection.execute(
         "SELECT seq, source, coalesce(day, ?), embedding FROM vectors WHERE seq > ? ORDER BY seq",

@@ -1,10 +1,10 @@
-"""A bit a dimension: which vectors of many are worth to be compared with a query.
+"""Sign sketch: one bit a dimension, to select the vectors that are compared with a query.
 
-Reading all vectors is what a search waits for, and what it reads throws everything else out of the
-processor's caches. A sketch keeps, of each vector, how far it lies from the mean, and on which side
-in each dimension: a 30th of the bytes, compared with a few instructions a row. The rows that seem
-nearest hold next to all of those that are (``tests/benchmarks/nearest.py`` prints how many they
-lack); their exact products tell which.
+Reading all vectors dominates a search, and evicts everything else from the processor's caches. A
+sketch holds, of each vector, its distance from the mean and its sign in each dimension: a 30th of
+the bytes, compared with a few instructions a row. The nearest rows are nearly always among the
+selected ones (``tests/benchmarks/nearest.py`` prints the share that is missed); their exact
+products are then compared.
 (Signs of directions: Charikar, STOC 2002. Lengths kept, and more than a sign of the query: Gao &
 Long, SIGMOD 2024.)
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["SignSketch"]
 
 _BLOCK = 16_384
-"""Rows that are compared at once: what is in work stays in the cache."""
+"""Rows compared at once: they fit in the processor's cache."""
 _SKETCHED_AT_ONCE = 512
-"""Rows whose sketch is made at once, of next to no memory."""
+"""Rows sketched at once: a small buffer is enough."""
 _bitwise_count: Any = getattr(np, "bitwise_count", None)  # numpy 2.0 brought it
 
 
 class SignSketch:
-    """Where all vectors of a matrix lie, seen from their mean.
+    """Sketch of the rows of a matrix, relative to their mean.
 
     Memory: a bit a dimension and 4 bytes a row.
 

@@ -71,7 +71,7 @@ class SqliteSnapshot:
         self._file = file
         self._connection = connection
         found: dict[str, Any] = dict(connection.execute(_STATE))
-        # The last chunk and the last deletion: they tell one state from another.
+        # The last chunk and the last deletion identify a state.
         last = found.pop("last chunks", 0), found.pop("last dropped", 0)
         self._state: tuple[str, int, int] = (found.get("generation", ""), *last)
         self._meta: dict[str, str] = found
@@ -79,7 +79,7 @@ class SqliteSnapshot:
 
     @property
     def identity(self) -> IndexIdentity | None:
-        """What the index was built with; None for a new one."""
+        """Identity of the index; None for a new one."""
         return self._identity
 
     def files(self) -> dict[str, FileRecord]:

@@ -92,7 +92,7 @@ class Writer:
             gone,
         )
         if self._vec0:
-            # With IN, sqlite-vec would look at its whole table.
+            # With IN, sqlite-vec would scan its whole table.
             self._connection.executemany(
                 "DELETE FROM chunks_vec WHERE seq = ?", [(seq,) for seq in seqs]
             )
