@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from commonplace.errors import SettingsError
@@ -40,7 +42,7 @@ def test_a_toml_file_sets_what_it_names_and_nothing_else(toml):
             [embedding]
             headers = { "X-Team" = "a" }
             [chunking]
-            measure = "chars"
+            tokens = 200
             """
         )
     )
@@ -50,7 +52,7 @@ def test_a_toml_file_sets_what_it_names_and_nothing_else(toml):
         citations="off",
         search=SearchSettings(max_results=8, min_score=0.0, decay=False),
         embedding=EmbeddingSettings(headers={"X-Team": "a"}),
-        chunking=ChunkingSettings(measure="chars"),
+        chunking=ChunkingSettings(tokens=200),
     )
     assert type(loaded.search.min_score) is float
 
@@ -105,7 +107,10 @@ def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path):
         (lambda: SearchSettings(max_results=True), "search.max_results is True"),
         (lambda: SearchSettings(min_score=None), "search.min_score is None; it must be a number"),
         (lambda: SearchSettings(mmr=1), "search.mmr is 1; it must be true or false"),
-        (lambda: SearchSettings(match=[]), "search.match is []; it must be one of 'any', 'all'"),
+        (
+            lambda: SearchSettings(operator=[]),
+            "search.operator is []; it must be one of 'or', 'and'",
+        ),
         (lambda: Settings(search={}), "search is {}; it must be SearchSettings"),
         (lambda: Settings(search=None), "search is None; it must be SearchSettings"),
         (lambda: Settings(timezone=3), "timezone is 3; it must be a text or nothing"),
@@ -137,15 +142,40 @@ def test_paths_may_be_path_objects_and_lists(tmp_path):
     assert Settings(extra_paths=(tmp_path, "b")) == settings
 
 
-def test_the_reference_differs_from_the_defaults_where_it_must():
+def test_openclaw_differs_from_the_defaults_where_it_must():
     openclaw = Settings.openclaw()
-    assert openclaw.openclaw_rules
-    assert not Settings().openclaw_rules
+    assert (Settings().profile, openclaw.profile) == ("default", "openclaw")
     assert (openclaw.search.decay, openclaw.search.mmr) == (False, False)
-    assert (openclaw.search.match, openclaw.search.grain) == ("all", "chunks")
+    assert (openclaw.search.operator, openclaw.search.unit) == ("and", "chunk")
     assert (openclaw.chunking.tokens, openclaw.chunking.overlap) == (400, 80)
     assert (openclaw.search.max_results, openclaw.search.min_score) == (6, 0.35)
     assert (openclaw.search.vector_weight, openclaw.search.text_weight) == (0.7, 0.3)
+
+
+def test_the_profile_brings_its_settings(toml):
+    openclaw = Settings.openclaw()
+    assert Settings(profile="openclaw") == openclaw
+    assert replace(Settings(), profile="openclaw") == openclaw
+    assert Settings.load(toml('profile = "openclaw"')) == openclaw
+    changed = Settings.load(toml('profile = "openclaw"\n[search]\nmax_results = 8'))
+    assert changed == replace(openclaw, search=replace(openclaw.search, max_results=8))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("profile = 'x'", "profile is 'x'; it must be one of 'default', 'openclaw'"),
+        ("profile = ['openclaw']", "profile is ['openclaw']; it must be one of"),
+        (
+            "profile = 'openclaw'\n[search]\nunit = 'line'",
+            "search.unit is 'line'; it must be 'chunk', for the profile 'openclaw' ranks whole",
+        ),
+    ],
+)
+def test_a_setting_that_does_not_go_with_the_profile_is_refused(toml, text, reason):
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(toml(text))
+    assert reason in str(caught.value)
 
 
 def test_the_settings_file_is_named_by_the_environment_or_stands_in_the_config_folder(

@@ -20,6 +20,7 @@ from commonplace.errors import (
     CommonplaceError,
     EmbedderError,
     PathNotAllowedError,
+    SettingsError,
     WorkspaceError,
 )
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.indexing.pipeline import Progress
+    from commonplace.profiles import Profile
+    from commonplace.retrieval.query import Ranker
+    from commonplace.retrieval.rerank import RerankClient, Reranker
     from commonplace.store.base import Snapshot, Store
     from commonplace.store.records import IndexIdentity, RowFilter
     from commonplace.vectors import Vector
@@ -59,7 +63,7 @@ _FINISH_S = 0.4
 """Time that `close` spends on session files with too little new content to be read by a run."""
 
 _RANKING = {"max_results", "min_score", "candidate_multiplier", "vector_weight", "text_weight"}
-_RANKING |= {"decay", "half_life_days", "mmr", "mmr_lambda", "match"}
+_RANKING |= {"decay", "half_life_days", "mmr", "mmr_lambda", "operator"}
 """Search settings that the index does not depend on."""
 
 _T = TypeVar("_T")
@@ -77,18 +81,23 @@ class Memory:
         workspace: Workspace,
         *,
         settings: Settings,
+        profile: Profile,
         embedder: str | Embedder | Any | None,
+        reranker: RerankClient | None,
         store: Store,
         state: StateLocation,
         now: Clock | None,
     ) -> None:
         """Use `Memory.open`."""
+        self.profile = profile
+        self._reranker = reranker
+        self._ranker: Ranker | None = None if reranker is None else profile.ranker(reranker)
         self.workspace = workspace
         self.settings = settings
         self._now = now or _utc_now
         self.state = state
         self._index = IndexService(
-            workspace, store, settings=settings, requested=embedder, state=state
+            workspace, store, settings=settings, profile=profile, requested=embedder, state=state
         )
         self._background = BackgroundSupervisor(workspace, self._index)
         self._background.opened()
@@ -100,6 +109,7 @@ class Memory:
         *,
         settings: Settings | None = None,
         embedder: str | Embedder | Any | None = "auto",
+        reranker: Reranker | Any | None = None,
         index: str | os.PathLike[str] | None = None,
         now: Clock | None = None,
     ) -> Self:
@@ -113,6 +123,10 @@ class Memory:
             settings: How to index and search; the default settings file, else the defaults.
             embedder: Makes the vectors: ``auto``, ``provider``, ``provider:model``, an object
                 with `embed_documents` and `embed_query`, or None to search by keywords.
+            reranker: Orders the best passages of a search: a callable ``(query, passages)`` that
+                returns a score for each, or a cross-encoder with ``predict(pairs)``. It has a
+                second; when it fails, the order without it is kept, and
+                `SearchResults.fallback` says why.
             index: The index: the path of a SQLite file, ``sqlite:///PATH``, ``memory://`` (gone
                 with the memory), or the URL of an installed engine; by default a file in the state
                 folder.
@@ -120,20 +134,31 @@ class Memory:
 
         Raises:
             WorkspaceNotFoundError: There is no such folder.
-            SettingsError: The default settings file is wrong.
+            SettingsError: The default settings file is wrong; or the profile does not go with the
+                index engine or the reranker.
             StoreError: The index path names a Markdown file, or no engine has the URL's scheme.
         """
         from commonplace.store.registry import default_index_path, open_store
 
         settings = settings or Settings.load()
-        space = Workspace(workspace, settings)
+        profile = from_settings(settings)
+        space = Workspace(workspace, settings, profile.discovery)
         where = default_index_path(space.root) if index is None else index
         state = _state_location(where, space.root, settings)
+        store = open_store(where)
+        if missing := profile.requires - store.capabilities:
+            raise SettingsError(
+                f"the profile {settings.profile!r} needs an index engine with "
+                f"{', '.join(sorted(missing))}, which {store.location} does not have; open it with "
+                "a SQLite index, or with another profile."
+            )
         return cls(
             space.with_sessions(state.sessions),
             settings=settings,
+            profile=profile,
             embedder=embedder,
-            store=open_store(where),
+            reranker=_rerank_client(reranker),
+            store=store,
             state=state,
             now=now,
         )
@@ -279,6 +304,8 @@ class Memory:
         other = copy.copy(self)
         search = replace(self.settings.search, **changes)
         other.settings = replace(self.settings, search=search)
+        other.profile = from_settings(other.settings)
+        other._ranker = None  # noqa: SLF001 - of a copy of this memory
         return other
 
     @contextlib.contextmanager
@@ -293,7 +320,7 @@ class Memory:
     def _search(
         self, query: str, text: str, *, limit: int, bar: float, rows: RowFilter, explain: bool
     ) -> SearchResults:
-        from commonplace.retrieval.query import Query
+        from commonplace.retrieval.query import Query, Ranking
 
         index, store = self._index, self._index.store
         index.index_if_new()
@@ -304,16 +331,16 @@ class Memory:
             if snapshot.identity != held:
                 used, vector, fallback = self._query_vector(text, snapshot.identity)
             asked = Query(text, vector, self._local_now(), limit, bar, rows)
-            ranker = from_settings(self.settings).ranker(self.settings.search)
-            results = ranker.rank(snapshot, asked, explain=explain).results if text else []
+            ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
+            ranking = ranker.rank(snapshot, asked, explain=explain) if text else Ranking([])
         mode: SearchMode = "keyword" if vector is None else "hybrid"
         if vector is not None and not self.settings.search.text_weight:
             mode, fallback = "vector", "search.text_weight is 0"
         return SearchResults(
-            results,
+            ranking.results,
             query=query,
             mode=mode,
-            fallback=fallback,
+            fallback="; ".join(filter(None, (fallback, ranking.fallback))) or None,
             provider=used.name.provider if used else None,
             model=used.name.model if used else None,
             warnings=index.warnings,
@@ -398,10 +425,10 @@ class Memory:
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
-        from commonplace.transcripts.rendering import TranscriptRules, render_lines
+        from commonplace.transcripts.rendering import render_lines
 
         wanted = None if lines is None else max(1, lines) + 1  # one more tells whether there is
-        rules = TranscriptRules.from_settings(self.settings)
+        rules = self.profile.transcripts
         text = render_lines(absolute, rules, from_line=start, lines=wanted) or ""
         part = _excerpt(name, text, 1, lines)
         behind = part.next_from and part.next_from + start - 1
@@ -471,15 +498,8 @@ class Memory:
         said = last_messages(messages, self.settings.sessions.archive_messages)
         if not said:
             raise ValueError("neither user nor assistant said anything; there is no session.")
-        now = self._now().astimezone(UTC) if self.settings.openclaw_rules else self._local_now()
-        zone = self.settings.timezone or str(now.tzinfo)
-        text = session_note(
-            said,
-            moment=now,
-            zone="UTC" if self.settings.openclaw_rules else zone,
-            key=key,
-            session=session,
-        )
+        now = self._now().astimezone(self.profile.note_zone)
+        text = session_note(said, moment=now, zone=str(now.tzinfo), key=key, session=session)
         name = f"memory/{now.date().isoformat()}-{slug_for(said, slug, moment=now)}"
         for number in itertools.count(1):
             path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
@@ -616,6 +636,14 @@ async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -
     import asyncio  # a caller that awaits has loaded it; others do not pay for it
 
     return await asyncio.to_thread(call, *arguments, **options)
+
+
+def _rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
+    if reranker is None:
+        return None
+    from commonplace.retrieval.rerank import RerankClient
+
+    return RerankClient(reranker)
 
 
 def _utc_now() -> datetime:

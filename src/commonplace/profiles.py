@@ -1,47 +1,176 @@
-"""Profiles: the rules that an index, its search and its prompts follow, chosen once.
+"""Profiles: the rules of chunking, ranking, dating, discovery and prompts, chosen once.
 
-`DefaultProfile` is Commonplace's own. Another program's rules are a module of `commonplace.compat`
-and one line of `PROFILES`.
+`Memory.open` chooses the profile that `Settings.profile` names and hands it down. `DefaultProfile`
+has Commonplace's own rules. The rules of another program are a package of `commonplace.compat` and
+one line of `PROFILES`.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from zoneinfo import ZoneInfo
+
+from commonplace.errors import SettingsError
+from commonplace.workspace.paths import DiscoveryRules
 
 if TYPE_CHECKING:
     from commonplace.retrieval.query import Ranker
-    from commonplace.settings import SearchSettings, Settings
+    from commonplace.retrieval.rerank import RerankClient
+    from commonplace.settings import Settings
+    from commonplace.transcripts.cursor import ReadCursor
+    from commonplace.transcripts.incremental import SessionPart
+    from commonplace.transcripts.rendering import TranscriptRules
+    from commonplace.types import Chunk
 
-__all__ = ["DefaultProfile", "Profile", "from_settings"]
+__all__ = ["PROFILES", "DefaultProfile", "FlushRules", "Profile", "from_settings"]
 
 PROFILES = {
     "default": "commonplace.profiles:DefaultProfile",
     "openclaw": "commonplace.compat.openclaw.profile:OpenClawProfile",
 }
-"""Module and class of each profile."""
+"""Module and class of each profile, which is loaded when it is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushRules:
+    """Prompts and threshold of a flush.
+
+    Attributes:
+        system_prompt: System prompt of the silent turn.
+        user_prompt: Prompt behind the conversation, unless `FlushSettings.prompt` replaces it.
+        fits_small_windows: Whether reserve and soft threshold shrink with a small context window,
+            so that it is flushed, too.
+    """
+
+    system_prompt: str
+    user_prompt: str
+    fits_small_windows: bool = True
 
 
 class Profile(Protocol):
-    """Rules of a memory."""
+    """Rules of a memory, for its settings."""
 
-    def ranker(self, settings: SearchSettings) -> Ranker:
-        """Return the ranker for search settings."""
+    @property
+    def requires(self) -> frozenset[str]:
+        """Capabilities that the index engine needs; see `Store.capabilities`."""
+
+    @property
+    def discovery(self) -> DiscoveryRules:
+        """Rules by which files belong to the memory, and to a day."""
+
+    @property
+    def transcripts(self) -> TranscriptRules:
+        """Rules by which the messages of session files are rendered."""
+
+    @property
+    def flush(self) -> FlushRules:
+        """Prompts and threshold of a flush."""
+
+    @property
+    def note_zone(self) -> tzinfo | None:
+        """Time zone of session notes; None is the machine's."""
+
+    def chunk(self, text: str) -> list[Chunk]:
+        """Split a file's text into chunks, in order; blank ones are left out."""
+
+    def read_transcript(
+        self,
+        path: Path,
+        before: ReadCursor | None,
+        *,
+        day: int | None,
+        completes: bool,
+        max_bytes: int,
+    ) -> Iterator[SessionPart]:
+        """Yield what is new in a session file; see `commonplace.transcripts.incremental`."""
+
+    def ranker(self, reranker: RerankClient | None = None) -> Ranker:
+        """Return the ranker.
+
+        Raises:
+            SettingsError: The profile takes no reranker.
+        """
 
 
 class DefaultProfile:
     """Commonplace's own rules."""
 
-    def ranker(self, settings: SearchSettings) -> Ranker:
+    requires: frozenset[str] = frozenset()
+    discovery = DiscoveryRules()
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def transcripts(self) -> TranscriptRules:
+        """Rules that leave out the messages of programs, and find the days of the others."""
+        from commonplace.transcripts.rendering import TranscriptRules
+
+        return TranscriptRules(self.note_zone)
+
+    @property
+    def flush(self) -> FlushRules:
+        """Prompts of this package."""
+        from commonplace.prompts.templates import load_prompt
+
+        return FlushRules(load_prompt("flush_system"), load_prompt("flush_user"))
+
+    @property
+    def note_zone(self) -> tzinfo | None:
+        """Time zone of the logs' days."""
+        zone = self._settings.timezone
+        return ZoneInfo(zone) if zone else None
+
+    def chunk(self, text: str) -> list[Chunk]:
+        """Split Markdown into chunks of a number of tokens."""
+        from commonplace.text.chunking import chunk_markdown
+
+        return chunk_markdown(text, self._settings.chunking)
+
+    def read_transcript(
+        self,
+        path: Path,
+        before: ReadCursor | None,
+        *,
+        day: int | None,
+        completes: bool,
+        max_bytes: int,
+    ) -> Iterator[SessionPart]:
+        """Yield what is new in a session file, in parts."""
+        from commonplace.transcripts.incremental import read_parts
+
+        return read_parts(
+            path,
+            before,
+            settings=self._settings,
+            day=day,
+            completes=completes,
+            max_bytes=max_bytes,
+        )
+
+    def ranker(self, reranker: RerankClient | None = None) -> Ranker:
         """Return the ranker of lines."""
         from commonplace.retrieval.pipeline import LineRanker
 
-        return LineRanker(settings)
+        return LineRanker(self._settings.search, reranker)
 
 
 def from_settings(settings: Settings) -> Profile:
-    """Return the profile that settings name."""
-    name = "openclaw" if settings.search.grain == "chunks" else "default"
-    module, _, kind = PROFILES[name].partition(":")
-    profile: Profile = getattr(importlib.import_module(module), kind)()
+    """Return the profile that the settings name.
+
+    Raises:
+        SettingsError: This installation does not have it.
+    """
+    if settings.profile not in PROFILES:
+        raise SettingsError(
+            f"profile is {settings.profile!r}, which this installation does not have; "
+            f"known: {', '.join(PROFILES)}."
+        )
+    module, _, name = PROFILES[settings.profile].partition(":")
+    profile: Profile = getattr(importlib.import_module(module), name)(settings)
     return profile

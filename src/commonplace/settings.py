@@ -1,8 +1,8 @@
 """Every setting, its default and its reason; and the one place where they are resolved.
 
 ``Settings()`` starts from the numbers of OpenClaw's memory and changes them where ``commonplace
-eval`` says so. ``Settings.openclaw()`` is that memory as its build 2026.3.24 behaves, result for
-result. Both run through the same code.
+eval`` shows an improvement. ``Settings.openclaw()`` behaves as build 2026.3.24 of that memory,
+result for result.
 
 A settings file is TOML with the same names::
 
@@ -12,8 +12,8 @@ A settings file is TOML with the same names::
     [search]
     max_results = 8
 
-It is found through ``COMMONPLACE_CONFIG``, else in the platform's configuration folder; never in
-the workspace, whose files are written by models.
+The file is named by ``COMMONPLACE_CONFIG``, else it lies in the platform's configuration folder. It
+is never read from the workspace, whose files are written by models.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 
 
 class _Checked:
-    """Settings whose values are checked, by type and range, when they are made."""
+    """Base of the settings: values are checked by type and range when an object is made."""
 
     __slots__ = ()
 
@@ -74,17 +74,15 @@ class ChunkingSettings(_Checked):
     """How a file is cut into chunks. A change rebuilds the index.
 
     Attributes:
-        tokens: Size of a chunk, at most. 400, as the reference: small enough to be about one thing,
-            large enough to carry its context.
-        overlap: Tokens that a chunk repeats from the one before, so that nothing is cut from what
-            explains it. 80, as the reference; 0 turns it off.
-        measure: ``tokens`` counts what a model would count, CJK text included; ``chars`` counts
-            four UTF-16 units as a token, as the reference does.
+        tokens: Size of a chunk in tokens, at most. 400, as in OpenClaw: small enough for one
+            subject, large enough for its context. The profile ``openclaw`` counts four UTF-16
+            units as a token.
+        overlap: Tokens that a chunk repeats from the one before, so that no text is separated from
+            its explanation. 80, as in OpenClaw; 0 turns it off.
     """
 
     tokens: int = 400
     overlap: int = 80
-    measure: Literal["tokens", "chars"] = "tokens"
 
     def _check_ranges(self) -> None:
         _check(self.tokens >= 1, "chunking.tokens", self.tokens, "at least 1")
@@ -102,33 +100,36 @@ class SearchSettings(_Checked):
     """How a query is answered.
 
     Attributes:
-        max_results: Snippets in an answer. 6, as the reference: 4,200 characters.
-        min_score: Results below it are left out. 0.03: the best score of a question that the notes
-            answer is above it, that of a question about something else often is not (``commonplace
-            eval --foreign`` tells how well the two are told apart). The reference's 0.35 is on
-            another scale, where it leaves half of the questions without an answer.
-        candidate_multiplier: Candidates that each list brings, as a multiple of `max_results`; at
-            most 200. 4, as the reference: with more, answers show little more and take longer.
-        vector_weight: Weight of the vectors in the merge; the two weights are scaled to sum to 1.
+        max_results: Snippets in an answer. 6, as in OpenClaw: 4,200 characters.
+        min_score: Lower bound of a result's score. 0.03: the best score of a question that the
+            notes answer is above it, that of a question about another subject often is not
+            (``commonplace eval --foreign`` measures how well the two are separated). The profile
+            ``openclaw`` has 0.35 on another scale, where half of the questions get no answer.
+        candidate_multiplier: Candidates of each list, as a multiple of `max_results`; at most 200.
+            4, as in OpenClaw: with more, answers show little more and take longer.
+        vector_weight: Weight of the vectors in the ranking; both weights are scaled to sum to 1.
             0 turns the vectors off.
-        text_weight: Weight of the words in the merge. 0 turns keyword search off.
-        decay: Whether age counts. With `grain` ``lines``, it counts against a line that a newer
-            one restates or corrects, and never against the past as such; a question that names a
-            time is judged by that time. With ``chunks``, every dated log fades, and as in the
-            reference only where vectors take part.
-        half_life_days: Age at which a dated log counts half. With `grain` ``lines``: how much
-            older than the line that restates it a line is that loses half of what it can lose.
-        mmr: Whether what repeats itself is thinned out; with ``chunks``, only where vectors take
-            part.
-        mmr_lambda: 1 is the plain ranking, 0 the greatest variety.
+        text_weight: Weight of the words in the ranking. 0 turns keyword search off.
+        decay: Whether age counts. It counts against a line that a newer line restates or corrects,
+            and never against the past as such; a question that names a time is ranked by that time.
+            With the profile ``openclaw``, every dated log fades, and only where vectors take part.
+        half_life_days: Half-life of temporal decay. A line that is so many days older than the line
+            that restates it loses half of what it can lose. With the profile ``openclaw``: the age
+            at which a dated log counts half.
+        mmr: Whether repetitions are thinned out (maximal marginal relevance); with the profile
+            ``openclaw``, only where vectors take part.
+        mmr_lambda: Balance of relevance and variety: 1 is the plain ranking, 0 the greatest
+            variety.
         tokenizer: How words are indexed: ``porter`` (stemmed, with pairs of characters for scripts
-            that are written without spaces) or ``unicode61`` (as they stand). A change rebuilds
-            the index.
-        match: Which words must occur: ``any`` word of the question, or ``all``, as the reference.
-        grain: What is ranked: ``lines`` within the chunks around them, or whole ``chunks``, as the
-            reference. With ``lines``, each line is embedded once and a chunk is the mean of its
-            lines: the text is paid for once. With ``chunks`` it is paid for about 1.2 times, for
-            the overlap. A change rebuilds the index.
+            that are written without spaces) or ``unicode61`` (unstemmed). A change rebuilds the
+            index.
+        operator: Which words of the question a chunk must hold to be found by words: any (``or``)
+            or all (``and``).
+        unit: What is embedded and ranked: each ``line`` within the chunks around it, or each
+            ``chunk`` as a whole. With ``line``, each line is embedded once, so the text is paid for
+            once, and a chunk's vector is the mean of its lines'. With ``chunk``, it is paid for
+            about 1.2 times, for the overlap. A change rebuilds the index. The profile ``openclaw``
+            ranks chunks only.
     """
 
     max_results: int = 6
@@ -141,8 +142,8 @@ class SearchSettings(_Checked):
     mmr: bool = True
     mmr_lambda: float = 0.7
     tokenizer: Literal["porter", "unicode61"] = "porter"
-    match: Literal["any", "all"] = "any"
-    grain: Literal["lines", "chunks"] = "lines"
+    operator: Literal["or", "and"] = "or"
+    unit: Literal["line", "chunk"] = "line"
 
     def _check_ranges(self) -> None:
         _check(self.max_results >= 1, "search.max_results", self.max_results, "at least 1")
@@ -168,23 +169,23 @@ class SearchSettings(_Checked):
 class SyncSettings(_Checked):
     """When the index is brought up to date, besides `Memory.index`.
 
-    All of it happens in the background, in one thread of a memory and one process at a time: a
-    search never waits for it, but for the first one in a new workspace, which is indexed then. What
-    `append` writes can be found at once, whatever these settings say. The defaults are the
-    reference's, but for `watch`.
+    Index runs happen in the background, in one thread of a memory and one process at a time. A
+    search never waits for them, except the first search in a new workspace, which indexes it. A
+    note that `append` writes is found at once, whatever these settings are. The defaults are
+    OpenClaw's, except `watch`.
 
     Attributes:
-        on_open: Bring an index that is there up to date a quarter of a second after the memory was
-            opened; what is opened, used and closed at once pays nothing for it. It is also when
-            an index of other settings, or of another embedder that was named, is built anew.
-        on_search: Look after a search whether files have changed, and index those; the next search
-            finds them. The looks take 3 % of the time at most, and there is one a second at most.
+        on_open: Bring an existing index up to date a quarter of a second after the memory was
+            opened; a memory that is closed before costs nothing. This run also rebuilds an index of
+            other settings, or of another embedder that was named.
+        on_search: Check after a search whether files have changed, and index those; the next search
+            finds them. The checks take 3 % of the time at most, and run once a second at most.
         watch: Watch the files while the memory is open, as `Memory.watch` does for a block. False:
-            most memories are open for one conversation, which begins with a look and asks for more
-            with each search; watching is for what is open for long, and takes threads.
-        debounce_ms: How long a file must have stayed the same before a watched change is indexed.
-            One that never comes to rest is indexed once a minute. 1,500, as the reference.
-        interval_minutes: Look at this interval as long as the memory is open; 0 is off.
+            most memories are open for one conversation, where the checks on opening and searching
+            suffice. Watching is for memories that stay open for long, and takes threads.
+        debounce_ms: Milliseconds without a further change after which a watched change is indexed.
+            A file that keeps changing is indexed once a minute. 1,500, as in OpenClaw.
+        interval_minutes: Interval of further checks while the memory is open; 0 is off.
     """
 
     on_open: bool = True
@@ -202,31 +203,32 @@ class SyncSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class SessionsSettings(_Checked):
-    """Transcripts of conversations: what of them is found, and the note that a session leaves.
+    """Transcripts of conversations: which of them are indexed, and the note of a session.
 
-    They are JSON Lines: OpenClaw's session files, LangChain's `messages_to_dict`, LlamaIndex's
-    `ChatMessage` as JSON, or plain ``{"role", "content"}``. What user and assistant said is
-    indexed, a line a message, secrets masked; search shows it with the source ``sessions``, and
-    notes come first: see `commonplace.retrieval.source_quota`.
+    Transcripts are JSON Lines: OpenClaw's session files, LangChain's `messages_to_dict`,
+    LlamaIndex's `ChatMessage` as JSON, or plain ``{"role", "content"}``. Messages of user and
+    assistant are indexed, one line each, secrets masked. Search shows them with the source
+    ``sessions``, behind notes: see `commonplace.retrieval.source_quota`.
 
     Attributes:
-        enabled: Whether transcripts are indexed. Off, as the reference: not everybody who keeps
-            notes wants to find again what was said. What no flush could write down after three
-            failures is found in any case: it stands in for notes that are missing.
+        enabled: Whether transcripts are indexed. Off, as in OpenClaw: searching notes and searching
+            conversations are two wishes. Messages that no flush could write down after three
+            failures are indexed in any case: they stand in for missing notes.
         path: Folder of the transcripts, relative to the workspace unless it is absolute; None is
             ``sessions`` beside the index, where the adapters archive conversations and the flush
-            keeps what it could not write down.
-        patterns: Which files in it. ``*`` and ``?`` do not go into folders, ``**/`` does:
-            ``**/*.jsonl`` is all of them. Names that end with ``.md`` are never transcripts.
-        delta_bytes: New bytes after which a transcript that is known is read again, from where the
-            last run stopped. 100,000, as the reference: each look makes its last chunk anew. With
-            fewer, in both respects, it waits; `status` says so. 0: any change is read. A new file,
-            or one that was written anew, is read at once, and ``index(force=True)`` and `close`
-            read everything.
+            keeps messages that it could not write down.
+        patterns: Names of the files in it. ``*`` and ``?`` match within a folder, ``**/`` any
+            folders: ``**/*.jsonl`` is all of them. Names that end with ``.md`` are never
+            transcripts.
+        delta_bytes: New bytes after which a known transcript is read again, from the end of the
+            last run. 100,000, as in OpenClaw: each run rebuilds the last chunk. Below this and
+            `delta_messages`, the transcript waits, and `status` reports it. 0: any change is read.
+            A new or rewritten file is read at once; ``index(force=True)`` and `close` read
+            everything.
         delta_messages: New messages (lines of the file) after which a transcript is read again. 50,
-            as the reference; 0: any change is read.
-        archive_messages: Messages that `Memory.write_session_note` puts into its note. 15, as the
-            reference.
+            as in OpenClaw; 0: any change is read.
+        archive_messages: Messages that `Memory.write_session_note` puts into its note. 15, as in
+            OpenClaw.
     """
 
     enabled: bool = False
@@ -247,11 +249,11 @@ class SessionsSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings(_Checked):
-    """Vectors that were paid for once.
+    """Cache of vectors, so that a text is paid for once.
 
     Attributes:
-        enabled: Whether vectors are kept by the text they were made of.
-        max_entries: How many are kept; the least recently written go first.
+        enabled: Whether vectors are cached by the text that they were made of.
+        max_entries: Size of the cache; the least recently written vectors are evicted first.
     """
 
     enabled: bool = True
@@ -263,15 +265,15 @@ class CacheSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class FlushSettings(_Checked):
-    """When a conversation is written down before it is compacted.
+    """Flush: when a conversation is written down before it is compacted.
 
     Attributes:
         enabled: Whether conversations are written down before they are compacted.
-        context_window: Tokens that the chat model takes when its profile does not say.
+        context_window: Context window of the chat model in tokens, where its profile has none.
         reserve_tokens: Tokens kept free for the model's answer.
-        soft_threshold_tokens: How long before the reserve is touched the flush runs.
+        soft_threshold_tokens: Tokens before the reserve at which the flush runs.
         transcript_bytes: Size of a transcript that is flushed whatever its tokens; 0 is off.
-        deadline_s: Seconds after which a silent turn is given up.
+        deadline_s: Seconds after which a silent turn is cancelled.
         prompt: Text that replaces the built-in prompt.
     """
 
@@ -293,40 +295,41 @@ class FlushSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings(_Checked):
-    """Who makes the vectors, when the call does not say, and how they are asked.
+    """Embedding provider, where `Memory.open` does not name one, and its requests.
 
-    `model`, `dimensions`, `base_url`, `headers` and `api_key_env` are for `provider`; with
-    ``auto``, for the provider that `Memory.open` names. No other one ever gets them.
+    `model`, `dimensions`, `base_url`, `headers` and `api_key_env` belong to `provider`; with
+    ``auto``, to the provider that `Memory.open` names. They are sent to no other.
 
     Attributes:
         provider: A name that `Memory.open` takes, ``provider:model`` too, or ``auto``.
         model: The provider's model; None is its default. With ``auto``, a folder of a
             sentence-transformers model is the configured local model that comes before all keys.
-            Another model is paid for anew; the old vectors answer until the new ones are complete.
-        dimensions: Length of the vectors, where the provider lets one choose; None is the model's.
-            Shorter ones make a smaller index and faster searches, and answer a little worse.
-        base_url: Another endpoint of the same protocol: a proxy, a gateway, a server of one's own.
-            The key is sent there.
-        headers: Headers sent with each request, for a gateway that wants some; never told.
-        api_key_env: The environment variable that holds the key, where it is not the vendor's
-            usual one. Keys themselves are no settings: a file of settings is read by many.
-        fallback: A provider that is tried once when the first one fails for good while an index
-            is built: a refused key, an exhausted quota, or a first run without a single answer.
-            The index is then built with it (and paid for, where it costs), and search says so.
-            None leaves what could not be embedded to be found by words until a later run.
-        batch: Whether runs of at least `batch_min_texts` go through the vendor's batch interface
-            (openai, gemini, voyage), which costs about half and takes minutes to hours; until
-            then, search is by words, or by the old vectors.
-        batch_min_texts: Below it plain requests are done sooner than a job is even begun.
-        batch_poll_s: Seconds between two looks at a job. 2, as the reference.
-        batch_timeout_minutes: How long a job may take before it is handed in once more, and after
-            that given up for plain requests. 60, as the reference; a vendor may take 24 hours.
-        timeout_s: Seconds that one request for documents may take. 60: a busy server of one's own
-            may need more.
-        query_timeout_s: Seconds that a search waits for the vector of its question, tries
+            Another model is paid for again; the old vectors answer until the new ones are complete.
+        dimensions: Length of the vectors, where the provider offers a choice; None is the model's.
+            Shorter vectors make a smaller index and faster searches, with slightly worse answers.
+        base_url: Another endpoint of the same protocol: a proxy, a gateway, an own server. The key
+            is sent there.
+        headers: Headers sent with each request, for a gateway that needs some; never shown.
+        api_key_env: Environment variable of the key, where it is not the vendor's usual one. The
+            key itself is no setting: a settings file has many readers.
+        fallback: Provider that is tried once when the first one fails for good while an index is
+            built: a refused key, an exhausted quota, or a first run without a single answer. The
+            index is then built with it (and paid for, where it costs), and search reports it. With
+            None, texts without vectors are found by words until a later run.
+        batch: Whether runs of at least `batch_min_texts` use the vendor's batch API (openai,
+            gemini, voyage), which costs about half and takes minutes to hours. Until then, search
+            is by words, or by the old vectors.
+        batch_min_texts: Texts from which on a run uses the batch API; below, plain requests end
+            before a job starts.
+        batch_poll_s: Seconds between two polls of a job. 2, as in OpenClaw.
+        batch_timeout_minutes: Minutes after which a job is submitted once more, and after that
+            replaced by plain requests. 60, as in OpenClaw; a vendor may take 24 hours.
+        timeout_s: Timeout in seconds of one request for documents. 60: a busy own server may need
+            more.
+        query_timeout_s: Seconds that a search waits for the vector of its question, retries
             included, before it answers by words. 5: people and agents wait for it.
-        concurrency: Requests under way at once; None is the provider's own (4 for services, 1 for
-            an object that was passed in, for nobody knows whether threads may share it).
+        concurrency: Requests in flight at once; None is the provider's own (4 for services, 1 for
+            an object that was passed in, which may not be thread-safe).
     """
 
     provider: str = "auto"
@@ -355,7 +358,7 @@ class EmbeddingSettings(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings(_Checked):
-    """How much of the memory goes into a system prompt.
+    """Budget of the memory's text in a system prompt.
 
     Attributes:
         file_chars: Characters of one file, at most.
@@ -370,6 +373,24 @@ class ContextSettings(_Checked):
         _check(self.total_chars >= 100, "context.total_chars", self.total_chars, "at least 100")
 
 
+@functools.cache
+def _default_search() -> SearchSettings:
+    """Return the one default of `Settings.search`, which another profile replaces as a whole."""
+    return SearchSettings()
+
+
+@functools.cache
+def _openclaw_search() -> SearchSettings:
+    return SearchSettings(
+        min_score=0.35,
+        decay=False,
+        mmr=False,
+        tokenizer="unicode61",
+        operator="and",
+        unit="chunk",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Settings(_Checked):
     """All settings of a memory.
@@ -377,15 +398,15 @@ class Settings(_Checked):
     Attributes:
         extra_paths: Files and folders that belong to the memory besides its own; absolute, from
             ``~``, or relative to the workspace.
-        timezone: IANA name of the zone whose days the logs are; None is the machine's.
+        timezone: IANA name of the time zone of the logs' days; None is the machine's.
         citations: Whether tools answer with citations: ``auto`` is on in private use.
-        compatibility: ``openclaw`` keeps the reference's rules where ours differ and no other
-            setting says so: both MEMORY.md and memory.md are read, and only logs directly in
-            memory/ that bear nothing but a date are dated.
+        profile: Rules of chunking, ranking, dating, discovery and prompts. ``openclaw`` has those
+            of OpenClaw 2026.3.24 and, where no other value is given, its settings: see
+            `Settings.openclaw`. A change rebuilds the index.
     """
 
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
-    search: SearchSettings = field(default_factory=SearchSettings)
+    search: SearchSettings = field(default_factory=_default_search)
     sync: SyncSettings = field(default_factory=SyncSettings)
     sessions: SessionsSettings = field(default_factory=SessionsSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
@@ -395,34 +416,28 @@ class Settings(_Checked):
     extra_paths: tuple[str, ...] = ()
     timezone: str | None = None
     citations: Literal["auto", "on", "off"] = "auto"
-    compatibility: Literal["none", "openclaw"] = "none"
+    profile: Literal["default", "openclaw"] = "default"
 
     def _check_ranges(self) -> None:
+        if self.profile == "openclaw":
+            if self.search is _default_search():
+                object.__setattr__(self, "search", _openclaw_search())
+            expected = "'chunk', for the profile 'openclaw' ranks whole chunks"
+            _check(self.search.unit == "chunk", "search.unit", self.search.unit, expected)
         for path in self.extra_paths:
             _check("\0" not in path, "extra_paths", path, "paths without NUL characters")
         if self.timezone is not None:
             _check_timezone(self.timezone)
 
-    @property
-    def openclaw_rules(self) -> bool:
-        """Whether the reference's own rules apply where the two differ."""
-        return self.compatibility == "openclaw"
-
     @classmethod
     def openclaw(cls) -> Self:
-        """Return the settings of OpenClaw build 2026.3.24, by their effect."""
-        return cls(
-            chunking=ChunkingSettings(measure="chars"),
-            search=SearchSettings(
-                min_score=0.35,
-                decay=False,
-                mmr=False,
-                tokenizer="unicode61",
-                match="all",
-                grain="chunks",
-            ),
-            compatibility="openclaw",
-        )
+        """Return the settings of OpenClaw build 2026.3.24, by their effect.
+
+        The profile is ``openclaw``; of the numbers, `SearchSettings` has other ones: a `min_score`
+        of 0.35, no decay, no MMR, the tokenizer ``unicode61``, the operator ``and``, and the unit
+        ``chunk``.
+        """
+        return cls(profile="openclaw")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> Self:
@@ -455,7 +470,8 @@ class Settings(_Checked):
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
         """Build settings from nested mappings of the same names, as a TOML file gives them."""
-        return typing.cast(Self, _build(cls, values, prefix=""))
+        profile = values.get("profile", "default")
+        return typing.cast(Self, _changed(cls(profile=profile), values, prefix=""))
 
 
 def default_settings_path() -> Path | None:
@@ -495,19 +511,21 @@ def _check_timezone(name: str) -> None:
         ) from error
 
 
-def _build(cls: Any, values: Mapping[str, Any], *, prefix: str) -> Any:
-    hints = _hints(cls)
-    arguments: dict[str, Any] = {}
+def _changed(base: Any, values: Mapping[str, Any], *, prefix: str) -> Any:
+    """Return settings with other values; nested mappings change nested settings."""
+    kind: Any = type(base)
+    hints = _hints(kind)
+    changes: dict[str, Any] = {}
     for name, value in values.items():
         if name not in hints:
             close = difflib.get_close_matches(str(name), hints, n=1)
             hint = f"did you mean {prefix}{close[0]}?" if close else f"known: {', '.join(hints)}."
             raise SettingsError(f"{prefix}{name} is not a setting; {hint}")
-        arguments[name] = value
+        changes[name] = value
         if dataclasses.is_dataclass(hints[name]):
             _check(isinstance(value, Mapping), f"{prefix}{name}", value, "a table")
-            arguments[name] = _build(hints[name], value, prefix=f"{prefix}{name}.")
-    return cls(**arguments)
+            changes[name] = _changed(getattr(base, name), value, prefix=f"{prefix}{name}.")
+    return dataclasses.replace(base, **changes)
 
 
 def _convert(value: Any, hint: Any, name: str) -> Any:

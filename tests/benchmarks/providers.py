@@ -38,7 +38,7 @@ def main() -> None:
         _write(Path(folder) / "notes", asked.chunks)
         server.fail_every(asked.every, fault)
         settings = Settings(
-            search=SearchSettings(grain="chunks"),
+            search=SearchSettings(unit="chunk"),
             sync=SyncSettings(on_open=False, on_search=False),
             embedding=EmbeddingSettings(provider="openai", base_url=server.base_url),
         )

@@ -32,7 +32,7 @@ from commonplace.evaluation import (
 from commonplace.settings import SearchSettings
 
 _TODAY = date(2026, 11, 20)
-_CHUNKS = SearchSettings(grain="chunks", min_score=0.0, decay=False, mmr=False)
+_CHUNKS = SearchSettings(unit="chunk", min_score=0.0, decay=False, mmr=False)
 
 ROWS: dict[str, tuple[Settings, bool]] = {
     "OpenClaw 2026.3.24": (Settings.openclaw(), True),

@@ -9,11 +9,10 @@ from click.testing import CliRunner
 from commonplace.cli.app import app
 
 SETTINGS = """\
-compatibility = "openclaw"
+profile = "openclaw"
 timezone = "UTC"
 [search]
 min_score = 0.0
-grain = "chunks"
 decay = false
 mmr = false
 """
@@ -198,7 +197,7 @@ def test_outcomes_are_saved_as_json_lines(two, tmp_path):
     assert [row["question"] for row in rows] == ["VPN port", "zebras stripes"]
     assert rows[0]["found"] == rows[0]["evidence"]
     assert rows[0]["missed"] == []
-    assert rows[0]["results"][0]["citation"] == "memory/2026-11-01.md#L1-L3"
+    assert rows[0]["results"][0]["citation"] == "memory/2026-11-01.md#L1-L4"
     assert "fused" in rows[0]["results"][0]["explanation"]
 
 

@@ -18,7 +18,7 @@ from commonplace.workspace.discovery import Workspace
 
 TODAY = date(2026, 11, 20)
 OPENCLAW = Settings.openclaw()
-WORDS = replace(OPENCLAW, search=replace(OPENCLAW.search, min_score=0.0, match="any"))
+WORDS = replace(OPENCLAW, search=replace(OPENCLAW.search, min_score=0.0, operator="or"))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from commonplace import Settings
 from dataclasses import replace
 
 SETTINGS = replace(
-    Settings.openclaw(), search=replace(Settings.openclaw().search, min_score=0.0, match="any")
+    Settings.openclaw(), search=replace(Settings.openclaw().search, min_score=0.0, operator="or")
 )
 
 def test_notes(commonplace_eval):

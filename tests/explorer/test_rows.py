@@ -108,7 +108,7 @@ def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
         assert rows.left_at(memory.with_search_settings(decay=False), [0, 900]) == [1, 1]
 
 
-def test_by_the_references_rules_a_file_without_a_date_ages_from_its_last_change(tmp_path):
+def test_by_openclaws_rules_a_file_without_a_date_ages_from_its_last_change(tmp_path):
     (tmp_path / "memory").mkdir()
     for name in ("MEMORY.md", "memory/roof.md"):
         (tmp_path / name).write_text("a note\n")
@@ -258,7 +258,7 @@ def test_other_search_settings_share_the_index_and_leave_the_memory_as_it_is(mem
     assert other.index_location == memory.index_location
 
 
-@pytest.mark.parametrize("changes", [{"grain": "chunks"}, {"tokenizer": "porter"}, {"mrr": True}])
+@pytest.mark.parametrize("changes", [{"unit": "chunk"}, {"tokenizer": "porter"}, {"mrr": True}])
 def test_what_shapes_the_index_cannot_be_changed_on_an_open_memory(memory, changes):
     with pytest.raises(ValueError, match="cannot be changed on an open memory; these can: "):
         memory.with_search_settings(**changes)

@@ -1,44 +1,23 @@
 """When a conversation is flushed."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from commonplace.flush import FlushCycle, FlushLimits, flush_reason, token_limit
+from commonplace.profiles import FlushRules, from_settings
 from commonplace.settings import FlushSettings, Settings
 from commonplace.types import FlushReport
-from support.reference import vectors
 
 
-@pytest.mark.parametrize(("given", "expected"), vectors("shouldRunMemoryFlush"))
-def test_the_reference_flushes_at_the_same_counts(given, expected):
-    flush = FlushSettings(
-        context_window=given["ctx"],
-        reserve_tokens=given["reserve"],
-        soft_threshold_tokens=given["soft"],
-    )
-    entry = given.get("entry", {})
-    tokens = given.get("tokenCount") or entry.get("totalTokens", 0)
-    flushed_at = entry.get("memoryFlushCompactionCount")
-    cycle = FlushCycle(str(flushed_at), flushed=flushed_at is not None)
-    cycle = cycle.for_compaction(str(entry.get("compactionCount")))
-    limit = token_limit(flush, openclaw=True)
-    limits = FlushLimits(limit)
-    assert (flush_reason(limits, tokens=tokens, cycle=cycle) == "tokens") is expected
-
-
-@pytest.mark.parametrize(("given", "expected"), vectors("resolveMemoryFlushSettings"))
-def test_the_reference_settings_are_those_of_openclaw(given, expected):
-    flush = Settings.openclaw().flush
-    changed = given["cfg"].get("agents", {}).get("defaults", {}).get("compaction", {})
-    changed = changed.get("memoryFlush", {})
-    transcript_bytes = changed.get("forceFlushTranscriptBytes", flush.transcript_bytes)
-    assert expected["enabled"] is flush.enabled
-    assert expected["softThresholdTokens"] == flush.soft_threshold_tokens
-    assert expected["reserveTokensFloor"] == flush.reserve_tokens
-    assert expected["forceFlushTranscriptBytes"] == transcript_bytes
+def memory_of(settings=None, **flush):
+    """The part of a memory that has thresholds."""
+    settings = settings or Settings(flush=FlushSettings(**flush))
+    return SimpleNamespace(settings=settings, profile=from_settings(settings))
 
 
 @pytest.mark.parametrize(
-    ("window", "ours", "theirs"),
+    ("window", "ours", "unscaled"),
     [
         (200_000, 176_000, 176_000),
         (1_000_000, 976_000, 976_000),
@@ -53,30 +32,24 @@ def test_the_reference_settings_are_those_of_openclaw(given, expected):
         (0, None, None),
     ],
 )
-def test_small_windows_are_flushed_before_they_are_full(window, ours, theirs):
-    settings = FlushSettings()
-    assert token_limit(settings, context_window=window) == ours
-    assert token_limit(settings, context_window=window, openclaw=True) == theirs
+def test_small_windows_are_flushed_before_they_are_full(window, ours, unscaled):
+    assert token_limit(memory_of(), context_window=window) == ours
+    plain = memory_of()
+    plain.profile = SimpleNamespace(flush=FlushRules("", "", fits_small_windows=False))
+    assert token_limit(plain, context_window=window) == unscaled
 
 
 def test_the_window_is_that_of_the_model_or_of_the_setting():
-    settings = FlushSettings(context_window=100_000)
-    assert token_limit(settings) == 76_000
-    assert token_limit(settings, context_window=50_000) == 33_500
+    memory = memory_of(context_window=100_000)
+    assert token_limit(memory) == 76_000
+    assert token_limit(memory, context_window=50_000) == 33_500
 
 
 def test_limits_come_from_the_settings():
-    assert FlushLimits.from_settings(Settings()) == FlushLimits(176_000, 2 * 1024 * 1024)
-    assert FlushLimits.from_settings(Settings(), context_window=16_000).tokens == 8_000
-    assert FlushLimits.from_settings(Settings.openclaw(), context_window=16_000).tokens is None
-    assert (
-        FlushLimits.from_settings(
-            Settings(flush=FlushSettings(transcript_bytes=0))
-        ).transcript_bytes
-        is None
-    )
-    off = FlushLimits.from_settings(Settings(flush=FlushSettings(enabled=False)))
-    assert off == FlushLimits(None, None)
+    assert FlushLimits.of_memory(memory_of()) == FlushLimits(176_000, 2 * 1024 * 1024)
+    assert FlushLimits.of_memory(memory_of(), context_window=16_000).tokens == 8_000
+    assert FlushLimits.of_memory(memory_of(transcript_bytes=0)).transcript_bytes is None
+    assert FlushLimits.of_memory(memory_of(enabled=False)) == FlushLimits(None, None)
 
 
 LIMITS = FlushLimits(tokens=1000, transcript_bytes=5000)

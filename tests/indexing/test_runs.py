@@ -187,11 +187,11 @@ def test_without_a_cache_a_forced_run_embeds_again(notes):
     "changed",
     [
         replace(CHUNKS, chunking=ChunkingSettings(tokens=20, overlap=0)),
-        replace(CHUNKS, search=SearchSettings(grain="chunks", tokenizer="porter")),
-        replace(CHUNKS, compatibility="none"),
+        replace(CHUNKS, search=SearchSettings(unit="chunk", tokenizer="porter")),
+        replace(CHUNKS, profile="default"),
         LINES,
     ],
-    ids=["chunking", "tokenizer", "rules", "grain"],
+    ids=["chunking", "tokenizer", "profile", "unit"],
 )
 def test_settings_that_shape_the_index_rebuild_it(notes, tmp_path, changed):
     with notes.open(HashedWords()) as memory:

@@ -40,7 +40,7 @@ def indexed(request, tmp_path_factory):
     with Memory.open(root, settings=settings, embedder=EMBEDDER, index=path, now=clock()) as memory:
         memory.index()
     with contextlib.closing(SqliteStore(path)) as sqlite:
-        yield from_settings(settings).ranker(settings.search), sqlite, copied(sqlite)
+        yield from_settings(settings).ranker(), sqlite, copied(sqlite)
 
 
 def copied(store):

@@ -492,10 +492,10 @@ def test_explanations_say_what_each_stage_gave(found, embedder):
     assert all(hit.score < hit.explanation.fused for hit in old)
 
 
-@pytest.mark.parametrize("grain", ["lines", "chunks"])
-def test_what_is_off_explains_nothing(space, grain):
+@pytest.mark.parametrize("unit", ["line", "chunk"])
+def test_what_is_off_explains_nothing(space, unit):
     space.write(year_of_logs(CORRECTED))
-    with space.open(decay=False, mmr=False, grain=grain) as memory:
+    with space.open(decay=False, mmr=False, unit=unit) as memory:
         hits = memory.search("which port does the VPN use?", explain=True)
     assert hits
     for hit in hits:
@@ -511,20 +511,19 @@ def test_nothing_is_explained_unless_asked(found):
 # Switches.
 
 
-@pytest.mark.parametrize("grain", ["lines", "chunks"])
-def test_every_word_must_occur_when_all_are_wanted(space, grain):
+@pytest.mark.parametrize("unit", ["line", "chunk"])
+def test_every_word_must_occur_when_all_are_wanted(space, unit):
     space.write({"MEMORY.md": "- apple\n", "memory/a.md": "- apple pear\n"})
     options = {"min_score": 0.0, "explain": True}
-    with space.open(HashedWords(), match="all", grain=grain, candidate_multiplier=1) as memory:
+    with space.open(HashedWords(), operator="and", unit=unit, candidate_multiplier=1) as memory:
         (hit,) = memory.search("apple pear", max_results=1, **options)
         assert hit.path == "memory/a.md"
-        hits = memory.search("apple pear", max_results=2, **options)
-    if grain == "chunks":  # lines are scored by any word, whatever brought them
-        assert [hit.explanation.keyword is None for hit in hits] == [False, True]
+        best, *_ = memory.search("apple pear", max_results=2, **options)
+        assert best == hit
 
 
 def test_a_word_that_nothing_holds_lets_nothing_match_when_all_are_wanted(space):
     space.write({"MEMORY.md": "- apple\n"})
-    with space.open(None, match="all") as memory:
+    with space.open(None, operator="and") as memory:
         assert memory.search("apple spaceship", min_score=0) == []
         assert len(memory.search("apple", min_score=0)) == 1

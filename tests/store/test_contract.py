@@ -515,7 +515,7 @@ def test_vectors_are_found_while_their_text_is_indexed_and_when_it_has_left(stor
         {"model": "other"},
         {"provider": "other"},
         {"endpoint": "elsewhere"},
-        {"grain": "chunks"},
+        {"unit": "chunk"},
         {"dimension": 5},
         {"dimension": None},
         {"model": None},

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.compat.openclaw.chunking import openclaw_chunks
 from commonplace.settings import ChunkingSettings
 from commonplace.text.chunking import chunk_id, chunk_markdown, read_outline, split_oversized
 from commonplace.text.tokens import token_weight
 from commonplace.types import Chunk
-from support.reference import vectors
 
 
 def sha256(text: str) -> str:
@@ -23,46 +21,7 @@ def chunk(text: str, start_line: int = 1, end_line: int = 1) -> Chunk:
     return Chunk(start_line, end_line, text, sha256(text), heading="A")
 
 
-# The reference's measure.
-
-
-@pytest.mark.parametrize(("given_", "expected"), vectors("chunkMarkdown"))
-def test_the_chars_measure_cuts_as_the_reference(given_: Any, expected: Any) -> None:
-    chunks = openclaw_chunks(given_["content"], **given_["chunking"])
-    assert [
-        {
-            "startLine": chunk.start_line,
-            "endLine": chunk.end_line,
-            "chars": len(chunk.text.encode("utf-16-le")) // 2,
-            "hash": chunk.hash,
-        }
-        for chunk in chunks
-    ] == [{key: value for key, value in chunk.items() if key != "text"} for chunk in expected]
-
-
-@pytest.mark.parametrize(("given_", "expected"), vectors("chunkMarkdown"))
-def test_the_settings_choose_the_reference(given_: Any, expected: Any) -> None:
-    tokens, overlap = given_["chunking"]["tokens"], given_["chunking"]["overlap"]
-    if overlap >= tokens:
-        pytest.skip("settings refuse an overlap as large as the chunk")
-    settings = ChunkingSettings(tokens=tokens, overlap=overlap, measure="chars")
-    chunks = chunk_markdown(given_["content"], settings)
-    assert [chunk.hash for chunk in chunks] == [chunk["hash"] for chunk in expected]
-
-
-def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:
-    chunks = openclaw_chunks("a" + "😀" * 20, tokens=8, overlap=0)
-    assert chunks[0].text == "a" + "😀" * 15 + "\ufffd"
-    assert chunks[1].text == "\ufffd" + "😀" * 4
-    assert chunks[0].hash == sha256(chunks[0].text)
-
-
-def test_the_reference_makes_one_empty_chunk_of_nothing_and_drops_it() -> None:
-    assert openclaw_chunks("", tokens=400, overlap=80) == [Chunk(1, 1, "", sha256(""))]
-    assert chunk_markdown("", ChunkingSettings(measure="chars")) == []
-
-
-# Our measure: lines.
+# Chunks of lines.
 
 LINES = st.lists(
     st.one_of(

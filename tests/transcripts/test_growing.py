@@ -78,7 +78,7 @@ SMALL = ChunkingSettings(tokens=60, overlap=12)
 GRAINS = {
     "lines": Settings(chunking=SMALL),
     "large chunks": Settings(),
-    "chars": Settings(chunking=ChunkingSettings(tokens=60, overlap=12, measure="chars")),
+    "small OpenClaw chunks": replace(Settings.openclaw(), chunking=SMALL),
     "openclaw": Settings.openclaw(),
 }
 

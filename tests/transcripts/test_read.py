@@ -174,8 +174,8 @@ def test_what_was_said_stays(role, text, shown):
     assert [one.text for one in messages_in({"role": role, "content": text})] == [shown]
 
 
-def test_the_reference_keeps_what_programs_said():
-    said = messages_in({"role": "assistant", "content": "NO_REPLY"}, as_openclaw=True)
+def test_messages_of_programs_stay_where_nothing_is_filtered():
+    said = messages_in({"role": "assistant", "content": "NO_REPLY"}, filters_noise=False)
     assert list(map(str, said)) == ["Assistant: NO_REPLY"]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, Settings
+from commonplace import Settings
 from commonplace.errors import PathNotAllowedError, SettingsError
 from commonplace.flush import FlushMessage
 from commonplace.settings import SessionsSettings
-from support.fakes import NOON, HashedWords, clock
+from support.fakes import HashedWords
 from support.silent import Chat, FailingAt
 from transcripts.talk import Talk, assistant, days_ago, tool_noise, user
 
@@ -327,22 +327,6 @@ def test_what_no_flush_could_write_down_is_found(tmp_path, enabled):
         assert memory.get(hits[0].path).text.endswith("Assistant: Ah.\n")
         assert bool(memory.search("cat upstairs", min_score=0.5)) == enabled
         assert f"sessions/{archived.name}" not in {hit.path for hit in hits} or enabled
-
-
-# The reference's own form.
-
-
-def test_the_reference_packs_lines_and_keeps_their_numbers(tmp_path):
-    talk = Talk(tmp_path)
-    settings = replace(Settings.openclaw(), sessions=talk.settings.sessions)
-    talk.say(user("one " * 300), *tool_noise(20), assistant("NO_REPLY"), assistant("cat " * 200))
-    with Memory.open(
-        talk.root, settings=settings, embedder=None, index=talk.index, now=clock(NOON)
-    ) as memory:
-        memory.index()
-        (hit,) = memory.search("cat", min_score=0)
-        assert (hit.start_line, hit.end_line) == (1, 43)  # the overlap is of whole lines
-        assert "\nAssistant: NO_REPLY\nAssistant: cat cat" in memory.get(hit.path).text
 
 
 @pytest.mark.parametrize("wrong", [{"delta_bytes": -1}, {"archive_messages": 0}])

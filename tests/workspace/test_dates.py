@@ -5,21 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen, openclaw_log_date
 from commonplace.workspace.dates import parse_day
 from commonplace.workspace.paths import log_date, log_path
-from support.reference import vectors
-
-
-@pytest.mark.parametrize(("given_", "expected"), vectors("parseMemoryDateFromPath"))
-def test_the_references_dates(given_: Any, expected: str | None) -> None:
-    day = openclaw_log_date(given_["path"])
-    assert (day and f"{day.isoformat()}T00:00:00.000Z") == expected
-
-
-@pytest.mark.parametrize(("given_", "expected"), vectors("isEvergreenMemoryPath"))
-def test_the_references_evergreen_files(given_: Any, expected: bool) -> None:
-    assert openclaw_is_evergreen(given_["path"]) is expected
 
 
 @pytest.mark.parametrize(

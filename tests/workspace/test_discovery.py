@@ -8,19 +8,9 @@ from commonplace.errors import WorkspaceNotFoundError
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.workspace.discovery import Workspace
+from commonplace.workspace.paths import DiscoveryRules
 from support.notes import unprivileged
-from support.reference import vectors
 from workspace.files import found, posix, write
-
-
-@posix
-@pytest.mark.parametrize(("given_", "expected"), vectors("listMemoryFiles"))
-def test_openclaws_files_are_found_in_its_order(tmp_path, given_, expected):
-    write(tmp_path, *given_["files"])
-    settings = Settings.openclaw()
-    settings = Settings(extra_paths=given_["extraPaths"], compatibility=settings.compatibility)
-    listed = [file.path for file in Workspace(tmp_path, settings).scan().files]
-    assert listed == [path for path in expected if path.endswith(".md")]  # it has pictures, too
 
 
 @posix
@@ -30,8 +20,8 @@ def test_memory_md_in_small_letters_stands_in_for_one_in_capitals_only(tmp_path)
     assert Workspace(tmp_path).long_term_path == "memory.md"
     write(tmp_path, "MEMORY.md")
     assert found(tmp_path) == ["MEMORY.md"]
-    openclaw = Workspace(tmp_path, Settings.openclaw())
-    assert [file.path for file in openclaw.scan().files] == ["MEMORY.md", "memory.md"]
+    both = Workspace(tmp_path, rules=DiscoveryRules(both_long_term_files=True))
+    assert [file.path for file in both.scan().files] == ["MEMORY.md", "memory.md"]
 
 
 def test_an_empty_folder_is_a_workspace_in_which_nothing_is_created(tmp_path):

@@ -9,27 +9,9 @@ from hypothesis import strategies as st
 
 from commonplace.errors import PathNotAllowedError
 from commonplace.memory import Memory
-from commonplace.settings import Settings
 from commonplace.workspace.discovery import Workspace
 from support.notes import unprivileged
-from support.reference import vectors
 from workspace.files import found, posix, write
-
-
-@posix
-@pytest.mark.parametrize(("given_", "expected"), vectors("readMemoryFile"))
-def test_openclaw_reads_and_refuses_the_same_files(tmp_path, given_, expected):
-    write(tmp_path, *given_["files"])
-    settings = Settings(extra_paths=given_["extraPaths"], compatibility="openclaw")
-    memory = Memory.open(tmp_path, settings=settings, index=tmp_path / "index")
-    if "throws" in expected:
-        with pytest.raises(PathNotAllowedError):
-            memory.get(given_["relPath"])
-        return
-    excerpt = memory.get(given_["relPath"])
-    assert (excerpt.text, excerpt.path) == (expected["text"], expected["path"])
-    assert excerpt.status == ("ok" if expected["text"] else "not_found")
-
 
 HOSTILE = [
     "",

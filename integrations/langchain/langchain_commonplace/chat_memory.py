@@ -97,7 +97,7 @@ class ChatMemory(SummarizationMiddleware):
         chat = init_chat_model(model) if isinstance(model, str) else model
         window = context_window(chat)
         if trigger is None:
-            limit = token_limit(memory.settings.flush, context_window=window)
+            limit = token_limit(memory, context_window=window)
             trigger = ("tokens", limit) if limit else None
         count = token_counter or conversation_counter(chat)
         super().__init__(chat, trigger=trigger, keep=keep, token_counter=count, **options)

@@ -65,7 +65,7 @@ class FlushSession:
             memory, notetaker, context_window=context_window(notetaker.model), on_flush=on_flush
         )
         window = context_window(model)
-        self._limits = FlushLimits.from_settings(memory.settings, context_window=window)
+        self._limits = FlushLimits.of_memory(memory, context_window=window)
         self._trigger = None
         if trigger is not None:
             self._trigger = CompactionTrigger(trigger, window=window)

@@ -8,6 +8,7 @@ from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
+from commonplace.profiles import from_settings
 from commonplace.settings import Settings, SyncSettings
 from commonplace.workspace.discovery import Workspace
 
@@ -49,7 +50,7 @@ def open_at(
 
     settings = settings or Settings.load()
     settings = replace(settings, sync=SyncSettings(on_open=False, on_search=False))
-    space = Workspace(workspace, settings)
+    space = Workspace(workspace, settings, from_settings(settings).discovery)
     noon = asking_time(space, now=now)
     return Memory.open(
         space.root,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
-
-from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -53,45 +50,16 @@ def left_at(
 ) -> list[float]:
     """Return the decay factors of ages, 0..1, by the memory's settings or another half-life.
 
-    With `SearchSettings.grain` ``lines``, the factor applies to the evidence of a line that a note
-    of today repeats; with ``chunks``, to a chunk's score.
+    A factor applies to the evidence of a line that a note of today repeats; under
+    `Settings.openclaw()`, to a chunk's score.
     """
-    from commonplace.retrieval.decay import decay_factor
-
-    settings = memory.settings.search
-    if not settings.decay:
-        return [1.0] * len(ages)
-    half_life = half_life_days or settings.half_life_days
-    if settings.grain == "chunks":
-        return [decay_factor(age, half_life) for age in ages]
-    return _repeated_line_factors(memory, ages, half_life)
-
-
-def _repeated_line_factors(memory: Memory, ages: Sequence[float], half_life: float) -> list[float]:
-    """Return the factors that the ranking itself gives a line when one of today repeats it."""
-    import numpy as np
-
-    from commonplace.retrieval.redundancy import losses_of_similar
-
-    settings = replace(memory.settings.search, half_life_days=half_life)
-    today = memory.now().date().toordinal()
-    left: dict[int, float] = {}
-    for age in {round(age) for age in ages}:
-        days = np.array([today, today - age], dtype=np.int64)
-        alike = np.array([[0, 1], [1, 0]], dtype=np.float32)
-        lost, _ = losses_of_similar(alike, days, settings, fades=True)
-        left[age] = math.exp(-float(lost[1]))
-    return [left[round(age)] for age in ages]
+    return memory.profile.ranker().decay_factors(ages, half_life_days=half_life_days)
 
 
 def _file_age(memory: Memory, record: FileRecord) -> float | None:
     if record.day is not None:
         return float(max(0, memory.now().date().toordinal() - record.day))
-    by_lines = memory.settings.search.grain == "lines"
-    if by_lines or (record.source == "memory" and openclaw_is_evergreen(record.path)):
-        return None
-    changed = datetime.fromtimestamp(record.mtime_ns / 1e9, UTC)
-    return max(0.0, (memory.now() - changed) / timedelta(days=1))
+    return memory.profile.ranker().undated_age(record, memory.now())
 
 
 def _day(record: FileRecord) -> date | None:

@@ -97,7 +97,7 @@ def decay_curves(memory: Memory, *, theme: Theme = "light") -> Picture:
                       edgecolor=palette.paper, linewidth=0.8)  # fmt: skip
         _name_files(upper, dated, palette)
         _draw_ageless(upper, [row for row in rows if row.age_days is None], palette)
-        what = "evidence" if memory.settings.search.grain == "lines" else "score"
+        what = memory.profile.ranker().decays
         upper.set_title(
             "What is left of a line once a note of today says it again"
             if what == "evidence"

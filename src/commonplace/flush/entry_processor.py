@@ -127,7 +127,11 @@ class _SilentTurn:
         moment = entry.moment.astimezone(ZoneInfo(zone) if zone else None)
         self._day = moment.date()
         self._first = first_request(
-            entry.messages, settings=memory.settings, moment=moment, thread=entry.thread
+            entry.messages,
+            settings=memory.settings,
+            rules=memory.profile.flush,
+            moment=moment,
+            thread=entry.thread,
         )
         self.replies: list[FlushReply] = []
         self.actions: list[ReplyActions] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from commonplace.profiles import Profile
 from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL, ToolSpec
@@ -94,6 +95,10 @@ class FlushMemory(Protocol):
     @property
     def settings(self) -> Settings:
         """Settings of the memory."""
+
+    @property
+    def profile(self) -> Profile:
+        """Rules that the settings select."""
 
     @property
     def workspace(self) -> Workspace:

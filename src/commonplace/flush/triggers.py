@@ -8,31 +8,31 @@ messages that arrived between an early flush and the compaction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from commonplace.settings import FlushSettings, Settings
 from commonplace.types import FlushReason, FlushReport
+
+if TYPE_CHECKING:
+    from commonplace.flush.protocol import FlushMemory
 
 __all__ = ["FlushCycle", "FlushLimits", "flush_reason", "token_limit"]
 
 
-def token_limit(
-    settings: FlushSettings, *, context_window: int | None = None, openclaw: bool = False
-) -> int | None:
+def token_limit(memory: FlushMemory, *, context_window: int | None = None) -> int | None:
     """Return the trigger threshold in tokens; None for never.
 
     The threshold is the window less the reserve less the soft threshold. In a small window the
-    reserve is at most a quarter of it, and the soft threshold at most half of the rest.
+    reserve is at most a quarter of it, and the soft threshold at most half of the rest, unless the
+    memory's profile says otherwise.
 
     Args:
-        settings: The reserve, the soft threshold, and the window where none is given.
+        memory: Its settings have the reserve, the soft threshold, and a window where none is given.
         context_window: Context window of the chat model, in tokens.
-        openclaw: Whether to subtract as OpenClaw 2026.3.24 does, which never flushes a small
-            window.
     """
+    settings = memory.settings.flush
     window = settings.context_window if context_window is None else context_window
     reserve, soft = settings.reserve_tokens, settings.soft_threshold_tokens
-    if not openclaw:
+    if memory.profile.flush.fits_small_windows:
         reserve = min(reserve, window // 4)
         soft = min(soft, (window - reserve) // 2)
     limit = window - reserve - soft
@@ -52,12 +52,12 @@ class FlushLimits:
     transcript_bytes: int | None = None
 
     @classmethod
-    def from_settings(cls, settings: Settings, *, context_window: int | None = None) -> Self:
-        """Return the thresholds of the settings; none when flushes are disabled."""
-        flush = settings.flush
+    def of_memory(cls, memory: FlushMemory, *, context_window: int | None = None) -> Self:
+        """Return the thresholds of a memory; none when its flushes are disabled."""
+        flush = memory.settings.flush
         if not flush.enabled:
             return cls(None, None)
-        tokens = token_limit(flush, context_window=context_window, openclaw=settings.openclaw_rules)
+        tokens = token_limit(memory, context_window=context_window)
         return cls(tokens, flush.transcript_bytes or None)
 
 

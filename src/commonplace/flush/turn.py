@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from commonplace.errors import ToolInputError
 from commonplace.flush.messages import render_conversation
 from commonplace.flush.protocol import FlushReply, FlushRequest
+from commonplace.profiles import FlushRules
 from commonplace.prompts.templates import load_prompt
 from commonplace.settings import Settings
 from commonplace.tools.arguments import ToolArguments
@@ -73,39 +74,43 @@ _SHOWN_CHARS = 80
 
 
 def first_request(
-    messages: Sequence[FlushMessage], *, settings: Settings, moment: datetime, thread: str
+    messages: Sequence[FlushMessage],
+    *,
+    settings: Settings,
+    rules: FlushRules,
+    moment: datetime,
+    thread: str,
 ) -> FlushRequest:
     """Build the request of the first round.
 
     Args:
         messages: Conversation to write down.
-        settings: Choose the prompts and the name of the time zone.
+        settings: A prompt of the user's own, and the name of the time zone.
+        rules: The profile's prompts.
         moment: Time of the flush, in the zone of the logs' days.
         thread: Conversation id.
     """
     frame = load_prompt("flush_conversation", "conversation", "prompt")
-    prompt = user_prompt(settings, moment=moment)
+    prompt = user_prompt(settings, rules, moment=moment)
     text = frame.format(conversation=render_conversation(messages), prompt=prompt)
     return FlushRequest(
-        system=system_prompt(settings, moment=moment),
+        system=system_prompt(rules, moment=moment),
         messages=(FlushMessage("user", text.rstrip("\n")),),
         plain=load_prompt("flush_plain").strip(),
         thread=thread,
     )
 
 
-def user_prompt(settings: Settings, *, moment: datetime) -> str:
+def user_prompt(settings: Settings, rules: FlushRules, *, moment: datetime) -> str:
     """Return the prompt behind the conversation."""
-    name = "flush_openclaw_user" if settings.openclaw_rules else "flush_user"
-    text = load_prompt(name) if settings.flush.prompt is None else settings.flush.prompt
+    text = rules.user_prompt if settings.flush.prompt is None else settings.flush.prompt
     text = _with_no_reply(with_safety_hints(text.strip()))
     return with_time(text, moment, zone=settings.timezone)
 
 
-def system_prompt(settings: Settings, *, moment: datetime) -> str:
+def system_prompt(rules: FlushRules, *, moment: datetime) -> str:
     """Return the system prompt of a silent turn."""
-    name = "flush_openclaw_system" if settings.openclaw_rules else "flush_system"
-    text = _with_no_reply(with_safety_hints(load_prompt(name).strip()))
+    text = _with_no_reply(with_safety_hints(rules.system_prompt.strip()))
     return text.replace(_DAY, moment.date().isoformat())
 
 

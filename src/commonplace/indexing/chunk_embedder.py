@@ -15,7 +15,7 @@ from commonplace.indexing.pending_chunks import PendingChunks
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexIdentity
-from commonplace.text.chunking import line_units, pack_units, unit_texts
+from commonplace.text.chunking import line_units, pack_units, unit_texts, whole_unit
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import Chunk
 from commonplace.vectors.arrays import ChunkVectors, pack_all, unpack
@@ -97,7 +97,7 @@ class ChunkEmbedder:
         self._latest: list[dict[str, ChunkVectors]] = [{}, {}]
         """Vectors of the batch being written, and of the next: the store has neither yet."""
         # Needed when the lines of a chunk are embedded, and again when the chunk is written.
-        self._units = functools.lru_cache(maxsize=_CACHED_UNITS)(line_units)
+        self._units = functools.lru_cache(_CACHED_UNITS)(whole_unit if whole_chunks else line_units)
 
     @property
     def model(self) -> str | None:
@@ -117,8 +117,8 @@ class ChunkEmbedder:
         return True
 
     def packed_units(self, text: str) -> bytes:
-        """Return where the lines of a chunk begin and end in it, packed for the store."""
-        return b"" if self._whole_chunks else pack_units(self._units(text))
+        """Return where the units of a chunk begin and end in it, packed for the store."""
+        return pack_units(self._units(text))
 
     # -- a batch ---------------------------------------------------------------------------------
 
@@ -246,18 +246,18 @@ class ChunkEmbedder:
 
     def _texts(self, text: str) -> list[str]:
         """Return the texts of a chunk that are embedded: its lines, or the whole of it."""
-        if self._whole_chunks:
-            return [text]
-        return unit_texts(text, self._units(text))
+        return [text] if self._whole_chunks else unit_texts(text, self._units(text))
 
     def _combined(
         self, parts: dict[str, list[str]], vectors: dict[str, Vector]
     ) -> dict[str, ChunkVectors]:
-        """Return the vectors of chunks; a chunk's own is the mean of its lines'."""
+        """Return the vectors of chunks: the mean of its lines', or the one of the whole chunk."""
         import numpy as np
 
         if self._whole_chunks:
-            return {key: ChunkVectors(vectors[lines[0]]) for key, lines in parts.items()}
+            whole = [vectors[text] for (text,) in parts.values()]
+            packed = pack_all([vector[None] for vector in whole])
+            return dict(zip(parts, map(ChunkVectors, whole, packed), strict=True))
         # All chunks at once; a line without a vector yet counts as zero.
         nothing = np.zeros_like(next(iter(vectors.values())))
         every = [line for lines in parts.values() for line in lines]

@@ -6,15 +6,18 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from commonplace.settings import Settings
 from commonplace.store.records import FileRecord
-from commonplace.text.chunking import chunk_markdown, split_oversized
+from commonplace.text.chunking import split_oversized
 from commonplace.transcripts.cursor import ReadCursor
-from commonplace.transcripts.incremental import SessionPart, read_parts
+from commonplace.transcripts.incremental import SessionPart
 from commonplace.types import Chunk, MemoryFile
 from commonplace.vectors.arrays import ChunkVectors
 from commonplace.workspace.file_text import UnreadableFileError, read_text
+
+if TYPE_CHECKING:
+    from commonplace.profiles import Profile
 
 __all__ = ["DocumentReader", "ReadDocument", "text_hash"]
 
@@ -55,15 +58,15 @@ class DocumentReader:
     """Reader of files: cuts them into chunks.
 
     Args:
-        settings: How files are cut.
+        profile: Rules by which files are read and cut.
         completes: Whether texts that lack vectors are read again, to be embedded.
         report: Called with the path of a file that could not be read as it is, and the reason.
     """
 
     def __init__(
-        self, settings: Settings, *, completes: bool, report: Callable[[str, str], object]
+        self, profile: Profile, *, completes: bool, report: Callable[[str, str], object]
     ) -> None:
-        self._settings = settings
+        self._profile = profile
         self._completes = completes
         self._report = report
 
@@ -82,10 +85,9 @@ class DocumentReader:
     def _parts(self, file: MemoryFile, before: FileRecord | None) -> Iterator[ReadDocument]:
         """Read the new content of a session file, part by part."""
         known = before is not None
-        parts = read_parts(
+        parts = self._profile.read_transcript(
             file.absolute,
             ReadCursor.from_record(before),
-            settings=self._settings,
             day=file.date.toordinal() if file.date else None,
             completes=self._completes,
             max_bytes=_MAX_CHUNK_BYTES,
@@ -157,7 +159,7 @@ class DocumentReader:
         return ReadDocument(file, before, record, self._cut(read.text), known=known)
 
     def _cut(self, text: str) -> list[Chunk]:
-        chunks = chunk_markdown(text, self._settings.chunking)
+        chunks = self._profile.chunk(text)
         return split_oversized([c for c in chunks if c.text.strip()], _MAX_CHUNK_BYTES)
 
 

@@ -6,14 +6,13 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
 from commonplace.indexing.document_reader import DocumentReader, ReadDocument
 from commonplace.indexing.planner import IndexPlan
-from commonplace.settings import Settings
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
 from commonplace.text.chunking import chunk_id
@@ -22,6 +21,8 @@ from commonplace.types import IndexReport, MemoryFile
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from commonplace.profiles import Profile
 
     _Again = tuple[MemoryFile, FileRecord | None, str]
     """A file to be read again, its record, and the reason."""
@@ -60,7 +61,8 @@ class IndexPipeline:
     Args:
         store: The index.
         client: Embeds the chunks; None leaves them without vectors.
-        settings: How files are cut and what is embedded.
+        profile: Rules by which files are read and cut.
+        unit: Embedded unit, ``line`` or ``chunk``.
         sources: Other indexes whose vectors may be taken over, such as the one being replaced.
         check: Called between the steps of a run; what it raises ends the run, and what was written
             so far stays.
@@ -75,7 +77,8 @@ class IndexPipeline:
         store: Store,
         *,
         client: EmbeddingClient | None,
-        settings: Settings,
+        profile: Profile,
+        unit: Literal["line", "chunk"],
         sources: Sequence[Store] = (),
         check: Callable[[], object] = lambda: None,
         absent: str = "it was indexed without an embedder",
@@ -83,11 +86,11 @@ class IndexPipeline:
         self._store = store
         self._check = check
         self._client = client
-        self._reader = DocumentReader(settings, completes=client is not None, report=self._failed)
+        self._reader = DocumentReader(profile, completes=client is not None, report=self._failed)
         self.vectors = ChunkEmbedder(
             store,
             client=client,
-            whole_chunks=settings.search.grain == "chunks",
+            whole_chunks=unit == "chunk",
             sources=sources,
             check=check,
             absent=absent,

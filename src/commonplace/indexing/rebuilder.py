@@ -113,8 +113,8 @@ class Rebuilder:
         runner = self._runner
         identity = self._store.identity
         own = runner.selector.query_client(identity)[0]
-        same_grain = identity and identity.grain == runner.wanted_identity().grain
-        client = own if same_grain else None
+        same_unit = identity and identity.unit == runner.wanted_identity().unit
+        client = own if same_unit else None
         plan, problems = runner.plan(client)
         try:
             report = runner.pipeline(client).run(plan)

@@ -26,6 +26,7 @@ from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
+    from commonplace.profiles import Profile
 
 __all__ = ["IndexRunner", "Outcome", "Problems", "Skip"]
 
@@ -51,6 +52,7 @@ class IndexRunner:
         workspace: The files to index.
         store: The index.
         settings: How files are cut and embedded.
+        profile: Rules by which files are read and cut.
         selector: Selects the embedding client.
         state: Where the jobs of batch APIs are noted.
         check: Called between the steps of a run; what it raises ends the run.
@@ -62,11 +64,13 @@ class IndexRunner:
         store: Store,
         *,
         settings: Settings,
+        profile: Profile,
         selector: EmbedderSelector,
         state: StateLocation,
         check: Callable[[], object],
     ) -> None:
         self.settings = settings
+        self._profile = profile
         self.selector = selector
         self.check = check
         self._workspace = workspace
@@ -90,8 +94,8 @@ class IndexRunner:
             schema=_SCHEMA,
             chunking=self._chunking,
             tokenizer=self.settings.search.tokenizer,
-            grain=self.settings.search.grain,
-            rules=self.settings.compatibility,
+            unit=self.settings.search.unit,
+            profile=self.settings.profile,
             provider=name.provider if name else None,
             model=name.model if name else None,
             endpoint=name.endpoint if name else "",
@@ -132,7 +136,8 @@ class IndexRunner:
         return IndexPipeline(
             store or self._store,
             client=client,
-            settings=self.settings,
+            profile=self._profile,
+            unit=self.settings.search.unit,
             sources=sources,
             check=check or self.check,
             absent=absent,

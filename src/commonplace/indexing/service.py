@@ -12,7 +12,7 @@ from commonplace.errors import CommonplaceError, EmbedderError, StoreError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.pipeline import IndexPipeline, Progress
+from commonplace.indexing.pipeline import Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.settings import Settings
@@ -25,6 +25,7 @@ from commonplace.workspace.discovery import Workspace
 if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
+    from commonplace.profiles import Profile
 
 __all__ = ["IndexService"]
 
@@ -48,6 +49,7 @@ class IndexService:
         workspace: The files to index.
         store: The index.
         settings: How files are cut, embedded and indexed.
+        profile: Rules by which files are read and cut.
         requested: The embedder as `Memory.open` takes it.
         state: Where the jobs of batch APIs are noted.
 
@@ -62,6 +64,7 @@ class IndexService:
         store: Store,
         *,
         settings: Settings,
+        profile: Profile,
         requested: str | Embedder | Any | None,
         state: StateLocation,
     ) -> None:
@@ -71,6 +74,7 @@ class IndexService:
             workspace,
             store,
             settings=settings,
+            profile=profile,
             selector=self.selector,
             state=state,
             check=self.check_running,
@@ -292,7 +296,7 @@ class IndexService:
             if file is None or (record is not None and record.indexed_ns > written_ns):
                 return  # another process has indexed it since
             plan = IndexPlan(((file, record, "was written"),), (), 0)
-            self._pipeline(self._local_client(identity), self.check_running).run(plan)
+            self.runner.pipeline(self._local_client(identity)).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:
         def check() -> None:
@@ -308,16 +312,11 @@ class IndexService:
                 record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
-                self._pipeline(client, check).run(one)
-
-    def _pipeline(
-        self, client: EmbeddingClient | None, check: Callable[[], object]
-    ) -> IndexPipeline:
-        return IndexPipeline(self.store, client=client, settings=self._settings, check=check)
+                self.runner.pipeline(client, check=check).run(one)
 
     def _local_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """Return the embedding client if it is local and its vectors are those of the index."""
-        if identity.grain != self._settings.search.grain:
+        if identity.unit != self._settings.search.unit:
             return None  # another unit is embedded since: the next run rebuilds the index
         client, _ = self.query_client(identity)
         return client if client is not None and client.is_local else None

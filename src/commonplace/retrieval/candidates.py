@@ -122,7 +122,7 @@ def candidate_chunks(
     query, terms = analyzed.query, analyzed.terms
     depth = min(MAX_CANDIDATES, query.limit * settings.candidate_multiplier)
     lists: list[list[tuple[int, float]]] = []
-    every = settings.match == "all"
+    every = settings.operator == "and"
     wanted = terms.known
     if not every:
         rarest = np.argsort(-terms.weights, kind="stable")[:_RARE_TERMS]

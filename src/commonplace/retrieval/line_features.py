@@ -206,7 +206,7 @@ def _form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], qu
     scores[signs[end - 1] == ord("?")] += _ASKS
     marked = (signs[start] == ord("#")).nonzero()[0]
     marks = zip(marked.tolist(), start[marked].tolist(), end[marked].tolist(), strict=True)
-    scores[[row for row, *span in marks if _HEADING_MARK.match(text, *span)]] += _HEADING
+    scores[[row for row, *span in marks if _is_heading(text, *span)]] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
     wants_time = _ASKS_WHEN.search(query) is not None
     spans = list(zip(start.tolist(), end.tolist(), strict=True)) if names or wants_time else []
@@ -225,6 +225,11 @@ def _signs(text: str) -> NDArray[Any]:
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """Return whether a line is a heading; a chunk that begins with one holds more."""
+    return bool(_HEADING_MARK.match(text, start, end)) and text.find("\n", start, end) < 0
 
 
 def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:

@@ -12,7 +12,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Literal
 
 import numpy as np
 
@@ -21,11 +24,13 @@ from commonplace.retrieval.candidates import add_path_terms, analyze_query, cand
 from commonplace.retrieval.line_features import score_lines
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.query import SNIPPET_CHARS, Query, Ranking
+from commonplace.retrieval.redundancy import decay_factors
 from commonplace.retrieval.rerank import MAX_PASSAGES, RerankClient, rerank
 from commonplace.retrieval.snippets import pack_windows
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
+from commonplace.store.records import FileRecord
 from commonplace.text.analysis import Analyzer
 from commonplace.types import Source
 
@@ -36,6 +41,8 @@ _analyzer = functools.cache(Analyzer)
 
 class LineRanker:
     """Ranker of lines: candidates' lines are scored among each other and shown in windows."""
+
+    decays: Literal["evidence"] = "evidence"
 
     def __init__(self, settings: SearchSettings, reranker: RerankClient | None = None) -> None:
         self._settings = settings
@@ -58,6 +65,17 @@ class LineRanker:
             notes, sessions = rankings
             return Ranking(merge_sources(notes, sessions, limit=query.limit), fallback)
         return Ranking(rankings[0] if rankings else [], fallback)
+
+    def undated_age(self, record: FileRecord, now: datetime) -> float | None:  # noqa: ARG002
+        """Return None: a file without a date does not age."""
+        return None
+
+    def decay_factors(
+        self, ages: Sequence[float], *, half_life_days: float | None = None
+    ) -> list[float]:
+        """Return the factors on the evidence of a line that a line of today restates."""
+        half_life = half_life_days or self._settings.half_life_days
+        return decay_factors(ages, replace(self._settings, half_life_days=half_life))
 
     def _evidence(self, snapshot: Snapshot, query: Query, *, passages: int) -> Evidence | None:
         """Return the windows that answer a query from its source; None without candidates."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from commonplace.store.base import Snapshot
-from commonplace.store.records import RowFilter
+from commonplace.store.records import FileRecord, RowFilter
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Ranking(NamedTuple):
 class Ranker(Protocol):
     """Ranking function of a profile; the one place where results are scored."""
 
+    @property
+    def decays(self) -> Literal["evidence", "score"]:
+        """Quantity that temporal decay lowers: a line's evidence, or a chunk's score."""
+
     def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
         """Answer a query from one state of an index.
 
@@ -66,4 +71,17 @@ class Ranker(Protocol):
             snapshot: The index.
             query: The question.
             explain: Whether each result carries what every stage gave to it.
+        """
+
+    def undated_age(self, record: FileRecord, now: datetime) -> float | None:
+        """Return the age in days of a file without a date; None for a file that does not age."""
+
+    def decay_factors(
+        self, ages: Sequence[float], *, half_life_days: float | None = None
+    ) -> list[float]:
+        """Return the factors, 0..1, by which ages in days lower what decays.
+
+        Args:
+            ages: Days.
+            half_life_days: Another half-life than that of the settings.
         """

@@ -7,6 +7,7 @@ whatever its age.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 __all__ = [
+    "decay_factors",
     "losses_of_similar",
     "redundancy_losses",
     "similarity_of_texts",
@@ -136,6 +138,18 @@ def losses_of_similar(
         loss = _REPEATED * (1.0 - settings.mmr_lambda)
         repeated = (loss * (similarity * preferred).max(axis=1, initial=0.0)).astype(np.float32)
     return faded, repeated
+
+
+def decay_factors(ages: Sequence[float], settings: SearchSettings) -> list[float]:
+    """Return the factor on the evidence of a line, for its age in days, that today's restates."""
+    alike = np.array([[0, 1], [1, 0]], dtype=np.float32)
+    today = 1 + max((round(age) for age in ages), default=0)
+    factors: dict[int, float] = {}
+    for age in {round(age) for age in ages}:
+        days = np.array([today, today - age], dtype=np.int64)
+        faded, _ = losses_of_similar(alike, days, settings, fades=True)
+        factors[age] = math.exp(-float(faded[1]))
+    return [factors[round(age)] for age in ages]
 
 
 def _ramp(values: Floats, between: tuple[float, float]) -> Floats:

@@ -30,8 +30,8 @@ class IndexIdentity:
         schema: Version of what the indexer writes.
         chunking: The chunking settings, as a text.
         tokenizer: Name of the `Analyzer` that cuts texts into terms.
-        grain: Whether lines have vectors of their own.
-        rules: Whose rules of discovery apply.
+        unit: Embedded unit, ``line`` or ``chunk``.
+        profile: Name of the profile, whose rules cut and date the files.
         provider: Who makes the vectors; None without vectors.
         model: The embedding model; None without vectors.
         endpoint: Key of the endpoint and its options.
@@ -41,8 +41,8 @@ class IndexIdentity:
     schema: int
     chunking: str
     tokenizer: str
-    grain: str
-    rules: str
+    unit: str
+    profile: str
     provider: str | None = None
     model: str | None = None
     endpoint: str = ""
@@ -51,7 +51,7 @@ class IndexIdentity:
     @property
     def vectors_key(self) -> tuple[str, str, str]:
         """Key of the vector cache: provider, model, and endpoint with the embedded unit."""
-        return self.provider or "", self.model or "", f"{self.endpoint}/{self.grain}"
+        return self.provider or "", self.model or "", f"{self.endpoint}/{self.unit}"
 
     def fits(self, other: IndexIdentity) -> bool:
         """Return whether an index of this identity serves another one without a rebuild.

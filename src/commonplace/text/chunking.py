@@ -31,17 +31,13 @@ __all__ = [
     "read_outline",
     "split_oversized",
     "unit_texts",
+    "whole_unit",
 ]
 
 
 def chunk_markdown(text: str, settings: ChunkingSettings) -> list[Chunk]:
     """Split a file's text into chunks, in order; together they hold all non-blank lines."""
-    if settings.measure == "chars":
-        from commonplace.compat.openclaw.chunking import openclaw_chunks
-
-        chunks = openclaw_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
-    else:
-        chunks = _token_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
+    chunks = _token_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
     return [chunk for chunk in chunks if chunk.text.strip().strip("\ufeff")]
 
 
@@ -313,6 +309,11 @@ def _fallback_unit(text: str) -> LineUnit:
     start = len(text) - len(text.lstrip())
     said = text[start : start + _MAX_LINE_CHARS].rstrip()
     return text.count("\n", 0, start), start, start + len(said)
+
+
+def whole_unit(text: str) -> list[LineUnit]:
+    """Return a text as one embedding unit."""
+    return [(0, 0, len(text))]
 
 
 def pack_units(units: Sequence[LineUnit]) -> bytes:

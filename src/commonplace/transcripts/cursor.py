@@ -84,7 +84,7 @@ class UnreadContent:
 
 def rules_key(settings: Settings) -> str:
     """Return the key of the rules for rendering: other rules give another text, or other days."""
-    return f"{_VERSION}/{settings.compatibility}/{settings.timezone or 'local'}"
+    return f"{_VERSION}/{settings.profile}/{settings.timezone or 'local'}"
 
 
 def can_resume(file: BinaryIO, size: int, mtime_ns: int, cursor: ReadCursor) -> bool:

@@ -59,23 +59,23 @@ class TranscriptMessage:
         return f"{self.speaker}: {self.text}"
 
 
-def messages_in(value: Any, *, as_openclaw: bool = False) -> Iterator[TranscriptMessage]:
+def messages_in(value: Any, *, filters_noise: bool = True) -> Iterator[TranscriptMessage]:
     """Yield the messages of a record, or of a list of records; other values have none.
 
     Args:
         value: A value parsed from JSON.
-        as_openclaw: Whether to keep messages between programs, as OpenClaw does.
+        filters_noise: Whether to leave out messages that programs wrote.
     """
     if isinstance(value, list):
         for item in value:
-            yield from messages_in(item, as_openclaw=as_openclaw)
+            yield from messages_in(item, filters_noise=filters_noise)
     elif isinstance(value, dict):
         role, body = _role_and_body(value)
         speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
-        if speaker is None or (not as_openclaw and _is_summary(body)):
+        if speaker is None or (filters_noise and _is_summary(body)):
             return
         text = "\n".join(_texts(body))
-        if not as_openclaw:
+        if filters_noise:
             text = _without_noise(text, speaker)
         line = _one_line(text)
         if line:

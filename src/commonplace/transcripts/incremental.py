@@ -130,14 +130,9 @@ class _PartReader:
         """Yield the parts; only the last one has `more` false."""
         waiting: list[TranscriptLine] = []
         chars, enough = 0, _PART_CHARS
-        texts = hashlib.sha256() if self._rules.as_openclaw else None
-        numbers: list[int] = []
         for line in self._reader.lines():
             waiting.append(line)
             chars += len(line.text)
-            if texts is not None:
-                texts.update((b"\n" if numbers else b"") + line.text.encode())
-                numbers.append(line.line)
             if chars < enough:
                 continue
             chunks = self._cut(waiting)
@@ -155,18 +150,13 @@ class _PartReader:
         )
         if waiting and self._reader.end.line - waiting[-1].line > _MAX_GAP_LINES:
             tail = self._reader.end  # the next message begins a chunk
-        part = self._part(chunks, tail, more=False)
-        if texts is not None:
-            texts.update(("\n" + ",".join(map(str, numbers))).encode())
-            part = replace(part, hash=texts.hexdigest())
-        yield part
+        yield self._part(chunks, tail, more=False)
 
     def _cut(self, lines: list[TranscriptLine]) -> list[_SessionChunk]:
-        openclaw = self._rules.as_openclaw
-        return _session_chunks(lines, self._settings.chunking, as_openclaw=openclaw)
+        return _session_chunks(lines, self._settings.chunking)
 
     def _part(self, chunks: list[_SessionChunk], tail: LinePosition, *, more: bool) -> SessionPart:
-        if self._rules.as_openclaw or self._reader.is_list:
+        if self._reader.is_list:
             tail = LinePosition(day=self._day)  # always read as a whole
         offset = tail.offset if more else self._reader.offset
         position = self._file.tell()
@@ -229,26 +219,25 @@ class _SessionChunk:
 
 
 def _session_chunks(
-    lines: Sequence[TranscriptLine], settings: ChunkingSettings, *, as_openclaw: bool = False
+    lines: Sequence[TranscriptLine], settings: ChunkingSettings
 ) -> list[_SessionChunk]:
     """Split lines into chunks, in order.
 
     Args:
         lines: Lines with a message.
         settings: Size and overlap of chunks.
-        as_openclaw: Whether chunks may span days and gaps, and leave out the lines in between.
     """
     return [
         chunk
-        for first, after in _runs(lines, whole=as_openclaw)
-        for chunk in _chunks_of_run(lines, first, after, settings, compact=as_openclaw)
+        for first, after in _runs(lines)
+        for chunk in _chunks_of_run(lines, first, after, settings)
     ]
 
 
-def _runs(lines: Sequence[TranscriptLine], *, whole: bool) -> Iterator[tuple[int, int]]:
+def _runs(lines: Sequence[TranscriptLine]) -> Iterator[tuple[int, int]]:
     """Yield the ranges of lines that are chunked separately: one day each, without long gaps."""
     first = 0
-    for at in range(1, len(lines) if not whole else 0):
+    for at in range(1, len(lines)):
         before, line = lines[at - 1], lines[at]
         if line.day != before.day or line.line - before.line > _MAX_GAP_LINES:
             yield first, at
@@ -258,12 +247,7 @@ def _runs(lines: Sequence[TranscriptLine], *, whole: bool) -> Iterator[tuple[int
 
 
 def _chunks_of_run(
-    lines: Sequence[TranscriptLine],
-    first: int,
-    after: int,
-    settings: ChunkingSettings,
-    *,
-    compact: bool,
+    lines: Sequence[TranscriptLine], first: int, after: int, settings: ChunkingSettings
 ) -> Iterator[_SessionChunk]:
     text = "\n".join(line.text for line in lines[first:after])
     covered = first - 1
@@ -271,20 +255,16 @@ def _chunks_of_run(
         start, end = first + chunk.start_line - 1, first + chunk.end_line - 1
         # At a line start that the chunk before has not reached, or has included as a whole.
         begins = start > covered or chunk.text.split("\n", 1)[0] == lines[start].text
-        # OpenClaw's overlap may exceed a chunk: it depends on all lines before.
-        resumable = start == first or (begins and settings.measure == "tokens")
         covered = end
-        placed = _placed(chunk, lines, start, end, compact=compact)
-        yield _SessionChunk(placed, lines[first].day, start, resumable)
+        placed = _placed(chunk, lines, start, end)
+        yield _SessionChunk(placed, lines[first].day, start, start == first or begins)
 
 
-def _placed(
-    chunk: Chunk, lines: Sequence[TranscriptLine], start: int, end: int, *, compact: bool
-) -> Chunk:
+def _placed(chunk: Chunk, lines: Sequence[TranscriptLine], start: int, end: int) -> Chunk:
     """Return a chunk with the file's line numbers, and with empty lines for those in between."""
     numbers = [line.line for line in lines[start : end + 1]]
     parts = chunk.text.split("\n")
-    if compact or numbers[-1] - numbers[0] + 1 == len(parts) or len(parts) != len(numbers):
+    if numbers[-1] - numbers[0] + 1 == len(parts) or len(parts) != len(numbers):
         return replace(chunk, start_line=numbers[0], end_line=numbers[-1], heading="")
     filled = [parts[0]]
     for part, number, before in zip(parts[1:], numbers[1:], numbers, strict=False):

@@ -43,18 +43,18 @@ class TranscriptRules:
 
     Attributes:
         zone: Time zone of the days of messages; None is the machine's.
-        as_openclaw: Whether OpenClaw's own rules apply: messages between programs stay in, and
-            lines have no days.
+        filters_noise: Whether messages that programs wrote are left out: silent replies,
+            heartbeats, prompts of flushes.
     """
 
     zone: tzinfo | None = None
-    as_openclaw: bool = False
+    filters_noise: bool = True
 
     @classmethod
     def from_settings(cls, settings: Settings) -> TranscriptRules:
         """Return the rules that a memory's settings select."""
         zone = ZoneInfo(settings.timezone) if settings.timezone else None
-        return cls(zone, settings.openclaw_rules)
+        return cls(zone)
 
 
 class LinePosition(NamedTuple):
@@ -158,10 +158,10 @@ class SessionReader:
 
     def _line(self, number: int, offset: int, value: Any) -> TranscriptLine:
         rules = self._rules
-        if not rules.as_openclaw and (moment := moment_of(value, zone=rules.zone)) is not None:
+        if (moment := moment_of(value, zone=rules.zone)) is not None:
             with contextlib.suppress(OverflowError):  # the first or the last day of the calendar
                 self._day = moment.astimezone(rules.zone).date().toordinal()
-        text = "  ".join(map(str, messages_in(value, as_openclaw=rules.as_openclaw)))
+        text = "  ".join(map(str, messages_in(value, filters_noise=rules.filters_noise)))
         return TranscriptLine(number, offset, self._day, text)
 
 

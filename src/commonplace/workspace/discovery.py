@@ -42,7 +42,7 @@ class Workspace(WorkspacePaths):
     def with_sessions(self, folder: Path) -> Self:
         """Return this workspace together with the session files of a folder."""
         other = copy.copy(self)
-        other.sessions = SessionFolder(folder, self.settings)
+        other.sessions = SessionFolder(folder, self.settings, dated=self.rules.dated_sessions)
         return other
 
     def watched_folders(self) -> dict[Path, bool]:

@@ -7,7 +7,8 @@ import posixpath
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SESSIONS_PREFIX",
+    "DiscoveryRules",
     "WorkspacePaths",
     "crosses_link",
     "is_link",
@@ -43,6 +45,40 @@ _ODD_ON_WINDOWS = re.compile(r"(?<!^[A-Za-z]):|[. ](?:/|$)|[<>\"|?*\x00-\x1f]")
 """Windows strips blanks and dots at the end of a name; a colon names a stream of the file."""
 
 
+def log_date(path: str) -> date | None:
+    """Return the day of a log, ``memory/**/YYYY-MM-DD.md`` or ``YYYY-MM-DD-slug.md``.
+
+    None for any other file, and for a day that is not in the calendar.
+
+    Args:
+        path: POSIX, relative to the workspace.
+    """
+    match = _LOG.fullmatch(path)
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryRules:
+    """Rules by which files belong to a memory, and to a day.
+
+    Attributes:
+        date_of: Function from a file's path to its day; None for a file without one.
+        both_long_term_files: Whether MEMORY.md and memory.md are both read, instead of memory.md
+            only in the absence of MEMORY.md.
+        dated_sessions: Whether the name of a session file gives its day.
+    """
+
+    date_of: Callable[[str], date | None] = log_date
+    both_long_term_files: bool = False
+    dated_sessions: bool = True
+
+
+_DEFAULT_RULES = DiscoveryRules()
+
+
 class WorkspacePaths:
     """The folder of a workspace and its path policy.
 
@@ -50,8 +86,18 @@ class WorkspacePaths:
     links are never followed, because a link could bring any file into the memory.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        settings: Settings | None = None,
+        rules: DiscoveryRules = _DEFAULT_RULES,
+    ) -> None:
         """Open a folder; nothing is created in it.
+
+        Args:
+            folder: The folder.
+            settings: Its extra paths.
+            rules: The profile's rules.
 
         Raises:
             WorkspaceNotFoundError: The folder is missing, is a file, or cannot be read.
@@ -80,6 +126,7 @@ class WorkspacePaths:
         self.root = path.resolve()
         self._below = os.path.join(self.root, "")
         self.settings = settings or Settings()
+        self.rules = rules
         self._extra = tuple(dict.fromkeys(self._extra_roots()))
         self.searched_roots = (os.path.join(self.root, "memory"), *self._extra)
         """Absolute paths below which every ``.md`` file belongs to the memory."""
@@ -169,23 +216,18 @@ class WorkspacePaths:
     def memory_file(self, absolute: str, info: os.stat_result) -> MemoryFile:
         """Describe a file: path as shown, size, time, and the day of a log."""
         path = self.display_path(absolute)
-        dated = log_date
-        if self.settings.openclaw_rules:
-            from commonplace.compat.openclaw.log_dates import openclaw_log_date
-
-            dated = openclaw_log_date
         return MemoryFile(
             path=path,
             absolute=Path(absolute),
             source="memory",
             size=info.st_size,
             mtime_ns=info.st_mtime_ns,
-            date=dated(path),
+            date=self.rules.date_of(path),
         )
 
     def long_term_names(self) -> tuple[str, ...]:
         """Return the names of the long-term file: memory.md only in the absence of MEMORY.md."""
-        if self.settings.openclaw_rules:
+        if self.rules.both_long_term_files:
             return _LONG_TERM_NAMES
         # From the folder's listing: on a disk that ignores case, both names can be opened.
         try:
@@ -226,21 +268,6 @@ class WorkspacePaths:
             f"{shown!r} is not a file of this memory. Allowed are {allowed}: "
             "give the path as memory_search shows it; links are not followed."
         )
-
-
-def log_date(path: str) -> date | None:
-    """Return the day of a log, ``memory/**/YYYY-MM-DD.md`` or ``YYYY-MM-DD-slug.md``.
-
-    None for any other file, and for a day that is not in the calendar.
-
-    Args:
-        path: POSIX, relative to the workspace.
-    """
-    match = _LOG.fullmatch(path)
-    try:
-        return date.fromisoformat(match[1]) if match else None
-    except ValueError:
-        return None
 
 
 def log_path(day: date) -> str:

@@ -45,10 +45,10 @@ class SessionFolder:
     files of failed flushes, which replace the notes that were lost. Links are never followed.
     """
 
-    def __init__(self, root: Path, settings: Settings) -> None:
+    def __init__(self, root: Path, settings: Settings, *, dated: bool = True) -> None:
         self.root = root
         self.enabled = settings.sessions.enabled
-        self._dated = not settings.openclaw_rules
+        self._dated = dated
         patterns = settings.sessions.patterns if self.enabled else _UNWRITTEN_FILES
         self._matches = re.compile("|".join(map(_regex, patterns)) or r"(?!)")
         self._deep = any("/" in pattern for pattern in patterns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from typing import Literal
 
 from commonplace.compat.openclaw.keywords import bm25_rank_to_score, extract_keywords, query_words
 from commonplace.compat.openclaw.log_dates import openclaw_is_evergreen
@@ -13,7 +14,7 @@ from commonplace.retrieval.mmr import TokenSets, mmr_order, tokenize
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query, Ranking
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
-from commonplace.store.records import StoredChunk
+from commonplace.store.records import FileRecord, StoredChunk
 from commonplace.text.analysis import Term
 from commonplace.types import Explanation, SearchResult
 
@@ -38,6 +39,8 @@ class _Candidate:
 class ChunkRanker:
     """Ranker of whole chunks: merge, decay, MMR, `min_score`."""
 
+    decays: Literal["score"] = "score"
+
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
 
@@ -47,6 +50,21 @@ class ChunkRanker:
         if not explain:
             results = [replace(result, explanation=None) for result in results]
         return Ranking(results)
+
+    def undated_age(self, record: FileRecord, now: datetime) -> float | None:
+        """Return the days since a file's last change; None for an evergreen file."""
+        if _is_ageless(record):
+            return None
+        return _days_since_change(record, now)
+
+    def decay_factors(
+        self, ages: Sequence[float], *, half_life_days: float | None = None
+    ) -> list[float]:
+        """Return the factors on a chunk's score."""
+        settings = self._settings
+        if not settings.decay:
+            return [1.0] * len(ages)
+        return [decay_factor(age, half_life_days or settings.half_life_days) for age in ages]
 
 
 def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
@@ -89,7 +107,7 @@ def _merged(
     weights = _normalized_weights(settings)
     keyword: dict[int, float] = {}
     if settings.text_weight:
-        keyword = dict(_match(snapshot, query.text, pool, query, every=settings.match == "all"))
+        keyword = dict(_match(snapshot, query.text, pool, query, every=settings.operator == "and"))
     vector: dict[int, float] = {}
     if query.vector.any():
         vector = dict(snapshot.nearest(query.vector, pool, query.rows))
@@ -115,16 +133,24 @@ def _match(
 
 
 def _age(chunk: StoredChunk, snapshot: Snapshot, now: datetime) -> float | None:
-    """Count the days since a dated log's day, or since any other file's last change.
+    """Return the days since a dated log's day, or since any other file's last change.
 
     An evergreen file has no age.
     """
     if chunk.day is not None:
         return age_days(date.fromordinal(chunk.day), now)
-    if chunk.source == "memory" and openclaw_is_evergreen(chunk.path):
+    if _is_ageless(chunk):
         return None
     record = snapshot.file(chunk.path)
     assert record is not None  # a chunk is never without its file
+    return _days_since_change(record, now)
+
+
+def _is_ageless(place: StoredChunk | FileRecord) -> bool:
+    return place.source == "memory" and openclaw_is_evergreen(place.path)
+
+
+def _days_since_change(record: FileRecord, now: datetime) -> float:
     changed = datetime.fromtimestamp(record.mtime_ns / 1e9, UTC)
     return max(0.0, (now - changed).total_seconds() / 86_400)
 

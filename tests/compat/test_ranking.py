@@ -17,7 +17,7 @@ from commonplace.memory import Memory
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
 from commonplace.store.records import FileRecord, StoredChunk
-from retrieval.reference_search import Options, ReferenceSearch, snippet
+from compat.reference_search import Options, ReferenceSearch, snippet
 from support.fakes import NOON, HashedWords, clock
 from support.reference import vectors
 
@@ -287,6 +287,8 @@ class Found:
             day=day and day.toordinal(),
             units=b"",
             lines=None,
+            ordinal=0,
+            version=seq,
         )
 
 
