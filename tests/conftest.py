@@ -5,6 +5,9 @@ import time
 import pytest
 from hypothesis import settings
 
+from support import engines
+from support.notes import Notes
+
 settings.register_profile("commonplace", deadline=None)  # machines that run tests are busy
 settings.register_profile("thorough", deadline=None, max_examples=5_000)
 settings.load_profile("commonplace")
@@ -26,6 +29,22 @@ def _own_settings_and_state(tmp_path_factory, monkeypatch):
     monkeypatch.delenv("COMMONPLACE_CONFIG", raising=False)
     monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+
+
+@pytest.fixture(params=engines.ENGINES)
+def engine(request, monkeypatch):
+    """Run a test over each engine; one of the marker ``sqlite`` over SQLite alone."""
+    marker = request.node.get_closest_marker("sqlite")
+    if marker is not None and request.param != "sqlite":
+        pytest.skip(f"SQLite's own: {marker.args[0]}")
+    engines.install(monkeypatch)
+    return request.param
+
+
+@pytest.fixture
+def notes(tmp_path, engine):
+    """Notes whose index is of each engine."""
+    return Notes(tmp_path, engine=engine)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.fakes import HashedWords, Logging, Slow
-from support.notes import LINES, Notes, find, paths
+from support.notes import LINES, find, paths
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -30,13 +30,10 @@ notes = Notes(Path({folder!r}), create=False)
 
 
 @pytest.fixture
-def notes(tmp_path):
-    return Notes(tmp_path)
-
-
-@pytest.fixture
 def start(notes):
     """Start processes that know the notes; whatever is left of them is killed in the end."""
+    if notes.engine != "sqlite":
+        pytest.skip("SQLite's own: other processes share the index")
     started = []
 
     def start(code, *arguments):
@@ -63,7 +60,7 @@ def finish(process):
 
 
 def fresh_rows(notes, embedder, settings=LINES):
-    index = notes.index.with_name("fresh")
+    index = notes.index_at("fresh")
     with notes.open(embedder, settings, index) as memory:
         memory.index()
     return notes.rows(index)

@@ -4,9 +4,7 @@ The server is one of `loopback_vendors`, which speaks OpenAI's protocol.
 """
 
 import asyncio
-import contextlib
 import logging
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -26,7 +24,7 @@ from commonplace.settings import EmbeddingSettings
 from support.fakes import HashedWords
 from support.loopback_clients import KEY, KEYS, OTHER_VARIABLES
 from support.loopback_vendors import LoopbackVendor
-from support.notes import CHUNKS, LINES, Notes, find
+from support.notes import CHUNKS, LINES, find
 from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
@@ -41,11 +39,6 @@ def _keys(monkeypatch):
     for variable in (*KEYS.values(), *OTHER_VARIABLES):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
-
-@pytest.fixture
-def notes(tmp_path):
-    return Notes(tmp_path)
 
 
 @pytest.fixture
@@ -159,6 +152,7 @@ def test_what_was_embedded_before_a_failure_is_kept(notes, server, soon):
 @pytest.mark.slow
 @pytest.mark.processes
 @posix
+@pytest.mark.sqlite("another process writes the index")
 def test_a_run_that_is_killed_leaves_the_next_one_only_what_is_missing(notes, server, tmp_path):
     fill(notes, 500, line="note {} about the printer and the VPN" + 12 * " and the rest" + "\n")
     code = f"""
@@ -543,7 +537,7 @@ def test_keys_are_told_nowhere(notes, server, soon, fault, caplog, capfd):
         server.fail_always(None)
         told += [memory.index(), memory.status(deep=True), settings]
     told += [*caplog.messages, *capfd.readouterr()]
-    for path in notes.index.parent.iterdir():
+    for path in notes.root.parent.iterdir():
         if path.is_file():
             told.append(path.read_bytes())
     for secret in (KEY, header):
@@ -557,8 +551,7 @@ def test_nothing_of_a_run_stays_in_the_cache_twice(notes, server):
     fill(notes, 300)
     with notes.open("auto", through(server)) as memory:
         memory.index()
-    with contextlib.closing(sqlite3.connect(notes.index)) as db:
-        assert db.execute("SELECT count(*) FROM embedding_cache").fetchone() == (0,)
+    assert notes.cached_texts() == 0
 
 
 def test_a_model_that_was_used_before_costs_nothing_though_it_does_not_answer_at_first(notes):
@@ -597,6 +590,7 @@ def test_what_an_unfinished_switch_has_embedded_is_not_paid_again(notes, then):
         assert 0 < len(server.texts) - before <= 202 - made + 4  # and a few questions
 
 
+@pytest.mark.sqlite("the bytes of the file")
 def test_a_token_in_a_header_is_never_told(notes, caplog):
     token = "wq7Zk2Lr9Xs4Tm1Vb"
     with LoopbackVendor("openai") as server:

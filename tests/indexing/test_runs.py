@@ -1,9 +1,7 @@
 """What index runs do to the index, and what they cost."""
 
-import contextlib
 import os
 import shutil
-import sqlite3
 import time
 from dataclasses import replace
 
@@ -12,15 +10,11 @@ import pytest
 from commonplace.errors import StoreError
 from commonplace.memory import Memory
 from commonplace.settings import CacheSettings, ChunkingSettings, SearchSettings
+from support.engines import index_at
 from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
-from support.notes import CHUNKS, LINES, MEMORY, Notes, find, paths
+from support.notes import CHUNKS, LINES, MEMORY, find, paths
 
 GRAINS = pytest.mark.parametrize("settings", [CHUNKS, LINES], ids=["chunks", "lines"])
-
-
-@pytest.fixture
-def notes(tmp_path):
-    return Notes(tmp_path)
 
 
 # Counts.
@@ -81,8 +75,8 @@ def test_an_unchanged_folder_is_neither_read_nor_embedded(notes, settings):
 
 
 def record_mtime_as_indexed(notes, path):
-    with contextlib.closing(sqlite3.connect(notes.index)) as db:
-        (mtime_ns,) = db.execute("SELECT mtime_ns FROM files WHERE path = ?", (path,)).fetchone()
+    with notes.store() as store, store.snapshot() as snapshot:
+        mtime_ns = snapshot.file(path).mtime_ns
     os.utime(notes.root / path, ns=(mtime_ns, mtime_ns))
 
 
@@ -179,8 +173,7 @@ def test_without_a_cache_a_forced_run_embeds_again(notes):
     with notes.open(embedder, settings) as memory:
         memory.index()
         assert memory.index(force=True).embedded == 2
-        with contextlib.closing(sqlite3.connect(notes.index)) as db:
-            assert db.execute("SELECT count(*) FROM embedding_cache").fetchone() == (0,)
+        assert notes.cached_texts() == 0
 
 
 @pytest.mark.parametrize(
@@ -193,7 +186,7 @@ def test_without_a_cache_a_forced_run_embeds_again(notes):
     ],
     ids=["chunking", "tokenizer", "profile", "unit"],
 )
-def test_settings_that_shape_the_index_rebuild_it(notes, tmp_path, changed):
+def test_settings_that_shape_the_index_rebuild_it(notes, changed):
     with notes.open(HashedWords()) as memory:
         memory.index()
     with notes.open(HashedWords(), changed) as memory:
@@ -201,13 +194,14 @@ def test_settings_that_shape_the_index_rebuild_it(notes, tmp_path, changed):
         report = memory.index()
         assert (report.updated, report.added) == (2, 0)
         assert memory.status().warnings == ()
-    with notes.open(HashedWords(), changed, tmp_path / "fresh") as memory:
+    with notes.open(HashedWords(), changed, notes.index_at("fresh")) as memory:
         memory.index()
-    assert notes.rows() == notes.rows(tmp_path / "fresh")
+    assert notes.rows() == notes.rows(notes.index_at("fresh"))
 
 
 @pytest.mark.timing
 @pytest.mark.slow
+@pytest.mark.sqlite("time and room of the default engine")
 def test_ten_thousand_unchanged_files_take_half_a_second(notes):
     for month in range(100):
         (notes.root / "memory" / f"{month}").mkdir()
@@ -229,7 +223,7 @@ def test_ten_thousand_unchanged_files_take_half_a_second(notes):
 
 
 @GRAINS
-def test_what_was_indexed_without_an_embedder_is_completed_by_one(notes, tmp_path, settings):
+def test_what_was_indexed_without_an_embedder_is_completed_by_one(notes, settings):
     with notes.open(None, settings) as memory:
         report = memory.index()
         assert (report.embedded, report.failed) == (0, ())
@@ -244,9 +238,9 @@ def test_what_was_indexed_without_an_embedder_is_completed_by_one(notes, tmp_pat
         assert report.updated == 2
         assert find(memory, "printer").mode == "hybrid"
         assert memory.status().stale == ()
-    with notes.open(HashedWords(), settings, tmp_path / "fresh") as memory:
+    with notes.open(HashedWords(), settings, notes.index_at("fresh")) as memory:
         memory.index()
-    assert notes.rows() == notes.rows(tmp_path / "fresh")
+    assert notes.rows() == notes.rows(notes.index_at("fresh"))
 
 
 @GRAINS
@@ -390,7 +384,7 @@ def test_a_change_of_the_same_size_in_the_same_moment_is_noticed(notes):
         assert paths(find(memory, "gamma")) == ["MEMORY.md"]
 
 
-def test_files_that_vanish_and_appear_during_a_run_leave_it_whole(notes, tmp_path):
+def test_files_that_vanish_and_appear_during_a_run_leave_it_whole(notes):
     for number in range(600):
         notes.write(f"memory/{number:03}.md", f"note {number} printer\n" * 30)
 
@@ -406,15 +400,15 @@ def test_files_that_vanish_and_appear_during_a_run_leave_it_whole(notes, tmp_pat
     with notes.open() as memory:
         memory.index(progress=meddle)
         memory.index()
-    with notes.open(index=tmp_path / "fresh") as memory:
+    with notes.open(index=notes.index_at("fresh")) as memory:
         memory.index()
-    assert notes.rows() == notes.rows(tmp_path / "fresh")
+    assert notes.rows() == notes.rows(notes.index_at("fresh"))
 
 
-def test_an_empty_workspace_is_indexed_and_searched(tmp_path):
+def test_an_empty_workspace_is_indexed_and_searched(tmp_path, engine):
     (tmp_path / "empty").mkdir()
     with Memory.open(
-        tmp_path / "empty", embedder=HashedWords(), index=tmp_path / "i", settings=LINES
+        tmp_path / "empty", embedder=HashedWords(), index=index_at(engine, tmp_path), settings=LINES
     ) as memory:
         assert find(memory, "anything") == []
         assert memory.index().chunks == 0
@@ -445,6 +439,7 @@ def test_status_names_what_the_index_does_not_show(notes):
         )
 
 
+@pytest.mark.sqlite("the path of a file")
 def test_a_state_folder_in_the_workspace_is_not_indexed(notes):
     index = notes.root / "memory" / ".index" / "index.sqlite"
     with notes.open(index=index) as memory:
@@ -453,11 +448,13 @@ def test_a_state_folder_in_the_workspace_is_not_indexed(notes):
     shutil.rmtree(index.parent)
 
 
+@pytest.mark.sqlite("the path of a file")
 def test_an_index_path_that_is_a_folder_is_told(notes, tmp_path):
     with notes.open(index=tmp_path) as memory, pytest.raises(StoreError, match="is a folder"):
         find(memory, "x")
 
 
+@pytest.mark.sqlite("the path of a file")
 def test_missing_folders_above_the_index_are_made(notes, tmp_path):
     with notes.open(index=tmp_path / "a" / "b" / "index") as memory:
         assert find(memory, "printer")

@@ -17,14 +17,8 @@ from commonplace.errors import StoreError
 from commonplace.indexing.background.file_backoff import FileBackoff
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
-from commonplace.system.locks import FileLease
 from support.fakes import HashedWords, Raising, Slow
-from support.notes import LINES, Notes, eventually, find, paths
-
-
-@pytest.fixture
-def notes(tmp_path):
-    return Notes(tmp_path)
+from support.notes import LINES, eventually, find, paths
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +62,8 @@ def test_opening_a_new_workspace_starts_and_creates_nothing(notes):
     before = set(threading.enumerate())
     with notes.open(HashedWords(), Settings(), fresh=True):
         assert set(threading.enumerate()) == before
-    assert not notes.index.exists()
+    with notes.store() as store:
+        assert not store.exists()
 
 
 def test_closing_early_starts_no_index_run(notes):
@@ -181,10 +176,8 @@ def test_a_run_waits_for_one_in_the_background_and_reports_both(notes):
 def test_while_another_process_indexes_this_one_reads_on_and_looks_again_later(notes):
     indexed(notes)
     notes.write("memory/new.md", "- the heron")
-    lease = FileLease(notes.index.with_name("index.sqlite.lock"))
     with notes.open(None, synced(on_open=True, on_search=True), fresh=True) as memory:
-        with lease.held(timeout_s=0) as got:
-            assert got
+        with notes.store() as other, other.lease("run", timeout_s=0):
             started = time.monotonic()
             while time.monotonic() < started + 1.0:
                 assert not finds(memory, "heron", "memory/new.md")
@@ -284,6 +277,7 @@ def test_a_memory_that_is_not_closed_ends_its_threads_when_it_is_collected(notes
 
 
 @pytest.mark.processes
+@pytest.mark.sqlite("another process writes the index")
 def test_a_process_that_closes_nothing_ends_quietly(notes):
     write_many(notes, 300)
     code = f"""
@@ -370,10 +364,8 @@ def fails(**_options):
 
 def test_a_run_that_waits_for_another_process_ends_when_the_memory_is_closed(notes):
     indexed(notes)
-    lease = FileLease(notes.index.with_name(notes.index.name + ".lock"))
     told = []
-    with lease.held(timeout_s=1.0) as got:
-        assert got
+    with notes.store() as other, other.lease("run", timeout_s=1.0):
         memory = notes.open()
 
         def wait():

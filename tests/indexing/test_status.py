@@ -11,17 +11,11 @@ from pathlib import Path
 import pytest
 
 from commonplace.settings import Settings
-from commonplace.system.locks import FileLease
 from commonplace.system.state import StateFile
 from support.fakes import HashedWords, Raising
 from support.notes import LINES, Notes, eventually, unprivileged
 
-PARTS = ["embedder", "vectors", "sqlite-vec", "words", "index file", "index folder", "state file"]
-
-
-@pytest.fixture
-def notes(tmp_path):
-    return Notes(tmp_path)
+SQLITE = ["sqlite-vec", "words", "index file", "index folder"]
 
 
 def deep(notes, embedder=None):
@@ -37,9 +31,11 @@ def indexed(notes, embedder=None):
 
 def test_a_deep_status_tries_each_part(notes):
     details = deep(indexed(notes, HashedWords()), HashedWords()).details
-    assert list(details) == PARTS
+    own = SQLITE if notes.engine == "sqlite" else []
+    assert list(details) == ["embedder", "vectors", *own, "state file"]
     assert all(told.startswith("ok") for told in details.values()), details
-    assert details["index folder"] == "ok: writable, no process is indexing"
+    if own:
+        assert details["index folder"] == "ok: writable, no process is indexing"
 
 
 def test_before_the_first_run_nothing_is_wrong(notes):
@@ -69,6 +65,7 @@ def test_files_that_wait_for_vectors_are_told(notes):
         assert memory.status(deep=True).details["vectors"].startswith("ok: ")
 
 
+@pytest.mark.sqlite("the index of FTS5")
 def test_words_that_differ_from_the_chunks_are_told(notes):
     indexed(notes)
     with contextlib.closing(sqlite3.connect(notes.index)) as db, db:
@@ -90,6 +87,7 @@ def test_an_index_that_cannot_be_written_is_told_with_what_to_do():
     assert "COMMONPLACE_STATE_DIR" in told
 
 
+@pytest.mark.sqlite("the disk of the file")
 def test_a_disk_without_room_for_a_rebuild_is_told(notes, monkeypatch):
     indexed(notes)
     usage = shutil.disk_usage(notes.root)._replace(free=1000)
@@ -98,17 +96,18 @@ def test_a_disk_without_room_for_a_rebuild_is_told(notes, monkeypatch):
 
 
 def test_who_holds_the_index_is_told(notes):
-    lease = FileLease(indexed(notes).index.with_name("index.sqlite.lock"))
-    with lease.held(timeout_s=0):
+    with indexed(notes).store() as other, other.lease("run", timeout_s=0):
         status = deep(notes)
     assert status.details["indexing"] == f"now, by process {os.getpid()}"
-    assert f"process {os.getpid()} is indexing" in status.details["index folder"]
-    assert lease.holder() is None
+    if notes.engine == "sqlite":
+        assert f"process {os.getpid()} is indexing" in status.details["index folder"]
+    with notes.store() as other:
+        assert other.lease_holder() is None
 
 
 def test_a_state_file_is_looked_at(notes):
     assert deep(indexed(notes)).details["state file"] == "ok: there is none yet"
-    with StateFile(notes.index.with_name("state.sqlite")).transaction():
+    with StateFile(notes.state).transaction():
         pass
     assert re.fullmatch(r"ok: [0-9.]+ MiB", deep(notes).details["state file"])
 

@@ -14,7 +14,7 @@ from commonplace.settings import EmbeddingSettings
 from commonplace.system.state import StateFile
 from support.loopback_clients import KEY, KEYS, OTHER_VARIABLES
 from support.loopback_vendors import LoopbackVendor
-from support.notes import CHUNKS, LINES, Notes, find
+from support.notes import CHUNKS, LINES, find
 from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
@@ -39,8 +39,7 @@ def _nothing_given_up():
 
 
 @pytest.fixture
-def notes(tmp_path):
-    notes = Notes(tmp_path)
+def notes(notes):
     for number in range(COUNT - 2):
         notes.write(f"memory/{number}.md", f"note {number} on the printer{' and on' * 40}\n")
     return notes
@@ -65,7 +64,7 @@ def batched(server, base=CHUNKS, **embedding):
 
 def noted(notes):
     """The jobs that the state file knows of."""
-    file = StateFile(notes.index.with_name("state.sqlite"))
+    file = StateFile(notes.state)
     return [job for (job,) in file.rows("SELECT job FROM embedding_jobs")]
 
 
@@ -316,7 +315,7 @@ def test_the_jobs_of_two_indexes_in_one_folder_do_not_touch_each_other(notes, se
     server.jobs.polls = 10**9
     with notes.open("auto", batched(server)) as memory:
         find(memory, "printer")
-    other = notes.index.with_name("other.sqlite")
+    other = notes.index_at("other.sqlite")
     for name in range(COUNT - 2):
         notes.write(f"memory/{name}.md", f"another note {name} on the heron{' and on' * 40}\n")
     with notes.open("auto", batched(server), other) as memory:

@@ -14,15 +14,10 @@ import pytest
 
 from commonplace.settings import Settings
 from support.fakes import HashedWords
-from support.notes import Notes, eventually, find, paths
+from support.notes import eventually, find, paths
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-
-
-@pytest.fixture
-def notes(tmp_path):
-    return Notes(tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,9 @@ import numpy as np
 
 from commonplace.memory import Memory
 from commonplace.settings import Settings
-from commonplace.store.sqlite.store import SqliteStore
+from commonplace.store.registry import open_store
 from commonplace.vectors.arrays import unpack
+from support.engines import index_at
 from support.fakes import clock
 
 MEMORY = """# Long term
@@ -40,9 +41,10 @@ LINES = Settings()
 class Notes:
     """A workspace on the disk, its index beside it, and the memories opened on them."""
 
-    def __init__(self, folder: Path, *, create: bool = True):
+    def __init__(self, folder: Path, *, create: bool = True, engine: str = "sqlite"):
         self.root = folder / "notes"
-        self.index = folder / "index.sqlite"
+        self.engine = engine
+        self.index = self.index_at("index.sqlite")
         if not create:
             return
         self.write("MEMORY.md", MEMORY)
@@ -72,15 +74,38 @@ class Notes:
             now=clock(),
         )
 
+    def index_at(self, name):
+        """Where another index of the same engine is."""
+        return index_at(self.engine, self.root.parent, name)
+
+    @property
+    def state(self):
+        """The state file of the notes."""
+        with self.open() as memory:
+            return memory.state.database
+
+    def store(self, index=None):
+        """Open an index as an engine, to be closed."""
+        return contextlib.closing(open_store(index or self.index))
+
+    def cached_texts(self):
+        """How many texts the vector cache has vectors of."""
+        if self.engine == "memory":
+            with self.store() as store:
+                return len(store._state.cache)
+        with contextlib.closing(sqlite3.connect(self.index)) as db:
+            return db.execute("SELECT count(*) FROM embedding_cache").fetchone()[0]
+
     def rows(self, index=None):
         """What an index holds, but for what differs from run to run."""
-        index = index or self.index
-        with contextlib.closing(sqlite3.connect(index)) as db:
-            chunks = db.execute(
-                """SELECT id, path, source, start_line, end_line, hash, model, text FROM chunks
-                ORDER BY path, start_line, id"""
-            ).fetchall()
-        with contextlib.closing(SqliteStore(index)) as store, store.snapshot() as snapshot:
+        index, chunks = index or self.index, []
+        if self.engine == "sqlite":
+            with contextlib.closing(sqlite3.connect(index)) as db:
+                chunks = db.execute(
+                    """SELECT id, path, source, start_line, end_line, hash, model, text FROM chunks
+                    ORDER BY path, start_line, id"""
+                ).fetchall()
+        with self.store(index) as store, store.snapshot() as snapshot:
             files = {
                 path: (
                     record.hash,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -164,8 +165,8 @@ class MemoryStore:
             lock.release()
 
     def lease_holder(self) -> str | None:
-        """Return this process while one of its threads indexes."""
-        return "this process" if self._leases["run"].locked() else None
+        """Return this process while one of its threads holds the ``run`` lease."""
+        return f"process {os.getpid()}" if self._leases["run"].locked() else None
 
     def begin_rebuild(
         self, identity: IndexIdentity, *, restart: bool, keep_cache: int
