@@ -386,7 +386,8 @@ def test_a_note_is_found_by_its_vector_at_once_where_the_embedder_is_local(notes
         assert embedder.texts == ["Saw a kingfisher."]
         best = memory.search("kingfisher", explain=True)[0]
         assert best.explanation.vector is not None
-        embedder.is_local = False
+    embedder.is_local = False
+    with notes.open(embedder, LINES) as memory:
         memory.append("- Saw a heron.")
         assert embedder.texts == ["Saw a kingfisher."]
         assert "memory/2026-11-20.md" in paths(find(memory, "heron"))

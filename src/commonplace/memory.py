@@ -144,7 +144,6 @@ class Memory:
         profile = from_settings(settings)
         space = Workspace(workspace, settings, profile.discovery)
         where = default_index_path(space.root) if index is None else index
-        state = _state_location(where, space.root, settings)
         store = open_store(where)
         if missing := profile.requires - store.capabilities:
             raise SettingsError(
@@ -152,6 +151,7 @@ class Memory:
                 f"{', '.join(sorted(missing))}, which {store.location} does not have; open it with "
                 "a SQLite index, or with another profile."
             )
+        state = _state_location(where, store, space.root, settings)
         return cls(
             space.with_sessions(state.sessions),
             settings=settings,
@@ -620,15 +620,18 @@ class Memory:
         return await _in_thread(self.status, **options)
 
 
-def _state_location(index: str | os.PathLike[str], root: Path, settings: Settings) -> StateLocation:
+def _state_location(
+    index: str | os.PathLike[str], store: Store, root: Path, settings: Settings
+) -> StateLocation:
     """Return where the state of a workspace is: beside its index file, or in the state folder."""
     from commonplace.store.registry import default_index_path, sqlite_path
 
-    path = sqlite_path(index) or default_index_path(root)
+    file = sqlite_path(index)
+    path = file or default_index_path(root)
     return StateLocation(
         database=path.with_name("state.sqlite"),
         sessions=sessions_path(settings, root=root, index_path=path),
-        owner=path.name,
+        owner=file.name if file else store.location,
     )
 
 

@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import StateError
 from commonplace.flush.messages import (
@@ -32,6 +30,9 @@ from commonplace.flush.protocol import FlushReply
 from commonplace.system.locks import FileLease
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
+
+if TYPE_CHECKING:
+    import apsw
 
 __all__ = ["Journal", "JournalEntry", "JournalLeases"]
 

@@ -46,13 +46,15 @@ def open_store(index: str | os.PathLike[str]) -> Store:
             of an installed engine, or the path of a SQLite file.
 
     Raises:
-        StoreError: No engine has the URL's scheme, or the path names a Markdown file.
+        StoreError: No engine has the URL's scheme, the engine cannot be imported, or the path names
+            a Markdown file.
     """
-    url = os.fspath(index)
-    scheme = _SCHEME.match(url)
-    if scheme is None:
-        url = f"sqlite:///{Path(url).expanduser().absolute()}"
-    return _engine(scheme[1].lower() if scheme else "sqlite")(url)
+    text = os.fspath(index)
+    match = _SCHEME.match(text)
+    if match is None:
+        return _engine("sqlite")(f"sqlite:///{Path(text).expanduser().absolute()}")
+    scheme = match[1].lower()
+    return _engine(scheme)(f"{scheme}://{text[match.end() :]}")
 
 
 def sqlite_path(index: str | os.PathLike[str]) -> Path | None:
@@ -87,7 +89,14 @@ def _engine(scheme: str) -> Callable[[str], Store]:
         made: Callable[[str], Store] = getattr(importlib.import_module(module), name)
         return made
     for entry in entry_points(group=ENTRY_POINTS, name=scheme):
-        loaded: Callable[[str], Store] = entry.load()
+        try:
+            loaded: Callable[[str], Store] = entry.load()
+        except (ImportError, AttributeError) as error:
+            package = entry.dist.name if entry.dist else entry.value
+            raise StoreError(
+                f"the index engine {scheme!r} of {package} cannot be imported ({error}); install "
+                f"{package} again, or open another index."
+            ) from error
         return loaded
     raise StoreError(
         f"no index engine is called {scheme!r}; known are {', '.join(known_engines())}. "
