@@ -132,7 +132,7 @@ def test_each_index_in_memory_is_its_own(root: Path) -> None:
 
 @pytest.mark.usefixtures("toy")
 def test_a_profile_that_needs_more_than_the_engine_has_is_one_error(root, tmp_path) -> None:
-    with pytest.raises(SettingsError, match="'openclaw' needs .* exact-fts5-bm25") as caught:
+    with pytest.raises(SettingsError, match=r"'openclaw' needs .* exact-fts5-bm25") as caught:
         opened(root, toy_url(tmp_path), None, Settings.openclaw())
     assert "\n" not in str(caught.value)
     for url in (sqlite, memory):
