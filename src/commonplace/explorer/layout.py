@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["principal_components", "spread"]
 
 _MOST_ROUNDS = 200
+_LEAST_VARIANCE = 1e-12
 
 
 def principal_components(vectors: Sequence[Vector]) -> Points:
@@ -27,7 +28,11 @@ def principal_components(vectors: Sequence[Vector]) -> Points:
     matrix = np.asarray(vectors, dtype=np.float32)
     centred = matrix - matrix.mean(axis=0)
     with np.errstate(invalid="ignore"):  # some BLAS builds raise it over padding
-        _, components = np.linalg.eigh(centred.T @ centred)
+        if matrix.shape[0] < matrix.shape[1]:  # the smaller of the two products has the same axes
+            variances, rows = np.linalg.eigh(centred @ centred.T)
+            components = centred.T @ rows / np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
+        else:
+            _, components = np.linalg.eigh(centred.T @ centred)
         axes = components[:, ::-1][:, :2]  # eigh sorts by ascending variance
         projected = centred @ (axes * _signs(axes))
     points = np.zeros((len(matrix), 2))

@@ -81,7 +81,7 @@ class Workspace(WorkspacePaths):
                 files.append(file)
             else:
                 problems.append((_printable(file.path), "its name is no plain text: rename it"))
-        if self.sessions is not None:
+        if self.sessions is not None and _may_exist(self.sessions.root):
             files += self.sessions.scan(problems)
         return Scan(tuple(files), tuple(dict.fromkeys(problems)))
 
@@ -136,3 +136,14 @@ class Workspace(WorkspacePaths):
 
 def _printable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _may_exist(folder: Path) -> bool:
+    """Return whether a folder is there, or cannot be examined."""
+    try:
+        os.lstat(folder)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
