@@ -7,6 +7,7 @@ one line of `PROFILES`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 from commonplace.errors import SettingsError
+from commonplace.text.chunking import chunk_markdown
 from commonplace.workspace.paths import DiscoveryRules
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ class DefaultProfile:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.chunk = functools.partial(chunk_markdown, settings=settings.chunking)
+        """Splits Markdown into chunks of a number of tokens."""
 
     @property
     def transcripts(self) -> TranscriptRules:
@@ -125,12 +129,6 @@ class DefaultProfile:
         """Time zone of the logs' days."""
         zone = self._settings.timezone
         return ZoneInfo(zone) if zone else None
-
-    def chunk(self, text: str) -> list[Chunk]:
-        """Split Markdown into chunks of a number of tokens."""
-        from commonplace.text.chunking import chunk_markdown
-
-        return chunk_markdown(text, self._settings.chunking)
 
     def read_transcript(
         self,

@@ -12,7 +12,7 @@ from commonplace.errors import CommonplaceError, EmbedderError, StoreError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.pipeline import Progress
+from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.settings import Settings
@@ -83,6 +83,7 @@ class IndexService:
         self.problem: str | None = None
         self._workspace = workspace
         self._settings = settings
+        self._profile = profile
         self._stopped = False
         self._turn = threading.Lock()
         """Held by the one thread of this process that indexes."""
@@ -296,7 +297,7 @@ class IndexService:
             if file is None or (record is not None and record.indexed_ns > written_ns):
                 return  # another process has indexed it since
             plan = IndexPlan(((file, record, "was written"),), (), 0)
-            self.runner.pipeline(self._local_client(identity)).run(plan)
+            self._pipeline(self._local_client(identity), self.check_running).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:
         def check() -> None:
@@ -312,7 +313,16 @@ class IndexService:
                 record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
-                self.runner.pipeline(client, check=check).run(one)
+                self._pipeline(client, check).run(one)
+
+    def _pipeline(
+        self, client: EmbeddingClient | None, check: Callable[[], object]
+    ) -> IndexPipeline:
+        """Return a pipeline for single files."""
+        unit = self._settings.search.unit
+        return IndexPipeline(
+            self.store, client=client, profile=self._profile, unit=unit, check=check
+        )
 
     def _local_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """Return the embedding client if it is local and its vectors are those of the index."""

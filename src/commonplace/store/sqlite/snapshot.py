@@ -60,6 +60,12 @@ def seqs_from(connection: apsw.Connection, path: str, line: int) -> list[int]:
 
 
 @functools.lru_cache(maxsize=16)
+def _cache_key(identity: IndexIdentity) -> tuple[str, str, str, int | None]:
+    """Return the columns of the vector cache that name a model and its dimension."""
+    return (*identity.vectors_key, identity.dimension)
+
+
+@functools.lru_cache(maxsize=16)
 def _identity(text: str) -> IndexIdentity:
     return IndexIdentity(**json.loads(text))
 
@@ -263,14 +269,14 @@ class SqliteSnapshot:
         if not hashes or not identity.model or not identity.dimension:
             return {}
         wanted = json.dumps(list(hashes))
-        for_identity = (*identity.vectors_key, identity.dimension)
+        key = _cache_key(identity)
         rows: list[Any] = self._connection.execute(
             """SELECT hash, embedding, lines FROM json_each(?) JOIN embedding_cache
             ON hash = value AND provider = ? AND model = ? AND endpoint = ? AND dimension = ?""",
-            (wanted, *for_identity),
+            (wanted, *key),
         ).fetchall()
         mine = self._identity
-        if mine and (*mine.vectors_key, mine.dimension) == for_identity:
+        if mine and _cache_key(mine) == key:
             rows += self._connection.execute(
                 """SELECT hash, embedding, lines FROM json_each(?)
                 JOIN chunks ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
