@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,22 @@ def test_many_words_have_the_terms_that_they_have_alone(tokenizer: str) -> None:
         assert terms[word] == (alone[0] if len(alone) == 1 else "")
 
 
+class Written:
+    """A snapshot of chunks with versions; it knows those alone."""
+
+    def __init__(self, versions: dict[int, int]) -> None:
+        self.versions = versions
+
+    def chunks(self, seqs: list[int]) -> dict[int, SimpleNamespace]:
+        return {seq: SimpleNamespace(version=self.versions[seq]) for seq in seqs}
+
+
 def test_of_chunks_that_score_alike_the_newest_stay() -> None:
     hits = [(3, 2.0), (1, 1.0), (4, 1.0), (7, 1.0 - 1e-12), (2, 0.5)]
-    assert [seq for seq, _ in thin_ties(hits, most=2)] == [3, 7, 4, 2]
+    snapshot = Written({1: 50, 4: 40, 7: 60})
+    assert [seq for seq, _ in thin_ties(snapshot, hits, most=2)] == [3, 7, 1, 2]
+
+
+def test_no_version_is_read_where_no_scores_are_equal() -> None:
+    hits = [(3, 2.0), (1, 1.0)]
+    assert thin_ties(Written({}), hits, most=1) == hits

@@ -98,7 +98,8 @@ def analyze_query(
 ) -> AnalyzedQuery:
     """Return the terms of a query, the days that it names, and its direction."""
     days = days_named(query.text, query.now.date())
-    source = query.rows.only_source
+    sources = query.rows.sources
+    source = next(iter(sources)) if sources is not None and len(sources) == 1 else None
     mean = direction = None
     if query.vector is not None and settings.vector_weight:
         mean = snapshot.mean_line(source)
@@ -132,7 +133,7 @@ def candidate_chunks(
             lists.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            lists.append(thin_ties(hits, most=query.limit)[:depth])
+            lists.append(thin_ties(snapshot, hits, most=query.limit)[:depth])
     best = fused_ranking(lists, limit=_CHUNKS_PER_RESULT * query.limit)
     return list(snapshot.chunks(best).values())
 
@@ -146,12 +147,22 @@ def fused_ranking(lists: Iterable[Sequence[tuple[int, float]]], *, limit: int) -
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # ties: by seq
 
 
-def thin_ties(hits: list[tuple[int, float]], *, most: int) -> list[tuple[int, float]]:
-    """Keep so many hits of one score, the newest: chunks that repeat each other score alike."""
-    kept: list[tuple[int, float]] = []
-    for _, tied in itertools.groupby(hits, key=lambda hit: round(hit[1] * 1e9)):
-        kept += sorted(tied, reverse=True)[:most]  # by seq
-    return kept
+def thin_ties(
+    snapshot: Snapshot, hits: list[tuple[int, float]], *, most: int
+) -> list[tuple[int, float]]:
+    """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
+    groups = [
+        list(group) for _, group in itertools.groupby(hits, key=lambda hit: round(hit[1] * 1e9))
+    ]
+    if len(groups) == len(hits):
+        return hits
+    tied = [seq for group in groups if len(group) > 1 for seq, _ in group]
+    versions = {seq: chunk.version for seq, chunk in snapshot.chunks(tied).items()}
+    return [
+        hit
+        for group in groups
+        for hit in sorted(group, key=lambda hit: versions.get(hit[0], 0), reverse=True)[:most]
+    ]
 
 
 def add_path_terms(

@@ -38,8 +38,8 @@ class Passage:
     """Offset of its first character in the text of all passages."""
     next_line: int
     """Number of the line behind the last."""
-    last_seq: int
-    """Chunk that brought the last lines."""
+    last_ordinal: int
+    """Place of the chunk that brought the last lines among the chunks of its file."""
     parts: list[str]
     """Texts of the chunks; joined by newlines, they are the passage's text."""
 
@@ -87,7 +87,7 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
         chunks: The candidates.
         dimension: Length of the lines' vectors; None leaves the vectors out.
     """
-    ordered = sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line, chunk.seq))
+    ordered = sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line, chunk.ordinal))
     packed = [chunk.units or pack_units(line_units(chunk.text)) for chunk in ordered]
     counts = [len(units) // _UNIT_BYTES for units in packed]
     units = np.frombuffer(b"".join(packed), dtype="<i4").reshape(-1, 3)[:, 1:].astype(np.int64)
@@ -141,14 +141,14 @@ class _Layout:
         self.passages.append(
             Passage(
                 chunk.path, chunk.source, chunk.day, chunk.start_line, self.end,
-                chunk.start_line + text.count("\n") + 1, chunk.seq, [text],
+                chunk.start_line + text.count("\n") + 1, chunk.ordinal, [text],
             )
         )  # fmt: skip
         self._append(text)
         return len(self.passages) - 1, self._start_of(text), 0, chunk.day or 0
 
     def _grow(self, passage: Passage, chunk: StoredChunk, lines: list[str]) -> None:
-        passage.last_seq = chunk.seq
+        passage.last_ordinal = chunk.ordinal
         passage.next_line += len(lines)
         if lines:
             passage.parts.append("\n".join(lines))
@@ -176,7 +176,7 @@ def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:
     with such a part, so only the next chunk of the file continues it.
     """
     if chunk.start_line == passage.next_line:
-        return chunk.seq == passage.last_seq + 1
+        return chunk.ordinal == passage.last_ordinal + 1
     at = chunk.start_line - passage.first_line
     there = "\n".join(passage.parts).split("\n")
     return there[at : at + len(lines)] == lines[: len(there) - at]

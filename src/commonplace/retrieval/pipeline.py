@@ -5,8 +5,8 @@
    neighbours', and the scores become shares of the evidence.
 3. Windows: passages of a snippet's length are packed with as much of the evidence as fits.
 4. Reranking: a reranker, where one was given, orders the best of them.
-5. Results: calibration scores the windows, snippets are cut, and notes and sessions share the
-   places of the answer.
+5. Results: the windows are scored and cut out, and notes and sessions share the places of the
+   answer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from typing import Literal
 
 import numpy as np
 
-from commonplace.retrieval.calibration import Evidence, answer_confidence, window_results
 from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
 from commonplace.retrieval.line_features import score_lines
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.query import SNIPPET_CHARS, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
 from commonplace.retrieval.rerank import MAX_PASSAGES, RerankClient, rerank
-from commonplace.retrieval.snippets import pack_windows
+from commonplace.retrieval.snippets import (
+    Evidence,
+    answer_confidence,
+    pack_windows,
+    window_results,
+)
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot

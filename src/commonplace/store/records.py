@@ -205,13 +205,3 @@ class RowFilter:
     sources: frozenset[Source] | None = None
     after: int | None = None
     before: int | None = None
-
-    @property
-    def only_source(self) -> Source | None:
-        """The one source that passes; None when more do, or none."""
-        return next(iter(self.sources)) if self.sources and len(self.sources) == 1 else None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether every chunk passes."""
-        return self.sources is None and self.after is None and self.before is None

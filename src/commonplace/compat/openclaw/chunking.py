@@ -1,6 +1,6 @@
-"""Chunks as the reference cuts them, to the hash (reference/REFERENCE.md, 2.2), oddities included.
+"""Chunking as OpenClaw 2026.3.24 does it, to the hash (SPEC.md, section 3).
 
-It counts characters as JavaScript does, in UTF-16 units.
+Lengths are counted in UTF-16 units, as in JavaScript.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["openclaw_chunks"]
 
 
 def openclaw_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
-    """Cut a text as OpenClaw 2026.3.24 does; blank chunks, which it drops later, are kept.
+    """Split a text into chunks, blank ones included.
 
     Four UTF-16 units count as a token. Overlong lines are cut anywhere, even inside a surrogate
-    pair, whose halves become U+FFFD. The overlap is of whole segments and may exceed its size, so
-    a chunk may have twice its own.
+    pair, whose halves become U+FFFD. The overlap consists of whole segments and may exceed its
+    size, so a chunk may have twice its size.
     """
     max_chars = max(32, tokens * 4)
     segments = [
@@ -41,7 +41,7 @@ def openclaw_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
 
 
 def _openclaw_overlap(segments: list[tuple[str, int]], overlap_chars: int) -> list[tuple[str, int]]:
-    """Return the last segments, up to and with the one that crosses the limit."""
+    """Return the last segments, back to the one that crosses the limit, which is included."""
     carried = 0
     first = len(segments)
     while first > 0 and carried < overlap_chars:
@@ -59,7 +59,7 @@ _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
 
 
 def _utf16_units(text: str) -> str:
-    """Spell characters beyond 16 bits as two surrogates, so that indices are JavaScript's."""
+    """Return a text with surrogate pairs for characters beyond 16 bits: one unit an index."""
 
     def halves(match: re.Match[str]) -> str:
         code = ord(match[0]) - 0x10000
@@ -69,7 +69,7 @@ def _utf16_units(text: str) -> str:
 
 
 def _from_utf16_units(text: str) -> str:
-    """Join surrogates again; one without its other half becomes U+FFFD, as Node writes it."""
+    """Join surrogate pairs; a lone surrogate becomes U+FFFD, as Node writes it."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

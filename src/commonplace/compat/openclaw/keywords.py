@@ -1,4 +1,4 @@
-"""What a query looks for, word by word, as the reference sees it."""
+"""Words and keywords of a query, as OpenClaw 2026.3.24 extracts them (SPEC.md, 5 and 9)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _WORD = re.compile(r"\w+")  # letters, numbers and _; combining marks are none o
 
 
 def query_words(text: str) -> list[str]:
-    """Return the words of a text in order, repeats included; the reference wants all of them."""
+    """Return the words of a text in order, repeats included."""
     return _WORD.findall(text)
 
 
 def bm25_rank_to_score(rank: float) -> float:
-    """Turn SQLite's bm25, which is negative and lower for better, into a score of 0..1.
+    """Return a score of 0..1 for SQLite's bm25, which is negative and lower for better.
 
-    A rank of 0 or more, which no match has, is taken as a distance; one that is not finite is
-    worth next to nothing.
+    A rank of 0 or more, which no match has, is taken as a distance; one that is not finite scores
+    0.001.
     """
     if not math.isfinite(rank):
         return 0.001
@@ -34,7 +34,7 @@ def bm25_rank_to_score(rank: float) -> float:
 
 
 def extract_keywords(query: str) -> list[str]:
-    """Return the words of a question that are worth searching for, in order, each once.
+    """Return the keywords of a question, in order, each once.
 
     Chinese and Japanese runs give their parts as well, Korean words their stems. Stop words, short
     Latin words, numbers and signs are left out.
@@ -59,7 +59,7 @@ _HANGUL = re.compile(r"[\u3131-\u3163\uac00-\ud7af]")
 
 
 def _expand(segment: str) -> Iterator[str]:
-    """Give the words of a segment, by its script."""
+    """Yield the words of a segment, by its script."""
     if segment.isascii():
         yield segment
     elif _KANA.search(segment):
@@ -85,7 +85,7 @@ def _pairs(characters: list[str] | str) -> Iterator[str]:
 
 
 def _korean_stem(word: str) -> Iterator[str]:
-    """Give a word without its last particle, when what is left can be a word."""
+    """Yield a word without its last particle, if the rest can be a word."""
     particle = next(filter(word.endswith, KOREAN_PARTICLES), "")
     stem = word.removesuffix(particle)
     if particle and stem and (len(stem) >= 2 or stem.isascii()):
