@@ -12,6 +12,7 @@ from commonplace.retrieval.query import Query
 from commonplace.retrieval.rerank import MAX_PASSAGES, RerankClient
 from commonplace.settings import Settings
 from commonplace.store.records import RowFilter
+from commonplace.tools import search_answer
 from support.fakes import NOON, HashedWords, clock
 from transcripts.talk import Talk, user
 
@@ -245,3 +246,59 @@ def test_a_cross_encoder_is_asked_for_pairs(snapshot, method):
 def test_anything_else_is_refused_at_once():
     with pytest.raises(TypeError, match="reranker is int; a callable"):
         RerankClient(3)
+
+
+# Through `Memory` and the tools.
+
+
+@pytest.fixture
+def open_notes(tmp_path):
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    for place in PLACES:
+        (tmp_path / f"notes/memory/{place}.md").write_text(f"- The ladder is in the {place}.\n")
+
+    def opened(reranker, embedder=EMBEDDER, **options):
+        return Memory.open(
+            tmp_path / "notes",
+            embedder=embedder,
+            reranker=reranker,
+            index=tmp_path / "index.sqlite",
+            now=clock(),
+            **options,
+        )
+
+    return opened
+
+
+def test_a_memory_takes_a_reranker(open_notes):
+    reranker = Passages("porch")
+    with open_notes(reranker) as memory:
+        results = memory.search(QUERY, explain=True)
+        assert results[0].path == "memory/porch.md"
+        assert results[0].explanation.rerank == 1.0
+        assert (results.mode, results.fallback) == ("hybrid", None)
+        assert memory.with_search_settings(mmr=False).search(QUERY)[0].path == "memory/porch.md"
+        assert len(reranker.queries) == 2
+        assert memory.search("") == []
+        assert len(reranker.queries) == 2
+
+
+def test_the_tools_say_that_the_reranker_failed(open_notes):
+    with open_notes(failing) as memory, open_notes(None) as plain:
+        answer = search_answer(memory, {"query": QUERY})
+        assert "the reranker failed: ConnectionError" in answer["fallback"]
+        assert answer["mode"] == "hybrid"
+        assert answer["results"] == search_answer(plain, {"query": QUERY})["results"]
+
+
+def test_words_alone_are_reranked_too_and_both_reasons_are_given(open_notes):
+    with open_notes(failing, embedder=None) as memory:
+        fallback = memory.search(QUERY).fallback
+    assert fallback.startswith("embedder=None: search by keywords; the reranker failed: ")
+    with open_notes(Passages("porch"), embedder=None) as memory:
+        assert memory.search(QUERY)[0].path == "memory/porch.md"
+
+
+def test_what_is_no_reranker_is_refused_when_the_memory_opens(open_notes):
+    with pytest.raises(TypeError, match="a callable"):
+        open_notes("cohere")

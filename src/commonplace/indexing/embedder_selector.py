@@ -103,12 +103,12 @@ class EmbedderSelector:
         That is the selected client. While a rebuild with it is under way, it is the client of the
         index's own model, where that can be made by name.
         """
-        if identity is None or identity.model is None or not identity.dimension:
-            return None, _NO_VECTORS
         selection = self.select(identity)
         client = selection.client
         if client is None:
             return None, selection.reason
+        if identity is None or identity.model is None or not identity.dimension:
+            return None, _NO_VECTORS
         mismatch = self.mismatch(client, identity)
         if mismatch is None:
             return client, None
