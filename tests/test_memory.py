@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from commonplace.errors import (
     WorkspaceNotFoundError,
 )
 from commonplace.memory import Memory
-from commonplace.settings import Settings
+from commonplace.settings import Settings, SyncSettings
 from commonplace.types import Excerpt
 from support.fakes import NOON, HashedWords, Raising, clock
 from support.notes import CHUNKS, LINES, find, paths
@@ -387,7 +388,8 @@ def test_a_note_is_found_by_its_vector_at_once_where_the_embedder_is_local(notes
         best = memory.search("kingfisher", explain=True)[0]
         assert best.explanation.vector is not None
     embedder.is_local = False
-    with notes.open(embedder, LINES) as memory:
+    quiet = replace(LINES, sync=SyncSettings(on_open=False))
+    with notes.open(embedder, quiet) as memory:
         memory.append("- Saw a heron.")
         assert embedder.texts == ["Saw a kingfisher."]
         assert "memory/2026-11-20.md" in paths(find(memory, "heron"))
