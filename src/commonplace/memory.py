@@ -210,9 +210,7 @@ class Memory:
             StoreError: The index cannot be written.
             EmbedderError: The embedder that was named is not available.
         """
-        return self._background.scheduler.run_now(
-            lambda: self._index.run(force=force, progress=progress)
-        )
+        return self._background.scheduler.run_now(force=force, progress=progress)
 
     @contextlib.contextmanager
     def watch(self, *, on_run: Callable[[IndexReport], object] | None = None) -> Iterator[None]:

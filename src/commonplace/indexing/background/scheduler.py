@@ -12,6 +12,7 @@ from typing import Literal
 
 from commonplace.errors import CommonplaceError, IndexBusyError, WorkspaceNotFoundError
 from commonplace.indexing.background.file_backoff import FileBackoff
+from commonplace.indexing.pipeline import Progress
 from commonplace.indexing.service import IndexService
 from commonplace.settings import SyncSettings
 from commonplace.types import IndexReport
@@ -119,7 +120,7 @@ class Scheduler:
                 self._thread.start()
             self._wake.notify_all()
 
-    def run_now(self, call: Callable[[], IndexReport]) -> IndexReport:
+    def run_now(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
         """Run at once, in this thread: wait for a background run in flight, and report both.
 
         Pending requests are served by this run, too.
@@ -129,7 +130,7 @@ class Scheduler:
             self._waiting.append(background)
             served, self._pending = self._pending, None
         try:
-            report = call()
+            report = self._index.run(force=force, progress=progress)
         except BaseException:
             if served is not None:
                 for reason in served.reasons:
