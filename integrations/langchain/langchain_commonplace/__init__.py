@@ -17,6 +17,7 @@
 from langchain_commonplace.chat_memory import ChatMemory
 from langchain_commonplace.context_middleware import MemoryContextMiddleware
 from langchain_commonplace.flush_middleware import MemoryFlushMiddleware
+from langchain_commonplace.reranker import as_reranker
 from langchain_commonplace.retriever import CommonplaceRetriever
 from langchain_commonplace.tools import (
     MemoryAppendTool,
@@ -33,5 +34,6 @@ __all__ = [
     "MemoryFlushMiddleware",
     "MemoryGetTool",
     "MemorySearchTool",
+    "as_reranker",
     "memory_tools",
 ]

@@ -21,6 +21,7 @@ try:
     from llama_index_commonplace.embedder import LlamaIndexEmbedder
     from llama_index_commonplace.flush_block import FlushMemoryBlock
     from llama_index_commonplace.nodes import MemoryNode
+    from llama_index_commonplace.reranker import as_reranker
     from llama_index_commonplace.retriever import CommonplaceRetriever
     from llama_index_commonplace.tool import MemoryTool
     from llama_index_commonplace.tool_spec import CommonplaceToolSpec
@@ -41,4 +42,5 @@ __all__ = [
     "MemoryContextBlock",
     "MemoryNode",
     "MemoryTool",
+    "as_reranker",
 ]
