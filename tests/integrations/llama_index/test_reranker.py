@@ -46,7 +46,8 @@ class Judge(CustomLLM):
         return LLMMetadata()
 
     def complete(self, prompt, formatted=False, **options):
-        documents = re.findall(r"Document (\d+):\n(.*?)\n\n", prompt, re.DOTALL)
+        asked = prompt.partition("try this now")[2]  # behind the example
+        documents = re.findall(r"Document (\d+):\n([^\n]*)", asked)
         attic = next(number for number, text in documents if "in the attic" in text)
         other = next(number for number, text in documents if "in the shed" in text)
         return CompletionResponse(text=f"Doc: {attic}, Relevance: 9\nDoc: {other}, Relevance: 4\n")
@@ -80,9 +81,8 @@ def test_a_postprocessor_puts_its_best_first_and_the_others_follow(search):
     results = search(as_reranker(AboutTheAttic()))
     assert results[0].path == "memory/attic.md"
     assert given(results) == [0.9, 0.1, -0.9, -0.9, -0.9]
-    assert paths(results)[2:] == [
-        path for path in paths(search(None)) if path not in paths(results)[:2]
-    ]
+    best, others = paths(results)[:2], paths(results)[2:]
+    assert others == [path for path in paths(search(None)) if path not in best]
     assert "reranker" not in results.fallback
 
 
