@@ -22,7 +22,7 @@ from commonplace.store.base import Snapshot
 from commonplace.store.records import RowFilter, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH_REQUESTS
-from commonplace.text.time_expressions import Days, days_named, without_times
+from commonplace.text.time_expressions import TIME_WORD, Days, days_named, without_times
 from commonplace.types import Source
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def analyze_query(
     snapshot: Snapshot, query: Query, settings: SearchSettings, analyzer: Analyzer
 ) -> AnalyzedQuery:
     """Return the terms of a query, the days that it names, and its direction."""
-    days = days_named(query.text, query.now.date())
+    has_time = TIME_WORD.search(query.text)
+    days = days_named(query.text, query.now.date()) if has_time else None
     sources = query.rows.sources
     source = next(iter(sources)) if sources is not None and len(sources) == 1 else None
     mean = direction = None

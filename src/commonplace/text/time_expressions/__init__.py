@@ -5,6 +5,6 @@ expression recognises a query without a time expression in microseconds.
 """
 
 from commonplace.text.time_expressions.days import Days, closeness
-from commonplace.text.time_expressions.parser import days_named, without_times
+from commonplace.text.time_expressions.parser import TIME_WORD, days_named, without_times
 
-__all__ = ["Days", "closeness", "days_named", "without_times"]
+__all__ = ["TIME_WORD", "Days", "closeness", "days_named", "without_times"]

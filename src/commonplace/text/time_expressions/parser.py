@@ -11,13 +11,14 @@ from commonplace.text.time_expressions.days import Days
 from commonplace.text.time_expressions.meanings import Words, in_context
 from commonplace.text.time_expressions.phrases import Phrase, phrases, rules
 
-__all__ = ["days_named", "without_times"]
+__all__ = ["TIME_WORD", "days_named", "without_times"]
 
-_TIME_WORD = re.compile(
+TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
-    r"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec)"
+    r"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec)",
+    re.IGNORECASE,
 )
-"""A fast check: expressions of time contain one of these."""
+"""A fast check: a question without any of these names no days."""
 _VERBS = ("march", "may")
 _WEAK_LEADS = ("", "and", "on", "or", "through", "to")
 """Words before "may" or "jan" that do not make it a month, as "in" does."""
@@ -34,9 +35,9 @@ def days_named(query: str, today: date) -> Days | None:
         query: English; a date may also be in ISO 8601, or ``7.5.2023``.
         today: The day after "yesterday".
     """
-    text = " ".join(query.lower().split())
-    if not _TIME_WORD.search(text):
+    if not TIME_WORD.search(query):
         return None
+    text = " ".join(query.lower().split())
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
 
