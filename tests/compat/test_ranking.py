@@ -124,8 +124,8 @@ def workspace(request, tmp_path_factory):
     return root, write_workspace(root, request.param)
 
 
-def open_memory(root, embedder, settings):
-    index = root.parent / f"{'words' if embedder is None else 'hybrid'}.sqlite"
+def open_memory(root, embedder, settings, index=None):
+    index = index or root.parent / f"{'words' if embedder is None else 'hybrid'}.sqlite"
     return Memory.open(root, settings=settings, embedder=embedder, index=index, now=clock())
 
 
@@ -157,14 +157,17 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
     assert stored == sorted(set(plain))
 
 
+@pytest.mark.parametrize(
+    "index", [None, pytest.param("memory://", marks=pytest.mark.slow)], ids=["sqlite", "memory"]
+)
 @pytest.mark.parametrize("ranking", RANKINGS)
 @pytest.mark.parametrize("embedder", EMBEDDERS)
-def test_every_search_agrees_with_the_reference(workspace, embedder, ranking):
+def test_every_search_agrees_with_the_reference(workspace, embedder, ranking, index):
     root, paths = workspace
     settings = settings_of(RANKINGS[ranking])
     expected = reference(root, paths, EMBEDDERS[embedder])
     found = 0
-    with open_memory(root, EMBEDDERS[embedder], settings) as memory:
+    with open_memory(root, EMBEDDERS[embedder], settings, index) as memory:
         memory.index()
         for query in QUERIES:
             for limits in LIMITS:

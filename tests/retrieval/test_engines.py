@@ -10,9 +10,7 @@ from commonplace.memory import Memory
 from commonplace.profiles import from_settings
 from commonplace.retrieval.query import Query
 from commonplace.settings import Settings
-from commonplace.store.memory.store import MemoryStore
-from commonplace.store.records import IndexedChunk, IndexedFile, RowFilter
-from commonplace.store.sqlite.store import SqliteStore
+from commonplace.store.records import RowFilter
 from support.fakes import NOON, HashedWords, clock
 
 SETTINGS = {"lines": Settings(), "chunks": Settings.openclaw()}
@@ -31,40 +29,27 @@ QUERIES += [
 
 @pytest.fixture(scope="module", params=SETTINGS)
 def indexed(request, tmp_path_factory):
+    """A ranker, and a snapshot of each engine."""
     folder = tmp_path_factory.mktemp("engines")
     root = write_demo_workspace(folder / "notes", today=NOON.date())
     (root / "MEMORY.md").write_text(
         "- 数据库备份在周五\n" + (root / "MEMORY.md").read_text("utf-8"), "utf-8"
     )
-    settings, path = SETTINGS[request.param], folder / "index.sqlite"
-    with Memory.open(root, settings=settings, embedder=EMBEDDER, index=path, now=clock()) as memory:
-        memory.index()
-    with contextlib.closing(SqliteStore(path)) as sqlite:
-        yield from_settings(settings).ranker(), sqlite, copied(sqlite)
+    settings = SETTINGS[request.param]
+    with contextlib.ExitStack() as stack:
+        snapshots = []
+        for index in (folder / "index.sqlite", "memory://"):
+            options = {"settings": settings, "embedder": EMBEDDER, "index": index, "now": clock()}
+            memory = stack.enter_context(Memory.open(root, **options))
+            memory.index()
+            snapshots.append(stack.enter_context(memory.snapshot()))
+        yield from_settings(settings).ranker(), *snapshots
 
 
-def copied(store):
-    """Return an engine in memory that holds what another one does."""
-    copy = MemoryStore()
-    copy.set_identity(store.identity)
-    with store.snapshot() as snapshot:
-        last = snapshot.totals().chunks
-        stored = snapshot.chunks(range(last + 1))
-        for path, record in snapshot.files().items():
-            rows = [stored[seq] for seq in sorted(stored) if stored[seq].path == path]
-            chunks = [
-                IndexedChunk(row.id, chunk, embedded, row.day, row.units)
-                for row, (chunk, embedded) in zip(rows, snapshot.chunks_of(path), strict=True)
-            ]
-            copy.write([IndexedFile(record, chunks)])
-    return copy
-
-
-def ask(store, query, ranker, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
+def ask(snapshot, query, ranker, *, vector=True, limit=6, rows=RowFilter()):  # noqa: B008
     embedded = EmbeddingClient(EMBEDDER).embed_query(query) if vector else None
     asked = Query(query, embedded, NOON, limit=limit, min_score=0.0, rows=rows)
-    with store.snapshot() as snapshot:
-        return ranker.rank(snapshot, asked, explain=True).results
+    return ranker.rank(snapshot, asked, explain=True).results
 
 
 @pytest.mark.parametrize("vector", [True, False], ids=["hybrid", "words"])

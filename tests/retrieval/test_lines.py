@@ -8,6 +8,7 @@ import pytest
 from commonplace.memory import Memory
 from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
+from support.engines import index_at
 from support.fakes import NOON, HashedWords, Raising, clock
 
 FILLER = """the team talked about lunch and the weather
@@ -32,10 +33,10 @@ def filler(count, start=0):
 class Space:
     """Files on disk, and memories opened on them."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, engine):
         self.root = folder / "notes"
         self.root.mkdir()
-        self.index = folder / "index.sqlite"
+        self.index = index_at(engine, folder)
 
     def write(self, files):
         for path, text in files.items():
@@ -58,8 +59,8 @@ class Space:
 
 
 @pytest.fixture
-def space(tmp_path):
-    return Space(tmp_path)
+def space(tmp_path, engine):
+    return Space(tmp_path, engine)
 
 
 @pytest.fixture

@@ -35,16 +35,15 @@ class Passages:
         return [float(self.word in passage) for passage in passages]
 
 
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory):
+@pytest.fixture(scope="module", params=["index.sqlite", "memory://"])
+def snapshot(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rerank")
     (folder / "notes/memory").mkdir(parents=True)
     for number, place in enumerate(PLACES):
         text = f"# {place}\n\n- The ladder is in the {place}, behind shelf {number}.\n"
         (folder / f"notes/memory/{place}.md").write_text(text)
-    with Memory.open(
-        folder / "notes", embedder=EMBEDDER, index=folder / "index.sqlite", now=clock()
-    ) as memory:
+    index = request.param if "://" in request.param else folder / request.param
+    with Memory.open(folder / "notes", embedder=EMBEDDER, index=index, now=clock()) as memory:
         memory.index()
         with memory.snapshot() as snapshot:
             yield snapshot

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from commonplace.memory import Memory
 from commonplace.settings import ChunkingSettings, Settings
+from support.engines import ENGINES
 from support.fakes import HashedWords, clock
 
 WORDS = ["port", "vpn", "Ann", "decided", "budget", "router", "backup", "Gutenberg", "51820", "tea"]
@@ -123,15 +124,16 @@ CUTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("embedder", EMBEDDERS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(markdown, min_size=1, max_size=4),
     queries=st.lists(query, min_size=1, max_size=4),
     limit=st.integers(1, 12),
 )
-def test_snippets_are_verbatim_and_where_they_say(cut, embedder, texts, queries, limit):
+def test_snippets_are_verbatim_and_where_they_say(engine, cut, embedder, texts, queries, limit):
     days = ["MEMORY.md", "memory/2026-11-18.md", "memory/2026-11-19-notes.md", "memory/plan.md"]
     files = {path: text.replace("\0", " ") for path, text in zip(days, texts, strict=False)}
     with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +145,7 @@ def test_snippets_are_verbatim_and_where_they_say(cut, embedder, texts, queries,
             root,
             settings=Settings(chunking=CUTS[cut]),
             embedder=EMBEDDERS[embedder],
-            index=Path(folder) / "index.sqlite",
+            index="memory://" if engine == "memory" else Path(folder) / "index.sqlite",
             now=clock(),
         ) as memory:
             memory.index()

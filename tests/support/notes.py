@@ -96,15 +96,33 @@ class Notes:
         with contextlib.closing(sqlite3.connect(self.index)) as db:
             return db.execute("SELECT count(*) FROM embedding_cache").fetchone()[0]
 
+    def chunks(self, index=None):
+        """All chunks of an index, in the order of the files."""
+        with self.store(index) as store:
+            if self.engine == "memory":
+                seqs = list(store._state.rows)
+            else:
+                with contextlib.closing(sqlite3.connect(index or self.index)) as db:
+                    seqs = [seq for (seq,) in db.execute("SELECT seq FROM chunks")]
+            with store.snapshot() as snapshot:
+                found = snapshot.chunks(seqs).values()
+        return sorted(found, key=lambda chunk: (chunk.path, chunk.start_line, chunk.id))
+
     def rows(self, index=None):
         """What an index holds, but for what differs from run to run."""
-        index, chunks = index or self.index, []
-        if self.engine == "sqlite":
-            with contextlib.closing(sqlite3.connect(index)) as db:
-                chunks = db.execute(
-                    """SELECT id, path, source, start_line, end_line, hash, model, text FROM chunks
-                    ORDER BY path, start_line, id"""
-                ).fetchall()
+        chunks = [
+            (
+                row.id,
+                row.path,
+                row.source,
+                row.start_line,
+                row.end_line,
+                row.hash,
+                row.day,
+                row.text,
+            )
+            for row in self.chunks(index)
+        ]
         with self.store(index) as store, store.snapshot() as snapshot:
             files = {
                 path: (

@@ -43,8 +43,8 @@ def days_ago(days):
 class Talk(Notes):
     """A workspace with a folder of session files."""
 
-    def __init__(self, folder: Path, **sessions):
-        super().__init__(folder)
+    def __init__(self, folder: Path, *, engine: str = "sqlite", **sessions):
+        super().__init__(folder, engine=engine)
         self.folder = folder / "sessions"
         self.folder.mkdir(exist_ok=True)
         path = str(self.folder)  # of an index beside it, it is the default

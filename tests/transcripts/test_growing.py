@@ -1,8 +1,6 @@
 """Session files that grow: what is new is read, and the index is as a fresh one."""
 
-import contextlib
 import json
-import sqlite3
 from dataclasses import replace
 from tempfile import TemporaryDirectory
 
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from commonplace import Settings
 from commonplace.settings import ChunkingSettings
+from support import engines
 from support.fakes import HashedWords, Raising
 from transcripts.talk import NOON, Path, Talk, assistant, days_ago, message, tool_noise, user
 
@@ -31,26 +30,33 @@ WORDS = [
 
 
 @pytest.fixture
-def talk(tmp_path):
-    return Talk(tmp_path)
+def talk(tmp_path, engine):
+    return Talk(tmp_path, engine=engine)
 
 
 def fresh(talk, embedder=None, settings=None):
     """What an index that is built now holds."""
-    path = talk.index.with_name("fresh.sqlite")
-    with talk.open(embedder, settings, path) as memory:
+    other = talk.index_at("fresh.sqlite")
+    with talk.open(embedder, settings, other) as memory:
         memory.index(force=True)
-    return dated(talk, path)
+    return dated(talk, other)
 
 
-def dated(talk, path=None):
-    """The rows of an index, with the days of the chunks."""
-    with contextlib.closing(sqlite3.connect(path or talk.index)) as db:
-        days = db.execute("SELECT id, day FROM chunks ORDER BY path, start_line, id").fetchall()
-        files = db.execute("SELECT path, day, note, progress FROM files ORDER BY path").fetchall()
+def dated(talk, index=None):
+    """The rows of an index, with what is noted of the files."""
+    with talk.store(index) as store, store.snapshot() as snapshot:
+        files = sorted(snapshot.files().items())
     # Where vectors are missing depends on when an embedder was there.
-    read = [(*row[:3], row[3] and json.loads(row[3]) | {"first_unembedded": None}) for row in files]
-    return talk.rows(path), days, read
+    read = [
+        (
+            path,
+            record.day,
+            record.note,
+            record.progress and json.loads(record.progress) | {"first_unembedded": None},
+        )
+        for path, record in files
+    ]
+    return talk.rows(index), read
 
 
 def sentence(numbers):
@@ -83,13 +89,15 @@ GRAINS = {
 }
 
 
+@pytest.mark.parametrize("kind", engines.ENGINES)
 @pytest.mark.parametrize("name", GRAINS)
 @hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
 @given(data=st.data(), embeds=st.booleans())
-def test_an_index_that_grew_is_as_a_fresh_one(name, data, embeds):
+def test_an_index_that_grew_is_as_a_fresh_one(kind, name, data, embeds):
     embedder = HashedWords() if embeds else None
-    with TemporaryDirectory() as folder:
-        talk = Talk(Path(folder))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        engines.install(patch)
+        talk = Talk(Path(folder), engine=kind)
         settings = replace(GRAINS[name], sessions=talk.settings.sessions, timezone="UTC")
         for batch in data.draw(batches):
             talk.say(*batch)
@@ -128,9 +136,7 @@ def test_chunks_before_the_last_one_keep_their_rows(talk):
 
 
 def seqs(talk):
-    with contextlib.closing(sqlite3.connect(talk.index)) as db:
-        rows = db.execute("SELECT seq FROM chunks WHERE source = 'sessions' ORDER BY seq")
-        return rows.fetchall()
+    return sorted(chunk.seq for chunk in talk.chunks() if chunk.source == "sessions")
 
 
 # Files that are not the ones that were read.

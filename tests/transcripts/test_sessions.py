@@ -18,8 +18,8 @@ from transcripts.talk import Talk, assistant, days_ago, tool_noise, user
 
 
 @pytest.fixture
-def talk(tmp_path):
-    return Talk(tmp_path)
+def talk(tmp_path, engine):
+    return Talk(tmp_path, engine=engine)
 
 
 def sources(hits):
@@ -285,7 +285,8 @@ def test_the_end_creates_no_index(talk):
     talk.say(user("The cat is in the garden."))
     with talk.open():
         pass
-    assert not talk.index.exists()
+    with talk.store() as store:
+        assert not store.exists()
 
 
 def test_invalid_lines_of_a_file_are_reported(talk):
