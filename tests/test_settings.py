@@ -69,7 +69,7 @@ def test_an_empty_file_is_the_defaults(toml):
             "[search]\nmax_result = 1",
             "search.max_result is not a setting; did you mean search.",
         ),
-        ("[search]\nzzz = 1", "search.zzz is not a setting; known: max_results"),
+        ("[search]\nzzz = 1", "search.zzz is not a setting; known: max_chars, max_results"),
         ("search = 1", "search is 1; it must be a table"),
         ("[search]\nmax_results = '6'", "search.max_results is '6'; it must be a whole number"),
         ("[search]\nmax_results = 0", "search.max_results is 0; it must be at least 1"),

@@ -49,7 +49,7 @@ class FakeMemory:
         self.error = error
         self.calls = []
 
-    def search(self, query, *, max_results=None, min_score=None, sources=None):
+    def search(self, query, *, max_results=None, max_chars=None, min_score=None, sources=None):
         self.calls.append((query, max_results, min_score))
         if self.error:
             raise self.error

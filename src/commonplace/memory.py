@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
@@ -55,18 +55,35 @@ __all__ = ["Memory"]
 
 _MAX_QUERY_CHARS = 4_000
 """Characters of a query that are read."""
-_MAX_RESULTS = 1_000
+_MAX_CHARS = 700_000
+"""Characters of an answer, whatever is asked for."""
 
 _CLOSE_S = 0.95
 """How long `close` takes at most, unless a request to an embedder delays it."""
 _FINISH_S = 0.4
 """Time that `close` spends on session files with too little new content to be read by a run."""
 
-_RANKING = {"max_results", "min_score", "candidate_multiplier", "vector_weight", "text_weight"}
-_RANKING |= {"decay", "half_life_days", "mmr", "mmr_lambda", "operator"}
+_RANKING = {"max_chars", "max_results", "min_score", "candidate_multiplier"}
+_RANKING |= {
+    "vector_weight",
+    "text_weight",
+    "decay",
+    "half_life_days",
+    "mmr",
+    "mmr_lambda",
+    "operator",
+}
 """Search settings that the index does not depend on."""
 
 _T = TypeVar("_T")
+
+
+class _Limits(NamedTuple):
+    """Limits of an answer."""
+
+    max_results: int | None
+    max_chars: int
+    min_score: float
 
 
 class Memory:
@@ -246,6 +263,7 @@ class Memory:
         query: str,
         *,
         max_results: int | None = None,
+        max_chars: int | None = None,
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
         after: date | str | None = None,
@@ -259,7 +277,9 @@ class Memory:
 
         Args:
             query: A question or keywords; any text.
-            max_results: How many snippets; `SearchSettings.max_results` by default.
+            max_results: How many snippets at most; `SearchSettings.max_results` by default.
+            max_chars: Characters of all snippets, at most; `SearchSettings.max_chars` by default.
+                As many snippets as fit are returned, the first ones up to 700 long.
             min_score: What a result must reach, 0..1; `SearchSettings.min_score` by default.
             sources: ``memory``, ``sessions``, or both, which is the default: sessions then get the
                 places that notes leave, and up to a third where they answer better.
@@ -271,11 +291,11 @@ class Memory:
             ValueError: An argument is out of its range.
             StoreError: The index cannot be read, or, the first time, cannot be written.
         """
-        limit, bar = self._checked_limits(max_results, min_score)
+        limits = self._checked_limits(max_results, max_chars, min_score)
         rows = self._row_filter(sources, after, before)
         text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
         results = self._index.recovering(
-            self._search, query, text, limit=limit, bar=bar, rows=rows, explain=explain
+            self._search, query, text, limits=limits, rows=rows, explain=explain
         )
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
@@ -316,7 +336,7 @@ class Memory:
             yield snapshot
 
     def _search(
-        self, query: str, text: str, *, limit: int, bar: float, rows: RowFilter, explain: bool
+        self, query: str, text: str, *, limits: _Limits, rows: RowFilter, explain: bool
     ) -> SearchResults:
         from commonplace.retrieval.query import Query, Ranking
 
@@ -328,7 +348,10 @@ class Memory:
             # A rebuild, of any process, may have ended since the query was embedded.
             if snapshot.identity != held:
                 used, vector, fallback = self._query_vector(text, snapshot.identity)
-            asked = Query(text, vector, self._local_now(), limit, bar, rows)
+            asked = Query(
+                text, vector, self._local_now(), limits.max_results, limits.min_score, rows,
+                limits.max_chars,
+            )  # fmt: skip
             ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
             ranking = ranker.rank(snapshot, asked, explain=explain) if text else Ranking([])
         mode: SearchMode = "keyword" if vector is None else "hybrid"
@@ -364,15 +387,18 @@ class Memory:
         return client, vector, None
 
     def _checked_limits(
-        self, max_results: int | None, min_score: float | None
-    ) -> tuple[int, float]:
-        limit = self.settings.search.max_results if max_results is None else max_results
-        bar = self.settings.search.min_score if min_score is None else min_score
-        if limit < 1:
-            raise ValueError(f"max_results is {limit}; it must be at least 1.")
+        self, max_results: int | None, max_chars: int | None, min_score: float | None
+    ) -> _Limits:
+        search = self.settings.search
+        limit = search.max_results if max_results is None else max_results
+        chars = search.max_chars if max_chars is None else max_chars
+        bar = search.min_score if min_score is None else min_score
+        for name, value in (("max_results", limit), ("max_chars", chars)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; it must be at least 1.")
         if not 0.0 <= bar <= 1.0:
             raise ValueError(f"min_score is {bar}; it must be between 0 and 1.")
-        return min(limit, _MAX_RESULTS), bar
+        return _Limits(limit, min(chars, _MAX_CHARS), bar)
 
     def _row_filter(
         self,

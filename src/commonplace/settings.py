@@ -100,13 +100,17 @@ class SearchSettings(_Checked):
     """How a query is answered.
 
     Attributes:
-        max_results: Snippets in an answer. 6, as in OpenClaw: 4,200 characters.
+        max_chars: Characters of an answer's snippets, at most. 4,200, as OpenClaw's six of 700: as
+            many snippets as fit, the first ones up to 700 long, those behind them shorter.
+        max_results: Snippets in an answer, at most; None sets no limit beside `max_chars`. The
+            profile ``openclaw`` has 6.
         min_score: Lower bound of a result's score. 0.03: the best score of a question that the
             notes answer is above it, that of a question about another subject often is not
             (``commonplace eval --foreign`` measures how well the two are separated). The profile
             ``openclaw`` has 0.35 on another scale, where half of the questions get no answer.
-        candidate_multiplier: Candidates of each list, as a multiple of `max_results`; at most 200.
-            4, as in OpenClaw: with more, answers show little more and take longer.
+        candidate_multiplier: Candidates of each list, as a multiple of the snippets of 700
+            characters that fit into `max_chars`; at most 200. 4, as in OpenClaw: with more, answers
+            show little more and take longer. The profile ``openclaw`` multiplies `max_results`.
         vector_weight: Weight of the vectors in the ranking; both weights are scaled to sum to 1.
             0 turns the vectors off.
         text_weight: Weight of the words in the ranking. 0 turns keyword search off.
@@ -132,7 +136,8 @@ class SearchSettings(_Checked):
             ranks chunks only.
     """
 
-    max_results: int = 6
+    max_chars: int = 4_200
+    max_results: int | None = None
     min_score: float = 0.03
     candidate_multiplier: int = 4
     vector_weight: float = 0.7
@@ -146,7 +151,9 @@ class SearchSettings(_Checked):
     unit: Literal["line", "chunk"] = "line"
 
     def _check_ranges(self) -> None:
-        _check(self.max_results >= 1, "search.max_results", self.max_results, "at least 1")
+        _check(self.max_chars >= 1, "search.max_chars", self.max_chars, "at least 1")
+        limit = self.max_results
+        _check(limit is None or limit >= 1, "search.max_results", limit, "at least 1")
         for name in ("min_score", "vector_weight", "text_weight", "mmr_lambda"):
             value = getattr(self, name)
             _check(0.0 <= value <= 1.0, f"search.{name}", value, "between 0 and 1")
@@ -382,6 +389,7 @@ def _default_search() -> SearchSettings:
 @functools.cache
 def _openclaw_search() -> SearchSettings:
     return SearchSettings(
+        max_results=6,
         min_score=0.35,
         decay=False,
         mmr=False,
@@ -433,9 +441,9 @@ class Settings(_Checked):
     def openclaw(cls) -> Self:
         """Return the settings of OpenClaw build 2026.3.24, by their effect.
 
-        The profile is ``openclaw``; of the numbers, `SearchSettings` has other ones: a `min_score`
-        of 0.35, no decay, no MMR, the tokenizer ``unicode61``, the operator ``and``, and the unit
-        ``chunk``.
+        The profile is ``openclaw``; of the numbers, `SearchSettings` has other ones: six results, a
+        `min_score` of 0.35, no decay, no MMR, the tokenizer ``unicode61``, the operator ``and``,
+        and the unit ``chunk``.
         """
         return cls(profile="openclaw")
 

@@ -49,9 +49,19 @@ def snapshot(request, tmp_path_factory):
             yield snapshot
 
 
-def ask(snapshot, reranker=None, *, deadline_s=5.0, limit=6, min_score=0.0, rows=RowFilter()):  # noqa: B008
+def ask(
+    snapshot,
+    reranker=None,
+    *,
+    deadline_s=5.0,
+    limit=6,
+    min_score=0.0,
+    rows=RowFilter(),  # noqa: B008
+    max_chars=4_200,
+):
     vector = np.asarray(EMBEDDER.embed_query(QUERY), np.float32)
-    query = Query(QUERY, vector / np.linalg.norm(vector), NOON, limit, min_score, rows)
+    vector /= np.linalg.norm(vector)
+    query = Query(QUERY, vector, NOON, limit, min_score, rows, max_chars)
     client = None if reranker is None else RerankClient(reranker, deadline_s=deadline_s)
     ranker = LineRanker(Settings().search, client)
     return ranker.rank(snapshot, query, explain=True)
@@ -120,7 +130,8 @@ def test_at_most_fifty_passages_are_reranked(tmp_path):
     ) as memory:
         memory.index()
         with memory.snapshot() as snapshot:
-            plain, reranked = ask(snapshot, limit=70), ask(snapshot, reranker, limit=70)
+            plain = ask(snapshot, limit=70, max_chars=49_000)
+            reranked = ask(snapshot, reranker, limit=70, max_chars=49_000)
     assert len(reranker.seen) == MAX_PASSAGES
     assert len(plain.results) == len(reranked.results) == 70
     assert {*places(reranked)} == {*places(plain)}
@@ -139,7 +150,7 @@ def test_notes_and_sessions_are_reranked_in_one_call(tmp_path):
     with talk.open(EMBEDDER) as memory:
         memory.index()
         with memory.snapshot() as snapshot:
-            ranking = ask(snapshot, reranker, limit=60)
+            ranking = ask(snapshot, reranker, limit=60, max_chars=42_000)
     assert reranker.queries == [QUERY]
     assert len(reranker.seen) == MAX_PASSAGES
     assert sum("door" in passage for passage in reranker.seen) == MAX_PASSAGES // 2

@@ -3,11 +3,13 @@
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.memory import Memory
+from commonplace.retrieval.packing import pack_windows
 from commonplace.settings import ChunkingSettings, Settings
 from support.engines import ENGINES
 from support.fakes import HashedWords, clock
@@ -132,8 +134,11 @@ CUTS = {
     texts=st.lists(markdown, min_size=1, max_size=4),
     queries=st.lists(query, min_size=1, max_size=4),
     limit=st.integers(1, 12),
+    chars=st.one_of(st.just(4_200), st.integers(1, 6_000)),
 )
-def test_snippets_are_verbatim_and_where_they_say(engine, cut, embedder, texts, queries, limit):
+def test_snippets_are_verbatim_and_where_they_say(
+    engine, cut, embedder, texts, queries, limit, chars
+):
     days = ["MEMORY.md", "memory/2026-11-18.md", "memory/2026-11-19-notes.md", "memory/plan.md"]
     files = {path: text.replace("\0", " ") for path, text in zip(days, texts, strict=False)}
     with tempfile.TemporaryDirectory() as folder:
@@ -150,4 +155,49 @@ def test_snippets_are_verbatim_and_where_they_say(engine, cut, embedder, texts, 
         ) as memory:
             memory.index()
             for asked in queries:
-                check(files, memory.search(asked, max_results=limit, min_score=0), limit=limit)
+                memory.search(asked)  # the vectors are in memory from here on
+                hits = memory.search(asked, max_chars=chars, min_score=0)
+                check(files, hits, limit=len(hits))
+                assert sum(len(hit.snippet) for hit in hits) <= chars
+                first = memory.search(asked, max_chars=chars, max_results=limit, min_score=0)
+                assert first == hits[:limit]
+
+
+def windows_of(shares, lengths, passages=None, *, max_chars=4_200):
+    ends = np.cumsum(np.array(lengths) + 1) - 1
+    packed = pack_windows(
+        np.array(shares, dtype=np.float64),
+        ends - lengths,
+        ends,
+        np.array(passages or [0] * len(shares)),
+        max_chars=max_chars,
+    )
+    return [(window.first, window.last) for window in packed]
+
+
+def test_the_first_windows_are_long_and_the_others_short():
+    shares = [0.3 if at % 20 == 10 else 0.01 for at in range(200)]
+    packed = windows_of(shares, [100] * 200)
+    chars = [101 * (last - first + 1) - 1 for first, last in packed]
+    assert sorted(chars, reverse=True)[:3] == [605, 605, 605]
+    assert sum(length <= 250 for length in chars) >= 5
+    assert 3_900 < sum(chars) <= 4_200
+    shown = {at for first, last in packed for at in range(first, last + 1)}
+    assert {at for at in range(200) if at % 20 == 10} <= shown
+
+
+def test_windows_that_touch_are_one_snippet_up_to_its_length():
+    assert windows_of([0.1] * 6, [100] * 6) == [(0, 5)]
+    assert windows_of([0.1] * 6, [100] * 6, [0, 0, 0, 1, 1, 1]) == [(0, 2), (3, 5)]
+    packed = windows_of([0.2] * 20, [100] * 20)
+    assert all(101 * (last - first + 1) - 1 <= 700 for first, last in packed)
+
+
+def test_the_frames_of_results_count():
+    packed = windows_of([1 / at for at in range(1, 101)], [20] * 100, [*range(100)])
+    assert len(packed) * (20 + 165) <= 4_200 * 1.45
+    assert len(packed) > 20
+
+
+def test_a_line_that_is_longer_than_the_answer_is_cut():
+    assert windows_of([0.5], [900], max_chars=100) == [(0, 0)]

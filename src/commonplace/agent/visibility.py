@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
+from commonplace.retrieval.budget import within_budget
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.paths import is_session_path
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentMemory", "SharedMemory", "visible_memory"]
 
-_OVERFETCH = (4, 1_000)
-"""Factors by which a search fetches more results than its limit: at first, and on a retry."""
+_OVERFETCH = (1, 4, 1_000)
+"""Factors by which a search fetches more than its limits, while private files take their room."""
 
 
 class AgentMemory(Protocol):
@@ -32,6 +33,7 @@ class AgentMemory(Protocol):
         query: str,
         *,
         max_results: int | None = None,
+        max_chars: int | None = None,
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
     ) -> SearchResults:
@@ -65,20 +67,24 @@ class SharedMemory:
         query: str,
         *,
         max_results: int | None = None,
+        max_chars: int | None = None,
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
     ) -> SearchResults:
         """Return the snippets of logs and other shared notes that answer a query."""
-        limit = self.settings.search.max_results if max_results is None else max_results
+        settings = self.settings.search
+        limit = settings.max_results if max_results is None else max_results
+        chars = settings.max_chars if max_chars is None else max_chars
         wanted: list[Source] = ["memory"] if sources is None or "memory" in sources else []
         for factor in _OVERFETCH:
             found = self._memory.search(
-                query, max_results=limit * factor, min_score=min_score, sources=wanted
+                query, max_chars=chars * factor, min_score=min_score, sources=wanted
             )
-            shared = [result for result in found if _is_shared(result.path)]
-            if len(shared) >= limit or len(found) < limit * factor:
+            shared = within_budget((hit for hit in found if _is_shared(hit.path)), chars)[:limit]
+            private_chars = sum(len(hit.snippet) for hit in found if not _is_shared(hit.path))
+            if len(shared) == limit or private_chars <= chars * (factor - 1):
                 break
-        found[:] = shared[:limit]
+        found[:] = shared
         return found
 
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:

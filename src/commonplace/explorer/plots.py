@@ -55,7 +55,7 @@ def stages(memory: Memory, query: str, *, candidates: int = 12, theme: Theme = "
     most = max(rank for track in tracks for rank in track.ranks if rank)
     with drawing(height=1.3 + 0.36 * most, theme=theme) as (picture, palette):
         axes = picture.subplots()
-        answer = memory.settings.search.max_results
+        answer = len(memory.search(query))
         for at, track in enumerate(tracks):
             _draw_track(axes, track, palette, colour=_track_colour(track, at, answer, palette))
         if answer < most:

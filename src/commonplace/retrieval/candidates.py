@@ -42,8 +42,8 @@ __all__ = [
 
 _RARE_TERMS = 3
 """Terms that bring candidates. Commoner ones cost more, and only separate candidates."""
-_CHUNKS_PER_RESULT = 3
-"""Candidate chunks, as a multiple of the results wanted."""
+_CHUNKS_PER_PLACE = 3
+"""Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
 60: the heads of the lists must stay ahead of what both hold far down."""
@@ -122,7 +122,7 @@ def candidate_chunks(
     Reading lines dominates the time: lists are longer than the number of chunks read of them.
     """
     query, terms = analyzed.query, analyzed.terms
-    depth = min(MAX_CANDIDATES, query.limit * settings.candidate_multiplier)
+    depth = min(MAX_CANDIDATES, query.places * settings.candidate_multiplier)
     lists: list[list[tuple[int, float]]] = []
     every = settings.operator == "and"
     wanted = terms.known
@@ -134,8 +134,8 @@ def candidate_chunks(
             lists.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            lists.append(thin_ties(snapshot, hits, most=query.limit)[:depth])
-    best = fused_ranking(lists, limit=_CHUNKS_PER_RESULT * query.limit)
+            lists.append(thin_ties(snapshot, hits, most=query.places)[:depth])
+    best = fused_ranking(lists, limit=_CHUNKS_PER_PLACE * query.places)
     return list(snapshot.chunks(best).values())
 
 

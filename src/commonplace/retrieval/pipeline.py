@@ -3,7 +3,7 @@
 1. Candidates: the rarest terms and the vector of the query bring chunks.
 2. Features: each line of them is scored by terms, vector, form and day, its own and its
    neighbours', and the scores become shares of the evidence.
-3. Windows: passages of a snippet's length are packed with as much of the evidence as fits.
+3. Windows: long and short ones are packed with as much of the evidence as the answer holds.
 4. Reranking: a reranker, where one was given, orders the best of them.
 5. Results: the windows are scored and cut out, and notes and sessions share the places of the
    answer.
@@ -21,14 +21,14 @@ import numpy as np
 
 from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
 from commonplace.retrieval.line_features import score_lines
+from commonplace.retrieval.packing import pack_windows
 from commonplace.retrieval.passages import passage_table
-from commonplace.retrieval.query import SNIPPET_CHARS, Query, Ranking
+from commonplace.retrieval.query import Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
-from commonplace.retrieval.rerank import MAX_PASSAGES, RerankClient, rerank
+from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
 from commonplace.retrieval.snippets import (
     Evidence,
     answer_confidence,
-    pack_windows,
     window_results,
 )
 from commonplace.retrieval.source_quota import merge_sources
@@ -66,9 +66,8 @@ class LineRanker:
         with np.errstate(invalid="ignore"):
             rankings = [window_results(evidence, explain=explain) for evidence in found]
         if len(rankings) == 2:
-            notes, sessions = rankings
-            return Ranking(merge_sources(notes, sessions, limit=query.limit), fallback)
-        return Ranking(rankings[0] if rankings else [], fallback)
+            rankings = [merge_sources(*rankings, max_chars=query.max_chars)]
+        return Ranking(rankings[0][: query.limit] if rankings else [], fallback)
 
     def undated_age(self, record: FileRecord, now: datetime) -> float | None:  # noqa: ARG002
         """Return None: a file without a date does not age."""
@@ -94,7 +93,7 @@ class LineRanker:
         lines = score_lines(table, analyzed, settings, analyzer)
         windows = pack_windows(
             lines.share, table.start, table.end, table.passage,
-            width=SNIPPET_CHARS, count=max(query.limit, passages),
+            max_chars=max(query.max_chars, passages * RERANKED_CHARS),
         )  # fmt: skip
         return Evidence(windows, lines, analyzed, answer_confidence(windows, lines, analyzed))
 

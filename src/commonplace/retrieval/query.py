@@ -14,10 +14,13 @@ from commonplace.types import SearchResult
 if TYPE_CHECKING:
     from commonplace.vectors import Vector
 
-__all__ = ["MAX_CANDIDATES", "SNIPPET_CHARS", "Query", "Ranker", "Ranking"]
+__all__ = ["MAX_CANDIDATES", "MAX_CHARS", "SNIPPET_CHARS", "Query", "Ranker", "Ranking"]
 
 SNIPPET_CHARS = 700
 """Length of a snippet in characters, at most."""
+
+MAX_CHARS = 4_200
+"""Characters of an answer's snippets, at most, unless the settings say otherwise."""
 
 MAX_CANDIDATES = 200
 """Candidates of one list, at most."""
@@ -32,17 +35,24 @@ class Query:
         vector: Its vector; None for keyword search.
         now: Aware time from which ages and expressions such as "yesterday" count. Its date is
             the memory's today.
-        limit: Results wanted, at most.
+        limit: Results wanted, at most; None for as many as fit.
         min_score: Lower bound of a result's score.
         rows: Filter of the chunks that may answer.
+        max_chars: Characters of all snippets, at most.
     """
 
     text: str
     vector: Vector | None
     now: datetime
-    limit: int
+    limit: int | None
     min_score: float
     rows: RowFilter = field(default_factory=RowFilter)
+    max_chars: int = MAX_CHARS
+
+    @property
+    def places(self) -> int:
+        """Snippets of full length that fit into `max_chars`."""
+        return -(-self.max_chars // SNIPPET_CHARS)
 
 
 class Ranking(NamedTuple):

@@ -35,7 +35,7 @@ __all__ = [
 _COMPARED = 64
 """Best lines that are compared with each other, at most."""
 _COMPARED_ALWAYS = 4
-"""Lines that are compared in any case, as a multiple of the results wanted."""
+"""Lines that are compared in any case, as a multiple of the answer's places."""
 _NEGLIGIBLE = 10.0
 """Nats behind the best line from which on a line has no evidence left to lose."""
 
@@ -56,7 +56,7 @@ def redundancy_losses(
     *,
     mean: Vector | None,
     scales: Floats | None,
-    limit: int,
+    places: int,
     fades: bool,
 ) -> tuple[Floats, Floats]:
     """Return the nats that each line loses to age and to repetition; the greater one counts.
@@ -67,13 +67,13 @@ def redundancy_losses(
         settings: Decay, half-life, MMR and its lambda.
         mean: Mean of all lines' vectors; None without vectors.
         scales: Factors that make the centred vectors unit vectors; None compares words instead.
-        limit: Results wanted.
+        places: Snippets of full length that fit into the answer.
         fades: Whether age counts. Not for a query that names a time: the time itself decides.
     """
     faded, repeated = np.zeros_like(scores), np.zeros_like(scores)
     if settings.decay or settings.mmr:
         relevant = np.count_nonzero(scores > scores.max() - _NEGLIGIBLE)
-        count = min(_COMPARED, max(int(relevant), _COMPARED_ALWAYS * limit))
+        count = min(_COMPARED, max(int(relevant), _COMPARED_ALWAYS * places))
         best = np.argsort(-scores, kind="stable")[:count]
         if table.vectors is not None and mean is not None and scales is not None:
             similarity = similarity_of_vectors(table.vectors[best], mean, scales[best])

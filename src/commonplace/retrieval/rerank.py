@@ -16,12 +16,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from commonplace.embeddings.masking import masked, secrets_of
-from commonplace.retrieval.snippets import Evidence, Window, snippet_text
+from commonplace.retrieval.packing import Window
+from commonplace.retrieval.snippets import Evidence, snippet_text
 
-__all__ = ["DEADLINE_S", "MAX_PASSAGES", "RerankClient", "Reranker", "rerank"]
+__all__ = ["DEADLINE_S", "MAX_PASSAGES", "RERANKED_CHARS", "RerankClient", "Reranker", "rerank"]
 
 MAX_PASSAGES = 50
 """Passages of one search that a reranker scores, at most."""
+RERANKED_CHARS = 350
+"""Mean length of a passage: the windows that a reranker chooses from are packed for so many."""
 DEADLINE_S = 1.0
 """Seconds that one search waits for a reranker."""
 _MAX_PENDING = 4

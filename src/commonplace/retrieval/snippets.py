@@ -1,6 +1,6 @@
-"""Snippets: windows of lines are packed, scored and cut out.
+"""Snippets: windows of lines are scored and cut out.
 
-A window holds as much of the evidence as fits into a snippet. How well the best windows cover the
+How well the best windows cover the
 question gives the confidence of the answer, so that scores of different questions compare, and each
 window's share of the evidence gives its part of it.
 """
@@ -13,9 +13,7 @@ from dataclasses import replace
 from datetime import UTC, date
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from commonplace.retrieval.budget import within_budget
 from commonplace.retrieval.decay import age_days
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.text.chunking import read_outline
@@ -25,18 +23,11 @@ from commonplace.types import Explanation, SearchResult
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
+    from commonplace.retrieval.packing import Window
     from commonplace.retrieval.passages import PassageTable
     from commonplace.store.records import StoredChunk
 
-__all__ = [
-    "Evidence",
-    "Window",
-    "answer_confidence",
-    "confidence",
-    "pack_windows",
-    "snippet_text",
-    "window_results",
-]
+__all__ = ["Evidence", "answer_confidence", "confidence", "snippet_text", "window_results"]
 
 _BIAS, _COVERAGE, _COSINE = -6.75, 3.75, 11.0
 _BIAS_WORDS_ONLY, _COVERAGE_WORDS_ONLY = -2.75, 7.0
@@ -47,77 +38,6 @@ _DIGITS = 6
 """Decimals of a score."""
 _COVERING = 6
 """Windows among which the one that covers the question best is looked for."""
-
-
-class Window(NamedTuple):
-    """Consecutive units of one passage.
-
-    Attributes:
-        first: Index of the first unit.
-        last: Index of the last unit, included.
-        mass: Evidence of the units together.
-        rerank: Score that the reranker gave; None without one.
-    """
-
-    first: int
-    last: int
-    mass: float
-    rerank: float | None = None
-
-    @property
-    def rows(self) -> slice:
-        """The units, as an index into arrays of them."""
-        return slice(self.first, self.last + 1)
-
-
-def pack_windows(
-    share: NDArray[np.float64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    passage: NDArray[np.int64],
-    *,
-    width: int,
-    count: int,
-) -> list[Window]:
-    """Choose windows that do not overlap, greedily: each has the most evidence that is left.
-
-    A window holds whole units, unless one unit is longer than a window.
-
-    Args:
-        share: Evidence of each unit.
-        start: First character of each unit in its passage.
-        end: Character behind its last.
-        passage: Passage of each unit; units are in the order of their passages.
-        width: Characters of a window, at most.
-        count: Windows wanted, at most.
-    """
-    rows = len(share)
-    if not rows:
-        return []
-    # Passages lie apart on one number line, so that no window reaches from one into the next.
-    offset = passage * (int(end.max()) + width + 1)
-    stop = (offset + end).searchsorted(offset + start + width, side="right")
-    np.maximum(stop, np.arange(1, rows + 1), out=stop)
-    # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
-    sums = np.zeros(rows + 1)
-    np.cumsum(share, out=sums[1:])
-    sums = sums.round(12)
-    mass = (sums[stop] - sums[:-1]).round(12)
-    windows: list[Window] = []
-    while len(windows) < count:
-        first = int(mass.argmax())
-        if mass[first] <= 1e-12:
-            break
-        last = int(stop[first]) - 1
-        windows.append(Window(first, last, float(mass[first])))
-        mass[first : last + 1] = -1.0
-        # Windows that reach into the chosen one now end before it.
-        reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
-        if reaching.start < first:
-            stop[reaching] = first
-            left = sums[first] - sums[reaching]
-            np.copyto(mass[reaching], left, where=mass[reaching] > 0)
-    return windows
 
 
 class Evidence(NamedTuple):
@@ -184,12 +104,14 @@ def _coverage(lines: LineScores, analyzed: AnalyzedQuery, window: Window) -> flo
 def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
     query, table = evidence.analyzed.query, evidence.lines.table
-    windows = evidence.windows[: query.limit]
-    results = [
-        _result(window, table, score)
+    windows = evidence.windows
+    longest = min(SNIPPET_CHARS, query.max_chars)
+    found = (
+        _result(window, table, score, longest=longest)
         for window, score in zip(windows, _scores(windows, evidence.confidence), strict=True)
         if score >= query.min_score
-    ]
+    )
+    results = within_budget(found, query.max_chars)
     if explain:
         results = [
             replace(result, explanation=explanation)
@@ -215,10 +137,10 @@ def _part(share: float) -> float:
     return _LEAST_SHARE + (1 - _LEAST_SHARE) * math.sqrt(min(1.0, share))
 
 
-def _result(window: Window, table: PassageTable, score: float) -> SearchResult:
+def _result(window: Window, table: PassageTable, score: float, *, longest: int) -> SearchResult:
     """Cut the snippet of a window out of its passage."""
     passage = table.passages[int(table.passage[window.first])]
-    snippet = snippet_text(window, table)
+    snippet = snippet_text(window, table)[:longest]
     first_line = passage.first_line + table.text.count(
         "\n", passage.start, int(table.start[window.first])
     )

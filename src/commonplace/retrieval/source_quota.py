@@ -1,4 +1,4 @@
-"""Source quota: the places of an answer are shared out between notes and sessions.
+"""Source quota: the characters of an answer are shared out between notes and sessions.
 
 Transcripts are long and repeat themselves: in one ranking they would take the notes' places, both
 among the candidates and in the answer. So each source is ranked by itself, and both rankings share
@@ -9,46 +9,49 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from commonplace.retrieval.budget import within_budget
 from commonplace.types import SearchResult
 
 __all__ = ["merge_sources"]
 
 _SHARE = 3
-"""Sessions take one of so many places from the notes, at most."""
+"""Sessions take one part of so many from the notes, at most."""
 _WEAK_NOTES = 0.5
-"""Notes whose best score is below this share of the sessions' get a third of the places."""
+"""Notes whose best score is below this share of the sessions' get a third of the answer."""
 
 
 def merge_sources(
-    notes: list[SearchResult], sessions: list[SearchResult], *, limit: int
+    notes: list[SearchResult], sessions: list[SearchResult], *, max_chars: int
 ) -> list[SearchResult]:
     """Merge the rankings of notes and of sessions.
 
-    Sessions get the places that notes leave, behind them. Where sessions answer better than the
-    notes do, they get a third of all places, the first ones included: two notes come before the
-    first session, four before the second. Where the notes answer far worse, the notes get the
-    third. A result that moves behind others is scored no higher than they are.
+    Sessions get the characters that notes leave, behind them. Where sessions answer better than the
+    notes do, they get a third of all, the first places included: two notes come before the first
+    session, four before the second. Where the notes answer far worse, the notes get the third. A
+    result that moves behind others is scored no higher than they are.
 
     Args:
         notes: Results from notes, best first.
         sessions: Results from sessions, best first.
-        limit: Results wanted, at most.
+        max_chars: Characters of all snippets, at most.
     """
     if not notes or not sessions:
         return notes or sessions
     strength = notes[0].score / max(sessions[0].score, 1e-12)
-    left, third = limit - len(notes), limit // _SHARE
+    left, third = max_chars - _chars(notes), max_chars // _SHARE
     if strength < _WEAK_NOTES:
-        places = max(left, limit - third)
+        sessions = within_budget(sessions, max(left, max_chars - third))
     elif strength < 1:
-        places = max(left, third)
-        sessions = _capped(sessions[:places], notes, every=_SHARE - 1)
+        sessions = within_budget(sessions, max(left, third))
+        sessions = _capped(sessions, notes, every=_SHARE - 1)
     else:
-        places = left
-        sessions = _capped(sessions[:places], notes, every=len(notes))
-    sessions = sessions[:places]
-    merged = [*notes[: limit - len(sessions)], *sessions]
+        sessions = _capped(within_budget(sessions, left), notes, every=len(notes))
+    merged = [*within_budget(notes, max_chars - _chars(sessions)), *sessions]
     return sorted(merged, key=lambda result: (-result.score, result.path, result.start_line))
+
+
+def _chars(results: list[SearchResult]) -> int:
+    return sum(len(result.snippet) for result in results)
 
 
 def _capped(

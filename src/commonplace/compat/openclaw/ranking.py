@@ -68,7 +68,8 @@ class ChunkRanker:
 
 
 def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
-    pool = min(MAX_CANDIDATES, query.limit * settings.candidate_multiplier)
+    limit = query.limit or query.places
+    pool = min(MAX_CANDIDATES, limit * settings.candidate_multiplier)
     if query.vector is None:
         candidates = _by_keywords(snapshot, query, pool)
         # Results of keyword search alone neither decay nor are diversified.
@@ -88,7 +89,7 @@ def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[
     chosen = [candidate for candidate in candidates if candidate.score >= query.min_score]
     if not chosen and query.vector is not None:
         chosen = _found_by_words(candidates, stored, query, settings)
-    return [_result(c, stored[c.seq], query.text) for c in chosen[: query.limit]]
+    return [_result(c, stored[c.seq], query.text) for c in chosen[:limit]]
 
 
 def _by_keywords(snapshot: Snapshot, query: Query, pool: int) -> list[_Candidate]:

@@ -1,0 +1,178 @@
+"""Packing: windows of lines with as much of the evidence as an answer holds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.retrieval.budget import Budget
+from commonplace.retrieval.query import SNIPPET_CHARS
+
+__all__ = ["Window", "pack_windows"]
+
+_SHORT_CHARS = 250
+"""Length of the later windows. Evidence is most of the time one line, so that several short windows
+show more of it than one long window; the first windows are long for the context of the best."""
+_LONG_PART = 0.5
+"""Part of an answer's characters that long windows take."""
+_LEAST_CHARS = 60
+"""Room in an answer that is left unused."""
+
+
+class Window(NamedTuple):
+    """Consecutive units of one passage.
+
+    Attributes:
+        first: Index of the first unit.
+        last: Index of the last unit, included.
+        mass: Evidence of the units together.
+        rerank: Score that the reranker gave; None without one.
+    """
+
+    first: int
+    last: int
+    mass: float
+    rerank: float | None = None
+
+    @property
+    def rows(self) -> slice:
+        """The units, as an index into arrays of them."""
+        return slice(self.first, self.last + 1)
+
+
+def pack_windows(
+    share: NDArray[np.float64],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    passage: NDArray[np.int64],
+    *,
+    max_chars: int,
+) -> list[Window]:
+    """Choose windows that do not overlap, best first: long ones, then short ones.
+
+    Args:
+        share: Evidence of each unit.
+        start: First character of each unit in the text.
+        end: Character behind its last.
+        passage: Passage of each unit; units are in the order of their passages.
+        max_chars: Characters of all windows, at most.
+    """
+    if not len(share):
+        return []
+    longest = min(SNIPPET_CHARS, max_chars)
+    packer, budget = _Packer(share, start, end, passage, longest=longest), Budget(max_chars)
+    packer.pack(budget, width=longest, until=int(max_chars * (1 - _LONG_PART)))
+    packer.pack(budget, width=min(longest, _SHORT_CHARS))
+    return packer.joined()
+
+
+class _Packer:
+    """Greedy choice of windows: each has the most evidence that is left and fits.
+
+    Args:
+        share: Evidence of each unit.
+        start: First character of each unit in the text.
+        end: Character behind its last.
+        passage: Passage of each unit; units are in the order of their passages.
+        longest: Characters of one window, at most.
+    """
+
+    def __init__(
+        self,
+        share: NDArray[np.float64],
+        start: NDArray[np.int64],
+        end: NDArray[np.int64],
+        passage: NDArray[np.int64],
+        *,
+        longest: int,
+    ) -> None:
+        self._share, self._start, self._end, self._passage = share, start, end, passage
+        self._longest = longest
+        self._taken = np.zeros(len(share), dtype=np.bool_)
+        self.windows: list[Window] = []
+
+    def pack(self, budget: Budget, *, width: int, until: int = 0) -> None:
+        """Add windows of a width until so many characters are left.
+
+        A window holds whole units, unless one unit is longer than a window. The last windows are as
+        wide as the room that is left.
+        """
+        least = min(width, _LEAST_CHARS)
+        while budget.room >= least and budget.chars > until:
+            before = len(self.windows)
+            self._add(budget, width=min(width, budget.room), until=until)
+            if len(self.windows) == before:
+                break
+
+    def _add(self, budget: Budget, *, width: int, until: int) -> None:
+        rows = np.arange(len(self._share))
+        # Passages, and the gaps between windows, lie apart on one number line, so that no window
+        # reaches from one into the next.
+        bounds = self._taken | (np.diff(self._passage, prepend=-1) != 0)
+        bounds[1:] |= self._taken[:-1]
+        offset = np.cumsum(bounds) * (int(self._end.max()) + width + 1)
+        stop = (offset + self._end).searchsorted(offset + self._start + width, side="right")
+        np.maximum(stop, rows + 1, out=stop)
+        # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
+        sums = np.zeros(len(rows) + 1)
+        np.cumsum(self._share, out=sums[1:])
+        sums = sums.round(12)
+        mass = (sums[stop] - sums[:-1]).round(12)
+        mass[self._taken] = -1.0
+        mass[self._length(rows, stop - 1) > budget.room] = -1.0
+        while budget.room >= width and budget.chars > until:
+            first = int(mass.argmax())
+            if mass[first] <= 1e-12:
+                break
+            window = Window(first, int(stop[first]) - 1, float(mass[first]))
+            self.windows.append(window)
+            self._taken[window.rows] = True
+            budget.take(int(self._length(window.first, window.last)))
+            mass[window.rows] = -1.0
+            # Windows that reach into the chosen one now end before it.
+            reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
+            if reaching.start < first:
+                stop[reaching] = first
+                left = sums[first] - sums[reaching]
+                np.copyto(mass[reaching], left, where=mass[reaching] > 0)
+
+    def joined(self) -> list[Window]:
+        """Return the windows, best first; those that touch are one, up to a snippet's length."""
+        found: list[Window] = []
+        waiting = {window.first: window for window in self.windows}
+        behind = {window.last + 1: window for window in self.windows}
+        for window in sorted(self.windows, key=lambda window: -window.mass):
+            if waiting.pop(window.first, None) is None:
+                continue
+            whole = window
+            while (other := self._neighbour(whole, waiting, behind)) is not None:
+                del waiting[other.first]
+                first, last = min(whole.first, other.first), max(whole.last, other.last)
+                whole = Window(first, last, whole.mass + other.mass)
+            found.append(whole)
+        return sorted(found, key=lambda window: (-round(window.mass, 12), window.first))
+
+    def _neighbour(
+        self, window: Window, waiting: dict[int, Window], behind: dict[int, Window]
+    ) -> Window | None:
+        """Return the best window that touches another one and fits into one snippet with it."""
+        before, after = behind.get(window.first), waiting.get(window.last + 1)
+        near = [
+            other
+            for other in (before, after)
+            if other is not None
+            and other.first in waiting
+            and self._passage[other.first] == self._passage[window.first]
+            and self._span(window, other) <= self._longest
+        ]
+        return max(near, key=lambda other: other.mass, default=None)
+
+    def _span(self, window: Window, other: Window) -> int:
+        first, last = min(window.first, other.first), max(window.last, other.last)
+        return int(self._end[last] - self._start[first])
+
+    def _length(self, first: Any, last: Any) -> Any:
+        """Return the characters that windows show."""
+        return np.minimum(self._end[last] - self._start[first], self._longest)
