@@ -65,6 +65,7 @@ def read_only(path: Path) -> None:
             nearest(rehearsal, vector_of("q"))
             nearest(rehearsal, vector_of("q"))
             rehearsal.close()
+            Path(folder).as_uri()  # imports when it is called, as of Python 3.13
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -106,7 +107,7 @@ async def test_a_model_that_raises_again_and_again(chat_with, folder, open_folde
     await talk(agent_of(llm), chat, range(16))
     assert (await chat.aflush()).failed is None
     logged = facts_in(log_of(folder))
-    sessions = memory.index_location.parent.rglob("*.jsonl")  # after three failures
+    sessions = Path(memory.index_location).parent.rglob("*.jsonl")  # after three failures
     kept = {found for file in sessions for found in facts_in(file.read_text("utf-8"))}
     assert {*logged, *kept} == {fact(turn) for turn in range(16)}
     assert len(logged) == len(set(logged))

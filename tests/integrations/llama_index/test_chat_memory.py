@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -119,7 +120,9 @@ async def test_a_model_that_always_fails_loses_nothing(chat_with, folder, open_f
     await chat.areset()
     whole = chat_with(Writer(), memory=memory, session_id="two")
     await whole.aput(ChatMessage(role="user", content="Hello"))
-    files = "\n".join(file.read_text() for file in memory.index_location.parent.rglob("*.jsonl"))
+    files = "\n".join(
+        file.read_text() for file in Path(memory.index_location).parent.rglob("*.jsonl")
+    )
     assert set(facts_in(log_of(folder)) + facts_in(files)) == set(said)
 
 
@@ -232,7 +235,7 @@ async def test_a_reset_flushes_the_tail_and_archives_when_asked(
         else:
             chat.reset(archive=archive)
         assert await chat.aget_all() == []
-        archived = list(memory.index_location.parent.rglob("*.jsonl"))
+        archived = list(Path(memory.index_location).parent.rglob("*.jsonl"))
         assert len(archived) == archive
     assert "FACT-1" in archived[0].read_text()
     assert facts_in(log_of(folder)) == ["FACT-0", "FACT-1"]
@@ -251,7 +254,7 @@ async def test_a_conversation_that_nothing_else_keeps_is_archived_before_it_is_d
     if done is not None:
         await done
     assert await chat.aget_all() == []
-    [archived] = memory.index_location.parent.rglob("*.jsonl")
+    [archived] = Path(memory.index_location).parent.rglob("*.jsonl")
     assert "FACT-1" in archived.read_text()
 
 
@@ -263,7 +266,7 @@ async def test_what_can_be_kept_nowhere_stops_a_reset_but_no_turn(
     chat = chat_with(Writer(), memory=memory)
     await chat.aput(ChatMessage(role="user", content=f"{fact(1)} {FILLER}"))
     folder.rename(folder.with_name("gone"))
-    (memory.index_location.parent / "sessions").write_text("no folder")
+    (Path(memory.index_location).parent / "sessions").write_text("no folder")
     if way == "areset":
         with pytest.raises(OSError):
             await chat.areset()
@@ -281,7 +284,11 @@ async def test_where_flushes_are_off_it_is_the_stock_memory(chat_with, folder, o
         await chat.aput(ChatMessage(role="user", content=f"{fact(turn)} {FILLER}"))
     await chat.areset()
     assert llm.silent == []
-    assert list(folder.rglob("*.md")) == list(memory.index_location.parent.rglob("*.jsonl")) == []
+    assert (
+        list(folder.rglob("*.md"))
+        == list(Path(memory.index_location).parent.rglob("*.jsonl"))
+        == []
+    )
 
 
 async def test_tool_calls_are_counted(chat_with):

@@ -62,6 +62,7 @@ def test_the_metadata_says_where_a_snippet_stands_and_what_made_its_score(memory
         "age_days": parts.age_days,
         "decay": parts.decay,
         "mmr": parts.mmr,
+        "rerank": parts.rerank,
         "terms": " ".join(parts.terms),
     }
     assert all(
