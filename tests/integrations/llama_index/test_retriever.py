@@ -293,7 +293,8 @@ def test_several_parts_of_one_long_line_are_nodes_of_their_own(open_memory):
     question = "printer, dentist, hive"
     hits = memory.search(question)
     nodes = CommonplaceRetriever(memory).retrieve(question)
-    assert [node.node.text for node in nodes] == [hit.snippet for hit in hits]
+    # LlamaIndex drops nodes of equal text: parts of the filler that are the same.
+    assert [node.node.text for node in nodes] == list(dict.fromkeys(hit.snippet for hit in hits))
     parts = [node.node for node in nodes if node.node.metadata["path"] == "memory/call.md"]
     assert len(parts) > 1
     assert len({node.metadata["citation"] for node in parts}) == 1
