@@ -291,7 +291,6 @@ class Found:
             units=b"",
             lines=None,
             ordinal=0,
-            version=seq,
         )
 
 

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -53,15 +51,15 @@ class Written:
     """A snapshot of chunks with versions; it knows those alone."""
 
     def __init__(self, versions: dict[int, int]) -> None:
-        self.versions = versions
+        self.known = versions
 
-    def chunks(self, seqs: list[int]) -> dict[int, SimpleNamespace]:
-        return {seq: SimpleNamespace(version=self.versions[seq]) for seq in seqs}
+    def versions(self, seqs: list[int]) -> dict[int, int]:
+        return {seq: self.known[seq] for seq in seqs}
 
 
 def test_of_chunks_that_score_alike_the_newest_stay() -> None:
     hits = [(3, 2.0), (1, 1.0), (4, 1.0), (7, 1.0 - 1e-12), (2, 0.5)]
-    snapshot = Written({1: 50, 4: 40, 7: 60})
+    snapshot = Written({3: 10, 1: 50, 4: 40, 7: 60, 2: 20})
     assert [seq for seq, _ in thin_ties(snapshot, hits, most=2)] == [3, 7, 1, 2]
 
 

@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS owners (lease TEXT PRIMARY KEY, owner TEXT);
 INSERT INTO indexes (live, identity, complete)
     SELECT 1, NULL, 0 WHERE NOT EXISTS (SELECT * FROM indexes WHERE live);
 """
-_STORED = ", ".join(("seq", *StoredChunk._fields[1:-1]))
+_STORED = ", ".join(StoredChunk._fields)
 _POLL_S = 0.01
 _BUSY_S = 5.0
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
@@ -134,7 +134,10 @@ class ToySnapshot:
     def chunks(self, seqs):
         sql = f"SELECT {_STORED} FROM chunks WHERE generation = ? AND seq = ?"
         rows = (self._one(sql, seq) for seq in seqs)
-        return {row[0]: StoredChunk(*row, version=row[0]) for row in rows if row}
+        return {row[0]: StoredChunk(*row) for row in rows if row}
+
+    def versions(self, seqs):
+        return {seq: seq for seq in seqs}
 
     def chunks_of(self, path, *, from_line=None):
         rows = self._all(

@@ -157,12 +157,11 @@ def thin_ties(
     ]
     if len(groups) == len(hits):
         return hits
-    tied = [seq for group in groups if len(group) > 1 for seq, _ in group]
-    versions = {seq: chunk.version for seq, chunk in snapshot.chunks(tied).items()}
+    versions = snapshot.versions([seq for seq, _ in hits])
     return [
         hit
         for group in groups
-        for hit in sorted(group, key=lambda hit: versions.get(hit[0], 0), reverse=True)[:most]
+        for hit in sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
     ]
 
 

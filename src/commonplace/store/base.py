@@ -142,6 +142,12 @@ class Snapshot(Protocol):
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Return chunks by seq; one that is gone is left out."""
 
+    def versions(self, seqs: Sequence[int]) -> dict[int, int]:
+        """Return the version of each chunk: of two chunks, the one written later has the greater.
+
+        A search calls it with some dozens of hits, so it reads no texts and no vectors.
+        """
+
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:

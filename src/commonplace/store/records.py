@@ -165,8 +165,6 @@ class StoredChunk(NamedTuple):
         lines: Packed vectors of its lines (`commonplace.vectors.arrays`); None without any.
         ordinal: Place among the chunks of its file. Chunks that follow each other there have
             ordinals that differ by 1.
-        version: A number that grows with each write: of two chunks, the one written later has the
-            greater one.
     """
 
     seq: int
@@ -182,7 +180,6 @@ class StoredChunk(NamedTuple):
     units: bytes
     lines: bytes | None
     ordinal: int
-    version: int
 
 
 @dataclass(frozen=True, slots=True)

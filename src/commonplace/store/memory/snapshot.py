@@ -215,8 +215,11 @@ class MemorySnapshot:
             units=item.units,
             lines=item.embedded.lines if item.embedded else None,
             ordinal=row.ordinal,
-            version=seq,
         )
+
+    def versions(self, seqs: Sequence[int]) -> dict[int, int]:
+        """Return the version of each chunk: numbers ascend with each write."""
+        return {seq: seq for seq in seqs}
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None

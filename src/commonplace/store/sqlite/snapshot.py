@@ -231,10 +231,14 @@ class SqliteSnapshot:
         """Return chunks by seq; one that is gone is left out."""
         rows: list[Any] = self._connection.execute(
             "SELECT seq, id, path, source, start_line, end_line, hash, text, heading, day, units, "
-            f"lines, ordinal, seq FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
+            f"lines, ordinal FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
             list(seqs),
         ).fetchall()
         return {row[0]: StoredChunk._make(row) for row in rows}
+
+    def versions(self, seqs: Sequence[int]) -> dict[int, int]:
+        """Return the version of each chunk: SQLite numbers the rows in the order of writes."""
+        return {seq: seq for seq in seqs}
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None
