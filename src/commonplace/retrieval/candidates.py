@@ -83,6 +83,7 @@ class AnalyzedQuery:
         only_days: The same days where it asks for nothing besides them, else None.
         mean: Mean of all lines' vectors; None where vectors take no part.
         direction: The query's vector less the mean; None where vectors take no part.
+        places: Snippets of full length that fit into the answer.
     """
 
     query: Query
@@ -91,6 +92,7 @@ class AnalyzedQuery:
     only_days: Days | None
     mean: Vector | None
     direction: Vector | None
+    places: int
 
 
 def analyze_query(
@@ -111,7 +113,8 @@ def analyze_query(
         if all(map(is_date_word, others)):
             words, only_days = others, days
     terms = _weighted(snapshot, words, days, source)
-    return AnalyzedQuery(query, terms, days, only_days, mean, direction)
+    places = -(-query.max_chars // SNIPPET_CHARS)
+    return AnalyzedQuery(query, terms, days, only_days, mean, direction, places)
 
 
 def candidate_chunks(
@@ -122,7 +125,7 @@ def candidate_chunks(
     Reading lines dominates the time: lists are longer than the number of chunks read of them.
     """
     query, terms = analyzed.query, analyzed.terms
-    depth = min(MAX_CANDIDATES, query.places * settings.candidate_multiplier)
+    depth = min(MAX_CANDIDATES, analyzed.places * settings.candidate_multiplier)
     lists: list[list[tuple[int, float]]] = []
     every = settings.operator == "and"
     wanted = terms.known
@@ -134,8 +137,8 @@ def candidate_chunks(
             lists.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            lists.append(thin_ties(snapshot, hits, most=query.places)[:depth])
-    best = fused_ranking(lists, limit=_CHUNKS_PER_PLACE * query.places)
+            lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
+    best = fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     return list(snapshot.chunks(best).values())
 
 

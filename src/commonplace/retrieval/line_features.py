@@ -123,7 +123,7 @@ def score_lines(
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
     faded, repeated = redundancy_losses(
         table, scores, settings, mean=mean, scales=None if near is None else near.scales,
-        places=query.places, fades=analyzed.days is None,
+        places=analyzed.places, fades=analyzed.days is None,
     )  # fmt: skip
     return LineScores(
         table,

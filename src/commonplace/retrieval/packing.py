@@ -1,16 +1,19 @@
-"""Packing: windows of lines with as much of the evidence as an answer holds."""
+"""Packing: windows of lines with as much of the evidence as the budget of an answer holds."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.budget import Budget
 from commonplace.retrieval.query import SNIPPET_CHARS
 
-__all__ = ["Window", "pack_windows"]
+if TYPE_CHECKING:
+    from commonplace.types import SearchResult
+
+__all__ = ["Budget", "Window", "pack_windows", "within_budget"]
 
 _SHORT_CHARS = 250
 """Length of the later windows. Evidence is most of the time one line, so that several short windows
@@ -19,6 +22,39 @@ _LONG_PART = 0.5
 """Part of an answer's characters that long windows take."""
 _LEAST_CHARS = 60
 """Room in an answer that is left unused."""
+_FRAME_CHARS = 165
+"""Characters of a result beside its snippet in the tool's JSON: path, lines, score, citation."""
+_WITH_FRAMES = 1.45
+"""Length of all snippets with their frames, at most, as a multiple of the snippets alone."""
+
+
+class Budget:
+    """Remaining room of an answer."""
+
+    def __init__(self, chars: int) -> None:
+        self.chars = chars
+        self._with_frames = max(int(chars * _WITH_FRAMES), chars + _FRAME_CHARS)
+
+    @property
+    def room(self) -> int:
+        """Length of a snippet that still fits."""
+        return max(0, min(self.chars, self._with_frames - _FRAME_CHARS))
+
+    def take(self, chars: int) -> None:
+        """Use room for a snippet."""
+        self.chars -= chars
+        self._with_frames -= chars + _FRAME_CHARS
+
+
+def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[SearchResult]:
+    """Return the first results, as many as an answer of so many characters holds."""
+    budget, found = Budget(max_chars), []
+    for result in results:
+        if len(result.snippet) > budget.room:
+            break
+        budget.take(len(result.snippet))
+        found.append(result)
+    return found
 
 
 class Window(NamedTuple):

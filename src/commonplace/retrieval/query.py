@@ -49,11 +49,6 @@ class Query:
     rows: RowFilter = field(default_factory=RowFilter)
     max_chars: int = MAX_CHARS
 
-    @property
-    def places(self) -> int:
-        """Snippets of full length that fit into `max_chars`."""
-        return -(-self.max_chars // SNIPPET_CHARS)
-
 
 class Ranking(NamedTuple):
     """A ranker's answer.

@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import UTC, date
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.retrieval.budget import within_budget
 from commonplace.retrieval.decay import age_days
+from commonplace.retrieval.packing import within_budget
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.text.chunking import read_outline
 from commonplace.text.time_expressions import closeness

@@ -68,7 +68,7 @@ class ChunkRanker:
 
 
 def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
-    limit = query.limit or query.places
+    limit = query.limit or -(-query.max_chars // SNIPPET_CHARS)
     pool = min(MAX_CANDIDATES, limit * settings.candidate_multiplier)
     if query.vector is None:
         candidates = _by_keywords(snapshot, query, pool)
