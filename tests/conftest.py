@@ -31,6 +31,18 @@ def _own_settings_and_state(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
 
 
+_WAITING = {"test_watcher", "test_scheduler"}
+"""Modules whose tests wait for threads and files: other engines add little to them but time."""
+
+
+def pytest_collection_modifyitems(items):
+    """Make the tests of `_WAITING` slow over all engines but SQLite."""
+    for item in items:
+        engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+        if engine not in (None, "sqlite") and item.module.__name__.split(".")[-1] in _WAITING:
+            item.add_marker("slow")
+
+
 @pytest.fixture(params=engines.ENGINES)
 def engine(request, monkeypatch):
     """Run a test over each engine; one of the marker ``sqlite`` over SQLite alone."""
