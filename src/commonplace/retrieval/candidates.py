@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.query import MAX_CANDIDATES, Query
+from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.term_matching import content_words, is_date_word, occurrences
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
