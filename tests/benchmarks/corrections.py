@@ -1,0 +1,135 @@
+"""Whether the line that holds now comes first: corrections, traps, and questions of a past time.
+
+::
+
+    python tests/benchmarks/corrections.py [--embedder NAME] [--misses]
+
+``corrections.toml`` explains a block. Each case is a workspace of some days, asked on a later one.
+Every third block of a style is kept aside while the ranking is tuned, and is printed apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from commonplace import Memory, Settings, SyncSettings
+
+BLOCKS = Path(__file__).with_name("corrections.toml")
+OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
+DAYS = (
+    *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
+    "2026-04-29",
+)
+ASKED = datetime(2026, 5, 4, 12, tzinfo=UTC)
+SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question to a workspace, and the line that has to come first."""
+
+    kind: str
+    style: str
+    is_aside: bool
+    question: str
+    files: dict[str, str]
+    right: str
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases of all blocks."""
+    data = tomllib.loads(BLOCKS.read_text("utf-8"))
+    seen: Counter[str] = Counter()
+    for number, block in enumerate(data["block"]):
+        style = block["style"]
+        seen[style] += 1
+        is_aside = seen[style] % 3 == 0
+        for kind, question, lines, right in _questions(block):
+            files = _files(lines, data["beside"]["lines"], seed=number)
+            yield Case(kind, style, is_aside, question, files, right)
+
+
+def _questions(block: dict[str, str]) -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
+    old_day = {"evergreen": "MEMORY", "dayof": NEW}.get(block["style"], OLD)
+    look_day = NEW if block["style"] == "dayof" else LOOK
+    old, new = (old_day, block["old"]), (NEW, block["new"])
+    look = (look_day, block.get("look", ""))
+    yield "now", block["ask"], [old, new], block["new"]
+    if block["trap"] == "quote":
+        yield "trap", block["ask"], [old, new, look], block["new"]
+    elif block["trap"] != "none":
+        yield "trap", block["ask"], [old, look], block["old"]
+    then = block.get("then")
+    is_plain = block["style"] not in ("dayof", "evergreen", "struck", "quote")
+    if then is None and is_plain and block.get("lang", "en") == "en":
+        then = block["ask"].rstrip("?") + " in February 2026?"
+    if then is not None:
+        yield "then", then, [old, new], block["old"]
+
+
+def _files(lines: list[tuple[str, str]], beside: list[str], *, seed: int) -> dict[str, str]:
+    """Return the notes of all days: the lines of the case among lines of other subjects."""
+    others = random.Random(seed).sample(beside, min(len(beside), 2 * len(DAYS) - 4))
+    days = {day: [others[at % len(others)]] for at, day in enumerate(DAYS)}
+    days |= {"MEMORY": ["Notes that stay."]} if any(day == "MEMORY" for day, _ in lines) else {}
+    for day, line in lines:
+        days[day].append(line)
+    for at, day in enumerate(DAYS, len(DAYS)):
+        days[day].append(others[at % len(others)])
+    return {
+        "MEMORY.md" if day == "MEMORY" else f"memory/{day}.md": "".join(f"- {s}\n" for s in said)
+        for day, said in days.items()
+    }
+
+
+def is_right(case: Case, embedder: str | None) -> bool:
+    """Return whether the first result holds the right line, and holds it first."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in case.files.items():
+            path = Path(folder) / "notes" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        index = Path(folder) / "index.sqlite"
+        with Memory.open(
+            Path(folder) / "notes",
+            settings=SETTINGS,
+            embedder=embedder,
+            index=index,
+            now=lambda: ASKED,
+        ) as memory:
+            found = memory.search(case.question)
+    return bool(found) and case.right in found[0].snippet
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--embedder", default="bundled", help="an embedder, or none")
+    parser.add_argument("--misses", action="store_true", help="print the questions that fail")
+    arguments = parser.parse_args()
+    embedder = None if arguments.embedder == "none" else arguments.embedder
+    right: Counter[tuple[str, bool]] = Counter()
+    asked: Counter[tuple[str, bool]] = Counter()
+    for case in cases():
+        asked[case.kind, case.is_aside] += 1
+        if is_right(case, embedder):
+            right[case.kind, case.is_aside] += 1
+        elif arguments.misses:
+            print(f"{case.kind:5}{case.style:12}{case.question} -> {case.right}")
+    for kind in ("now", "trap", "then"):
+        tuned, aside = (kind, False), (kind, True)
+        print(
+            f"{kind}: first result right {right[tuned]} of {asked[tuned]}, "
+            f"kept aside {right[aside]} of {asked[aside]}"
+        )
+
+
+if __name__ == "__main__":
+    main()
