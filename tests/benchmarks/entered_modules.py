@@ -24,7 +24,7 @@ from commonplace.settings import SyncSettings
 
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
-    "search": 19,
+    "search": 18,
     "append": 18,
     "first index": 26,
     "flush from LangChain, nothing indexed yet": 22,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.memory import Memory
-from commonplace.retrieval.packing import pack_windows
+from commonplace.retrieval.snippets import pack_windows
 from commonplace.settings import ChunkingSettings, Settings
 from support.engines import ENGINES
 from support.fakes import HashedWords, clock

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.retrieval.packing import within_budget
+from commonplace.retrieval.snippets import within_budget
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.paths import is_session_path
 

@@ -7,6 +7,7 @@ about conversations and rounded; the results do not depend on their last digit.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,13 +23,22 @@ from commonplace.vectors.arrays import row_products, row_squares
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery, QueryTerms
     from commonplace.retrieval.passages import PassageTable
+    from commonplace.retrieval.snippets import Window
     from commonplace.settings import SearchSettings
     from commonplace.text.analysis import Analyzer
     from commonplace.vectors import Matrix, Vector
 
     Floats = NDArray[np.float32]
 
-__all__ = ["LineScores", "Nearness", "score_lines"]
+__all__ = [
+    "LineScores",
+    "Nearness",
+    "answer_confidence",
+    "confidence",
+    "coverage",
+    "score_lines",
+    "window_part",
+]
 
 _TERMS = 2.5
 _TERMS_DAMPING = 1 / 3
@@ -76,6 +86,14 @@ _TIME_WORD = re.compile(
     r"|spring|summer|autumn|fall|winter|\d{4})\b",
     re.IGNORECASE,
 )
+
+_LEAST_SHARE = 0.5
+"""Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
+whole answers rather than the ends of good ones."""
+_BIAS, _COVERAGE, _COSINE = -6.75, 3.75, 11.0
+_BIAS_WORDS_ONLY, _COVERAGE_WORDS_ONLY = -2.75, 7.0
+_COVERING = 6
+"""Windows among which the one that covers the question best is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +294,47 @@ def _shares(scores: Floats) -> NDArray[np.float64]:
     likely = np.exp((scores - scores.max()).astype(np.float64).round(4))
     share: NDArray[np.float64] = likely / likely.sum()
     return share
+
+
+def answer_confidence(windows: list[Window], lines: LineScores, analyzed: AnalyzedQuery) -> float:
+    """Return the confidence of an answer: how well its best windows cover the question."""
+    best = windows[:_COVERING]
+    if not best:
+        return 0.0
+    nearest = None if lines.near is None else float(lines.near.cosines.max())
+    answer = confidence(max(coverage(lines, analyzed, window.rows) for window in best), nearest)
+    if analyzed.only_days is not None:  # then the days are what the answer has to cover
+        days = lines.table.days[[window.first for window in best]]
+        closest = float(closeness(days, analyzed.only_days).max())
+        answer = max(answer, confidence(closest, None))
+    return answer
+
+
+def confidence(covered: float, cosine: float | None) -> float:
+    """Estimate the probability, 0..1, that the notes hold what was asked.
+
+    Args:
+        covered: Share of the query's terms, by idf, that one snippet holds. Terms that do not
+            occur in the notes count against it.
+        cosine: Cosine of the nearest line; None without vectors.
+    """
+    if cosine is None:
+        return _logistic(_BIAS_WORDS_ONLY + _COVERAGE_WORDS_ONLY * covered)
+    return _logistic(_BIAS + _COVERAGE * covered + _COSINE * cosine)
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
+
+
+def coverage(lines: LineScores, analyzed: AnalyzedQuery, rows: slice) -> float:
+    """Return the share of the query's terms, by idf, that some lines hold together."""
+    terms = analyzed.terms
+    if not terms.known:
+        return 0.0
+    return float(lines.present[rows].max(axis=0) @ terms.weights) / terms.total
+
+
+def window_part(share: float) -> float:
+    """Return a window's part of the confidence, by its share of the best window's evidence."""
+    return _LEAST_SHARE + (1 - _LEAST_SHARE) * math.sqrt(min(1.0, share))

@@ -20,15 +20,14 @@ from typing import Literal
 import numpy as np
 
 from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
-from commonplace.retrieval.line_features import score_lines
-from commonplace.retrieval.packing import pack_windows
+from commonplace.retrieval.line_features import answer_confidence, score_lines
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.query import Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
 from commonplace.retrieval.snippets import (
     Evidence,
-    answer_confidence,
+    pack_windows,
     window_results,
 )
 from commonplace.retrieval.source_quota import merge_sources

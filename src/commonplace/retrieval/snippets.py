@@ -1,43 +1,238 @@
-"""Snippets: windows of lines are scored and cut out.
+"""Snippets: windows of lines that fill the budget of an answer, scored and cut out.
 
-How well the best windows cover the
-question gives the confidence of the answer, so that scores of different questions compare, and each
-window's share of the evidence gives its part of it.
+Each window's share of the evidence gives its part of the answer's confidence, so that scores of
+different questions compare.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.retrieval.decay import age_days
-from commonplace.retrieval.packing import within_budget
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.retrieval.line_features import window_part
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.text.chunking import read_outline
-from commonplace.text.time_expressions import closeness
-from commonplace.types import Explanation, SearchResult
+from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
-    from commonplace.retrieval.packing import Window
     from commonplace.retrieval.passages import PassageTable
     from commonplace.store.records import StoredChunk
 
-__all__ = ["Evidence", "answer_confidence", "confidence", "snippet_text", "window_results"]
+__all__ = [
+    "Budget",
+    "Evidence",
+    "Window",
+    "pack_windows",
+    "snippet_text",
+    "window_results",
+    "within_budget",
+]
 
-_BIAS, _COVERAGE, _COSINE = -6.75, 3.75, 11.0
-_BIAS_WORDS_ONLY, _COVERAGE_WORDS_ONLY = -2.75, 7.0
-_LEAST_SHARE = 0.5
-"""Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
-whole answers rather than the ends of good ones."""
+_SHORT_CHARS = 250
+"""Length of the later windows. Evidence is most of the time one line, so that several short windows
+show more of it than one long window; the first windows are long for the context of the best."""
+_LONG_PART = 0.5
+"""Part of an answer's characters that long windows take."""
+_LEAST_CHARS = 60
+"""Room in an answer that is left unused."""
+_FRAME_CHARS = 165
+"""Characters of a result beside its snippet in the tool's JSON: path, lines, score, citation."""
+_WITH_FRAMES = 1.45
+"""Length of all snippets with their frames, at most, as a multiple of the snippets alone."""
 _DIGITS = 6
 """Decimals of a score."""
-_COVERING = 6
-"""Windows among which the one that covers the question best is looked for."""
+
+
+class Budget:
+    """Remaining room of an answer."""
+
+    def __init__(self, chars: int) -> None:
+        self.chars = chars
+        self._with_frames = max(int(chars * _WITH_FRAMES), chars + _FRAME_CHARS)
+
+    @property
+    def room(self) -> int:
+        """Length of a snippet that still fits."""
+        return max(0, min(self.chars, self._with_frames - _FRAME_CHARS))
+
+    def take(self, chars: int) -> None:
+        """Use room for a snippet."""
+        self.chars -= chars
+        self._with_frames -= chars + _FRAME_CHARS
+
+
+def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[SearchResult]:
+    """Return the first results, as many as an answer of so many characters holds."""
+    budget, found = Budget(max_chars), []
+    for result in results:
+        if len(result.snippet) > budget.room:
+            break
+        budget.take(len(result.snippet))
+        found.append(result)
+    return found
+
+
+class Window(NamedTuple):
+    """Consecutive units of one passage.
+
+    Attributes:
+        first: Index of the first unit.
+        last: Index of the last unit, included.
+        mass: Evidence of the units together.
+        rerank: Score that the reranker gave; None without one.
+    """
+
+    first: int
+    last: int
+    mass: float
+    rerank: float | None = None
+
+    @property
+    def rows(self) -> slice:
+        """The units, as an index into arrays of them."""
+        return slice(self.first, self.last + 1)
+
+
+def pack_windows(
+    share: NDArray[np.float64],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    passage: NDArray[np.int64],
+    *,
+    max_chars: int,
+) -> list[Window]:
+    """Choose windows that do not overlap, best first: long ones, then short ones.
+
+    Args:
+        share: Evidence of each unit.
+        start: First character of each unit in the text.
+        end: Character behind its last.
+        passage: Passage of each unit; units are in the order of their passages.
+        max_chars: Characters of all windows, at most.
+    """
+    if not len(share):
+        return []
+    longest = min(SNIPPET_CHARS, max_chars)
+    packer, budget = _Packer(share, start, end, passage, longest=longest), Budget(max_chars)
+    packer.pack(budget, width=longest, until=int(max_chars * (1 - _LONG_PART)))
+    packer.pack(budget, width=min(longest, _SHORT_CHARS))
+    return packer.joined()
+
+
+class _Packer:
+    """Greedy choice of windows: each has the most evidence that is left and fits.
+
+    Args:
+        share: Evidence of each unit.
+        start: First character of each unit in the text.
+        end: Character behind its last.
+        passage: Passage of each unit; units are in the order of their passages.
+        longest: Characters of one window, at most.
+    """
+
+    def __init__(
+        self,
+        share: NDArray[np.float64],
+        start: NDArray[np.int64],
+        end: NDArray[np.int64],
+        passage: NDArray[np.int64],
+        *,
+        longest: int,
+    ) -> None:
+        self._share, self._start, self._end, self._passage = share, start, end, passage
+        self._longest = longest
+        self._taken = np.zeros(len(share), dtype=np.bool_)
+        self.windows: list[Window] = []
+
+    def pack(self, budget: Budget, *, width: int, until: int = 0) -> None:
+        """Add windows of a width until so many characters are left.
+
+        A window holds whole units, unless one unit is longer than a window. The last windows are as
+        wide as the room that is left.
+        """
+        least = min(width, _LEAST_CHARS)
+        while budget.room >= least and budget.chars > until:
+            before = len(self.windows)
+            self._add(budget, width=min(width, budget.room), until=until)
+            if len(self.windows) == before:
+                break
+
+    def _add(self, budget: Budget, *, width: int, until: int) -> None:
+        rows = np.arange(len(self._share))
+        # Passages, and the gaps between windows, lie apart on one number line, so that no window
+        # reaches from one into the next.
+        bounds = self._taken | (np.diff(self._passage, prepend=-1) != 0)
+        bounds[1:] |= self._taken[:-1]
+        offset = np.cumsum(bounds) * (int(self._end.max()) + width + 1)
+        stop = (offset + self._end).searchsorted(offset + self._start + width, side="right")
+        np.maximum(stop, rows + 1, out=stop)
+        # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
+        sums = np.zeros(len(rows) + 1)
+        np.cumsum(self._share, out=sums[1:])
+        sums = sums.round(12)
+        mass = (sums[stop] - sums[:-1]).round(12)
+        mass[self._taken] = -1.0
+        mass[self._length(rows, stop - 1) > budget.room] = -1.0
+        while budget.room >= width and budget.chars > until:
+            first = int(mass.argmax())
+            if mass[first] <= 1e-12:
+                break
+            window = Window(first, int(stop[first]) - 1, float(mass[first]))
+            self.windows.append(window)
+            self._taken[window.rows] = True
+            budget.take(int(self._length(window.first, window.last)))
+            mass[window.rows] = -1.0
+            # Windows that reach into the chosen one now end before it.
+            reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
+            if reaching.start < first:
+                stop[reaching] = first
+                left = sums[first] - sums[reaching]
+                np.copyto(mass[reaching], left, where=mass[reaching] > 0)
+
+    def joined(self) -> list[Window]:
+        """Return the windows, best first; those that touch are one, up to a snippet's length."""
+        found: list[Window] = []
+        waiting = {window.first: window for window in self.windows}
+        behind = {window.last + 1: window for window in self.windows}
+        for window in sorted(self.windows, key=lambda window: -window.mass):
+            if waiting.pop(window.first, None) is None:
+                continue
+            whole = window
+            while (other := self._neighbour(whole, waiting, behind)) is not None:
+                del waiting[other.first]
+                first, last = min(whole.first, other.first), max(whole.last, other.last)
+                whole = Window(first, last, whole.mass + other.mass)
+            found.append(whole)
+        return sorted(found, key=lambda window: (-round(window.mass, 12), window.first))
+
+    def _neighbour(
+        self, window: Window, waiting: dict[int, Window], behind: dict[int, Window]
+    ) -> Window | None:
+        """Return the best window that touches another one and fits into one snippet with it."""
+        before, after = behind.get(window.first), waiting.get(window.last + 1)
+        near = [
+            other
+            for other in (before, after)
+            if other is not None
+            and other.first in waiting
+            and self._passage[other.first] == self._passage[window.first]
+            and self._span(window, other) <= self._longest
+        ]
+        return max(near, key=lambda other: other.mass, default=None)
+
+    def _span(self, window: Window, other: Window) -> int:
+        first, last = min(window.first, other.first), max(window.last, other.last)
+        return int(self._end[last] - self._start[first])
+
+    def _length(self, first: Any, last: Any) -> Any:
+        """Return the characters that windows show."""
+        return np.minimum(self._end[last] - self._start[first], self._longest)
 
 
 class Evidence(NamedTuple):
@@ -56,51 +251,6 @@ class Evidence(NamedTuple):
     confidence: float
 
 
-# -- confidence ------------------------------------------------------------------------------------
-
-
-def answer_confidence(windows: list[Window], lines: LineScores, analyzed: AnalyzedQuery) -> float:
-    """Return the confidence of an answer: how well its best windows cover the question."""
-    best = windows[:_COVERING]
-    if not best:
-        return 0.0
-    nearest = None if lines.near is None else float(lines.near.cosines.max())
-    answer = confidence(max(_coverage(lines, analyzed, window) for window in best), nearest)
-    if analyzed.only_days is not None:  # then the days are what the answer has to cover
-        days = lines.table.days[[window.first for window in best]]
-        closest = float(closeness(days, analyzed.only_days).max())
-        answer = max(answer, confidence(closest, None))
-    return answer
-
-
-def confidence(coverage: float, cosine: float | None) -> float:
-    """Estimate the probability, 0..1, that the notes hold what was asked.
-
-    Args:
-        coverage: Share of the query's terms, by idf, that one snippet holds. Terms that do not
-            occur in the notes count against it.
-        cosine: Cosine of the nearest line; None without vectors.
-    """
-    if cosine is None:
-        return _logistic(_BIAS_WORDS_ONLY + _COVERAGE_WORDS_ONLY * coverage)
-    return _logistic(_BIAS + _COVERAGE * coverage + _COSINE * cosine)
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
-
-
-def _coverage(lines: LineScores, analyzed: AnalyzedQuery, window: Window) -> float:
-    """Return the share of the query's terms, by idf, that a window holds."""
-    terms = analyzed.terms
-    if not terms.known:
-        return 0.0
-    return float(lines.present[window.rows].max(axis=0) @ terms.weights) / terms.total
-
-
-# -- results ---------------------------------------------------------------------------------------
-
-
 def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
     query, table = evidence.analyzed.query, evidence.lines.table
@@ -113,9 +263,11 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     )
     results = within_budget(found, query.max_chars)
     if explain:
+        from commonplace.retrieval.explanation import explanations
+
         results = [
             replace(result, explanation=explanation)
-            for result, explanation in zip(results, _explanations(windows, evidence), strict=False)
+            for result, explanation in zip(results, explanations(windows, evidence), strict=False)
         ]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
 
@@ -125,16 +277,11 @@ def _scores(windows: list[Window], answer: float) -> list[float]:
     scores: list[float] = []
     for window in windows:
         # Rounded, so that sums that differ by the order of additions are equal.
-        score = round(answer * _part(window.mass / windows[0].mass), _DIGITS)
+        score = round(answer * window_part(window.mass / windows[0].mass), _DIGITS)
         if scores and windows[0].rerank is not None:
             score = max(0.0, min(score, round(scores[-1] - 10**-_DIGITS, _DIGITS)))
         scores.append(score)
     return scores
-
-
-def _part(share: float) -> float:
-    """Return a window's part of the confidence, by its share of the best window's evidence."""
-    return _LEAST_SHARE + (1 - _LEAST_SHARE) * math.sqrt(min(1.0, share))
 
 
 def _result(window: Window, table: PassageTable, score: float, *, longest: int) -> SearchResult:
@@ -168,42 +315,3 @@ def _heading(chunk: StoredChunk, line: int) -> str:
     above = chunk.text.split("\n")[: line - chunk.start_line + 1]
     own = read_outline(above).path_at(len(above) - 1)
     return chunk.heading if chunk.heading.endswith(own) else own
-
-
-def _explanations(windows: list[Window], evidence: Evidence) -> Iterator[Explanation]:
-    lines = evidence.lines
-    fused = [float(lines.fused[window.rows].sum()) for window in windows]
-    most = max([*fused, 1e-12])
-    for window, alone in zip(windows, fused, strict=True):
-        before = evidence.confidence * _part(alone / most)
-        yield _explanation(window, lines, evidence.analyzed, fused=before)
-
-
-def _explanation(
-    window: Window, lines: LineScores, analyzed: AnalyzedQuery, *, fused: float
-) -> Explanation:
-    rows = window.rows
-    best = window.first + int(lines.share[rows].argmax())
-    day = int(lines.table.days[window.first])
-    # Days begin at the local midnight: the clock is read as if it showed UTC.
-    now = analyzed.query.now.replace(tzinfo=UTC)
-    held = lines.present[rows].max(axis=0).tolist()
-    return Explanation(
-        vector=_nearest(lines, rows),
-        keyword=_coverage(lines, analyzed, window) or None,
-        fused=fused,
-        age_days=age_days(date.fromordinal(day), now) if day else None,
-        decay=math.exp(-float(lines.faded[best])),
-        mmr=None if lines.repeated is None else math.exp(-float(lines.repeated[best])),
-        terms=tuple(
-            word.term for word, is_held in zip(analyzed.terms.known, held, strict=True) if is_held
-        ),
-        rerank=window.rerank,
-    )
-
-
-def _nearest(lines: LineScores, rows: slice) -> float | None:
-    near = lines.near
-    if near is None or not near.scales[rows].any():
-        return None
-    return float(near.cosines[rows].max())

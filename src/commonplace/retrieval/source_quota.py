@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commonplace.retrieval.packing import within_budget
+from commonplace.retrieval.snippets import within_budget
 from commonplace.types import SearchResult
 
 __all__ = ["merge_sources"]
