@@ -7,7 +7,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.retrieval.snippets import within_budget
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.paths import is_session_path
 
@@ -72,6 +71,8 @@ class SharedMemory:
         sources: Collection[Source] | None = None,
     ) -> SearchResults:
         """Return the snippets of logs and other shared notes that answer a query."""
+        from commonplace.retrieval.snippets import within_budget  # loads numpy
+
         settings = self.settings.search
         limit = settings.max_results if max_results is None else max_results
         chars = settings.max_chars if max_chars is None else max_chars
