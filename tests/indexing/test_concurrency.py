@@ -175,7 +175,7 @@ def test_searches_go_on_while_another_process_rebuilds(notes, start):
         process = start(code)
         searches = 0
         while process.poll() is None:
-            assert len(find(memory, "printer 42")) == 10
+            assert "memory/42.md" in paths(find(memory, "printer 42"))
             searches += 1
         assert finish(process) == ""
         assert searches > 20
