@@ -46,8 +46,8 @@ NO_NOUNS = {
 }
 """Adverbs and participles that were names of modules, and their like."""
 MOST_LINES = 350
-LONGER = {"src/commonplace/settings.py", "src/commonplace/memory.py"}
-"""Modules that list: every setting, every verb."""
+LONGER = {f"src/commonplace/{name}.py" for name in ("settings", "memory", "types")}
+"""Modules that list: every setting, every verb, every value."""
 NAMED_BY_THE_CONTRACT = {"src/commonplace/types.py"}
 
 

@@ -6,7 +6,9 @@
     ├── WorkspaceError
     │   ├── WorkspaceNotFoundError      (FileNotFoundError)   no such folder, or not a folder
     │   ├── WorkspaceReadOnlyError      (PermissionError)     a note could not be written
-    │   └── PathNotAllowedError         (PermissionError, ValueError)  outside the memory's files
+    │   ├── PathNotAllowedError         (PermissionError, ValueError)  outside the memory's files
+    │   ├── ConflictError               (RuntimeError)        the note is not what was expected
+    │   └── EditError                   (ValueError)          a passage that is missing or ambiguous
     ├── SettingsError                   (ValueError)          a setting's name, type or range
     ├── EmbedderError                   (RuntimeError)        a provider failed or answered nonsense
     │   └── MissingExtraError           (ImportError)         an optional package is not installed
@@ -14,7 +16,7 @@
     │   ├── IndexDamagedError                                 not a database, or a corrupt one
     │   ├── IndexReadOnlyError          (PermissionError)     the index cannot be written
     │   └── IndexBusyError              (TimeoutError)        another process holds it for too long
-    ├── StateError                      (RuntimeError)        the flush journal, state.sqlite
+    ├── StateError                      (RuntimeError)        state.sqlite or history.sqlite
     ├── ToolInputError                  (ValueError)          an agent's tool call, its arguments
     └── QuestionFileError               (ValueError)          an evaluation file
 
@@ -24,6 +26,8 @@ built-in error that a caller would catch.
 
 __all__ = [
     "CommonplaceError",
+    "ConflictError",
+    "EditError",
     "EmbedderError",
     "IndexBusyError",
     "IndexDamagedError",
@@ -59,6 +63,22 @@ class WorkspaceReadOnlyError(WorkspaceError, PermissionError):
 
 class PathNotAllowedError(WorkspaceError, PermissionError, ValueError):
     """Path that is not one of the memory's Markdown files."""
+
+
+class ConflictError(WorkspaceError, RuntimeError):
+    """Note that is not in the expected state: it was changed since; nothing was written.
+
+    Attributes:
+        version: SHA-256 of the file's bytes as they are now; empty for a file that is not there.
+    """
+
+    def __init__(self, *arguments: object, version: str = "") -> None:
+        super().__init__(*arguments)
+        self.version = version
+
+
+class EditError(WorkspaceError, ValueError):
+    """Passage to edit that stands nowhere in the note, or in several places."""
 
 
 class SettingsError(CommonplaceError, ValueError):
@@ -98,7 +118,7 @@ class IndexBusyError(StoreError, TimeoutError):
 
 
 class StateError(CommonplaceError, RuntimeError):
-    """Problem with the state file, which cannot be rebuilt from the Markdown: do not delete it."""
+    """Problem with the state or history file, which no run can rebuild: do not delete it."""
 
 
 class ToolInputError(CommonplaceError, ValueError):

@@ -652,8 +652,10 @@ def _state_location(
 
     file = sqlite_path(index)
     path = file or default_index_path(root)
+    prefix = "" if path.stem == "index" else f"{path.stem}."  # indexes may share a folder
     return StateLocation(
         database=path.with_name("state.sqlite"),
+        history=path.with_name(f"{prefix}history.sqlite"),
         sessions=sessions_path(settings, root=root, index_path=path),
         owner=file.name if file else store.location,
     )

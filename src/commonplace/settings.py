@@ -38,6 +38,7 @@ __all__ = [
     "ContextSettings",
     "EmbeddingSettings",
     "FlushSettings",
+    "HistorySettings",
     "SearchSettings",
     "SessionsSettings",
     "Settings",
@@ -301,6 +302,29 @@ class FlushSettings(_Checked):
 
 
 @dataclass(frozen=True, slots=True)
+class HistorySettings(_Checked):
+    """History: the texts of notes before they were changed, in ``history.sqlite`` beside the index.
+
+    The oldest texts are dropped first; never the last text of a note that was deleted less than 30
+    days ago, and never a note's newest text.
+
+    Attributes:
+        enabled: Whether texts are kept. Without them, no change can be undone.
+        max_days: Days that a text is kept after it was changed; 0 sets no limit.
+        max_bytes: Size of all texts as they are stored, compressed; 0 sets no limit. 256 MiB: daily
+            edits of a hundred notes take less than 10 MiB a year.
+    """
+
+    enabled: bool = True
+    max_days: int = 365
+    max_bytes: int = 256 * 1024 * 1024
+
+    def _check_ranges(self) -> None:
+        _check(self.max_days >= 0, "history.max_days", self.max_days, "0 or more")
+        _check(self.max_bytes >= 0, "history.max_bytes", self.max_bytes, "0 or more")
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingSettings(_Checked):
     """Embedding provider, where `Memory.open` does not name one, and its requests.
 
@@ -419,6 +443,7 @@ class Settings(_Checked):
     sessions: SessionsSettings = field(default_factory=SessionsSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     flush: FlushSettings = field(default_factory=FlushSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     extra_paths: tuple[str, ...] = ()

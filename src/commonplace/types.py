@@ -8,29 +8,35 @@ Values show themselves in notebooks and terminals; see `commonplace.renderers`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, Literal, SupportsIndex, get_args, overload
 
 from commonplace.renderers import Displayed, DisplayedDataclass, brief, registered
 
 __all__ = [
+    "Author",
+    "BlameLine",
+    "Change",
     "Chunk",
     "Excerpt",
     "Explanation",
     "FlushMessage",
     "FlushReason",
     "FlushReport",
+    "ForgetReceipt",
     "IndexReport",
     "MemoryFile",
+    "Origin",
     "SearchMode",
     "SearchResult",
     "SearchResults",
     "Source",
     "Status",
     "ToolCall",
+    "Version",
     "citation",
 ]
 
@@ -193,6 +199,8 @@ class Excerpt(DisplayedDataclass):
         truncated: Whether the file has lines after the text.
         next_from: Line to continue from; None at the end of the file.
         status: ``ok``, or ``not_found`` with an empty text.
+        version: SHA-256 of the whole file's bytes, as `if_version` takes it; empty without a file,
+            and for a session file.
     """
 
     path: str
@@ -202,6 +210,103 @@ class Excerpt(DisplayedDataclass):
     truncated: bool
     next_from: int | None
     status: Literal["ok", "not_found"] = "ok"
+    version: str = ""
+
+
+Author = Literal["user", "agent", "tool", "untrusted"]
+"""Author of a text, from the most trusted to the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Origin of a text: its author, and the conversation and the tool that it came through.
+
+    Attributes:
+        author: ``user``, ``agent``, ``tool`` (its output), or ``untrusted`` (from outside, such as
+            a page or a mail).
+        session: Conversation; None where there is none.
+        tool: Tool or importer that wrote it; None for none.
+    """
+
+    author: Author
+    session: str | None = None
+    tool: str | None = None
+
+    def __post_init__(self) -> None:
+        authors = get_args(Author)
+        if self.author not in authors:
+            raise ValueError(
+                f"author is {self.author!r}; expected is one of {', '.join(map(repr, authors))}."
+            )
+
+
+Change = Literal[
+    "found", "changed", "gone", "write", "edit", "correct", "append", "delete", "move", "undo",
+    "import", "expire",
+]  # fmt: skip
+"""Kind of a version. ``found``: the note as it was when history began, or when it was first met;
+``changed`` and ``gone``: by another program; the others: by the verb of that name."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Version(DisplayedDataclass):
+    """State of a note after a change.
+
+    Attributes:
+        id: Number of the change, as `Memory.undo` takes it. An import and a move have one for all
+            of their notes.
+        path: Note.
+        when: Time of the change, aware, in UTC; of another program's, when the file was written.
+        change: Kind of the change.
+        origin: Author of the change; None for another program's, and for a user's.
+        size: Bytes of the file; 0 for a note that was deleted.
+        hash: SHA-256 of the file's bytes, as `if_version` takes it; empty for a note that was
+            deleted.
+        moved_from: Path that the note had before it was moved; None for every other change.
+    """
+
+    id: int
+    path: str
+    when: datetime
+    change: Change
+    origin: Origin | None = None
+    size: int = 0
+    hash: str = ""
+    moved_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BlameLine(DisplayedDataclass):
+    """Line of a note with the change that it came with.
+
+    Attributes:
+        line: Number of the line, from 1.
+        version: Change that brought the line; None where history does not reach back to it.
+        origin: Author of the line; None for a user's.
+        text: The line.
+    """
+
+    line: int
+    version: Version | None
+    origin: Origin | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ForgetReceipt(DisplayedDataclass):
+    """Receipt of `Memory.forget`: what went, without repeating it.
+
+    Attributes:
+        removed: Number of removed items by kind, such as ``lines``, ``versions`` or ``chunks``.
+        unreachable: What may still hold the text and cannot be reached, a sentence each.
+        dry_run: Whether nothing was removed yet.
+        places: With `dry_run`, citations of what would go.
+    """
+
+    removed: Mapping[str, int] = field(default_factory=dict)
+    unreachable: tuple[str, ...] = ()
+    dry_run: bool = False
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

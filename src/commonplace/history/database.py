@@ -1,0 +1,39 @@
+"""History database: the versions of notes, and the journal of changes that are being made."""
+
+from __future__ import annotations
+
+from commonplace.system.database import DatabaseFile, DatabaseFormat
+
+__all__ = ["HistoryFile"]
+
+_SCHEMA = (
+    # Paths, authors and the like are interned: a version takes some dozens of bytes.
+    "CREATE TABLE IF NOT EXISTS note (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE IF NOT EXISTS origin (
+        id INTEGER PRIMARY KEY, author TEXT NOT NULL, session TEXT, tool TEXT)""",
+    # `at` is in milliseconds since the epoch, `change` a number of `versions.CHANGES`; `hash` is
+    # SHA-256 of the file's bytes, NULL for a note that is gone. `batch` is the id of the first
+    # version of a change of several notes. `body` is the file's bytes, compressed, as a difference
+    # from the version `base` of the same note; whole where that is NULL.
+    """CREATE TABLE IF NOT EXISTS version (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER NOT NULL, note INTEGER NOT NULL,
+        moved_from INTEGER, at INTEGER NOT NULL, change INTEGER NOT NULL, origin INTEGER,
+        size INTEGER NOT NULL, hash BLOB, base INTEGER, body BLOB)""",
+    "CREATE INDEX IF NOT EXISTS version_note ON version (note, id)",
+    "CREATE INDEX IF NOT EXISTS version_batch ON version (batch) WHERE batch <> id",
+    # Mutation journal: files that are being written; a process that died left its rows here.
+    """CREATE TABLE IF NOT EXISTS pending (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, temporary TEXT,
+        before BLOB, after BLOB, version INTEGER NOT NULL)""",
+)
+
+
+class HistoryFile(DatabaseFile):
+    """The history database of a workspace; without a path, a private one in memory."""
+
+    format = DatabaseFormat(
+        name="history file",
+        application_id=0x636F6869,  # "cohi", Commonplace's history
+        version=1,
+        schema=_SCHEMA,
+    )

@@ -1,0 +1,177 @@
+"""Durable database file: SQLite for what cannot be derived from the Markdown, shared by processes.
+
+Each use opens its own connection, so that all threads and processes can share the file. Commits
+are durable when they return (``synchronous = full``). A damaged file is moved aside, never deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import apsw
+
+from commonplace.errors import StateError
+from commonplace.system.locks import FileLease
+from commonplace.system.sqlite import enable_wal, transaction
+
+__all__ = ["DatabaseFile", "DatabaseFormat"]
+
+logger = logging.getLogger(__name__)
+
+_BUSY_TIMEOUT_MS = 10_000
+_REPAIR_TIMEOUT_S = 10.0
+
+
+class DatabaseFormat(NamedTuple):
+    """Format of a database file.
+
+    Attributes:
+        name: What messages call the file, such as "state file".
+        application_id: Number in the file's header that says whose it is.
+        version: ``PRAGMA user_version`` of the tables.
+        schema: Statements that create the tables; each changes nothing where its table is there.
+    """
+
+    name: str
+    application_id: int
+    version: int
+    schema: tuple[str, ...]
+
+
+class DatabaseFile:
+    """Database file of one format, which subclasses name; without a path, a private one in memory.
+
+    Raises:
+        StateError: In all verbs: the file cannot be opened, read or written.
+    """
+
+    format: ClassVar[DatabaseFormat]
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._kept: apsw.Connection | None = None
+        if path is None:
+            self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
+            self._kept = self._open()  # the database lives as long as one connection
+        else:
+            self._target = str(path)
+
+    @contextlib.contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep a connection open during a block: closing the last one runs a checkpoint."""
+        with self._translated():
+            connection = self._opened()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(apsw.Error):
+                connection.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Run a block in one write transaction, durable at its end; an exception rolls it back."""
+        with self._translated():
+            connection = self._opened()
+            try:
+                with transaction(connection):
+                    yield connection
+            finally:
+                connection.close()
+
+    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; none when the file does not exist."""
+        if self.path is not None and not os.path.exists(self.path):
+            return []
+        with self._translated():
+            connection = self._opened()
+            try:
+                return list(connection.execute(statement, values))
+            finally:
+                connection.close()
+
+    def _opened(self) -> apsw.Connection:
+        try:
+            return self._open()
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            self._move_damaged_aside(error)
+            return self._open()
+
+    def _open(self) -> apsw.Connection:
+        if self.path is not None:
+            _create_private(self.path)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(self._target, flags=flags)
+        try:
+            connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            if self.path is not None:
+                enable_wal(connection, timeout_ms=_BUSY_TIMEOUT_MS)
+            connection.pragma("synchronous", "full")
+            connection.pragma("secure_delete", True)  # conversations do not stay in free pages
+            self._create_tables(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _move_damaged_aside(self, error: Exception) -> None:
+        if self.path is None:
+            raise error
+        lease = FileLease(self.path.with_name(self.path.name + ".repair"))
+        with lease.held(timeout_s=_REPAIR_TIMEOUT_S) as got:
+            if not got:
+                raise error
+            try:
+                self._open().close()  # another process has replaced it already
+            except (apsw.NotADBError, apsw.CorruptError):
+                aside = f"{self.path}.damaged-{time.time_ns()}"
+                for suffix in ("-wal", "-shm"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")
+                os.replace(self.path, aside)
+                logger.warning(
+                    "the %s %s is damaged (%s); it is kept as %s, and a new one is begun",
+                    self.format.name,
+                    self.path,
+                    error,
+                    aside,
+                )
+
+    def _create_tables(self, connection: apsw.Connection) -> None:
+        name, application_id, version, schema = self.format
+        if connection.pragma("user_version") == version:
+            return
+        with transaction(connection):
+            if connection.pragma("user_version") > version:
+                raise StateError(
+                    f"the {name} {connection.filename} was written by a newer version of "
+                    "Commonplace. Upgrade; do not delete it: what it holds is nowhere else."
+                )
+            connection.pragma("application_id", application_id)
+            for statement in schema:
+                connection.execute(statement)
+            connection.pragma("user_version", version)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.Error, OSError) as error:
+            raise StateError(
+                f"the {self.format.name} {self.path or '(in memory)'} failed "
+                f"({type(error).__name__}: {error}). Check the disk and its free space, and that "
+                "the folder is yours to write, or set COMMONPLACE_STATE_DIR to a folder of yours."
+            ) from error
+
+
+def _create_private(path: Path) -> None:
+    """Create the file readable by its owner only: it contains conversations."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
