@@ -133,8 +133,13 @@ def test_nothing_is_searched_for_nothing(memory):
     assert recall_notes(memory, "  \n", limit=3, cited=True) == ""
 
 
-def test_notes_can_be_added_as_before(memory, notes):
+def test_notes_can_be_added_to_logs_and_never_to_the_long_term_file(memory, notes):
     shared = visible_memory(memory, private=False)
     assert append_answer(shared, {"text": "- New."}) == {"path": "memory/2026-11-20.md"}
-    assert append_answer(shared, {"text": "- Lasts.", "longTerm": True}) == {"path": "MEMORY.md"}
-    assert "- Lasts." in (notes.root / "MEMORY.md").read_text("utf-8")
+    before = (notes.root / "MEMORY.md").read_text("utf-8")
+    with pytest.raises(PathNotAllowedError, match="the user's alone"):
+        append_answer(shared, {"text": "- Lasts.", "longTerm": True})
+    for path in ("MEMORY.md", "memory.md", "./MEMORY.md"):
+        with pytest.raises(PathNotAllowedError):
+            shared.append("- Lasts.", path=path)
+    assert (notes.root / "MEMORY.md").read_text("utf-8") == before

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import date
 
@@ -27,10 +28,10 @@ from commonplace.tools import (
     SEARCH_TOOL,
     answer_json,
     append_answer,
+    append_tool,
     citations_shown,
     excerpt_payload,
     get_answer,
-    search_and_answer,
     search_answer,
     unavailable_answer,
 )
@@ -107,10 +108,50 @@ def test_a_search_answer_has_the_shape_of_the_contract():
     }
 
 
-def test_an_adapter_gets_the_results_themselves_besides_the_answer():
-    results, answer = search_and_answer(FakeMemory(), {"query": "vpn"})
-    assert list(results) == [HIT]
-    assert len(answer["results"]) == 1
+def test_results_of_a_named_memory_say_whose_they_are():
+    memory = FakeMemory("- tea")
+    [result] = search_answer(memory, {"query": "vpn"}, name="team")["results"]
+    assert result["memory"] == "team"
+    assert get_answer(memory, {"path": "MEMORY.md"}, name="team")["memory"] == "team"
+    assert append_answer(memory, {"text": "- x"}, name="team")["memory"] == "team"
+    with pytest.raises(ToolInputError, match=r"^team_memory_search: query is missing"):
+        search_answer(memory, {}, name="team")
+
+
+@pytest.mark.parametrize("tool", [SEARCH_TOOL, GET_TOOL, APPEND_TOOL, FLUSH_APPEND_TOOL])
+def test_a_tool_of_a_named_memory_has_the_name_wherever_tools_are_named(tool):
+    named = tool.of_memory("team")
+    assert named.name == f"team_{tool.name}"
+    assert named.schema == tool.schema
+    assert "team" in named.description
+    assert not re.search(r"(?<!team_)memory_(search|get|append)", named.description)
+    assert tool.of_memory(None) is tool
+
+
+@pytest.mark.parametrize("name", ["", "my team", "a/b", "équipe", "x" * 41, 7])
+def test_a_name_that_no_tool_can_have_is_refused_in_one_line(name):
+    with pytest.raises(ValueError, match=r"^name is .*letters, digits.*\.$"):
+        SEARCH_TOOL.of_memory(name)
+
+
+def test_secrets_in_what_a_model_writes_are_masked_unless_it_is_turned_off():
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+    memory = FakeMemory()
+    append_answer(memory, {"text": f"- The key is {secret}."})
+    assert secret not in memory.calls[-1][0]
+    assert memory.calls[-1][0].startswith("- The key is ")
+    append_answer(memory, {"text": f"- The key is {secret}."}, redact=False)
+    assert secret in memory.calls[-1][0]
+
+
+def test_where_others_read_along_nothing_is_appended_for_long():
+    memory = FakeMemory()
+    with pytest.raises(PathNotAllowedError, match="the user's alone"):
+        append_answer(memory, {"text": "- x", "longTerm": True}, private=False)
+    assert memory.calls == []
+    assert append_answer(memory, {"text": "- x", "longTerm": False}, private=False)
+    assert append_tool(private=False) is FLUSH_APPEND_TOOL
+    assert append_tool() is APPEND_TOOL
 
 
 @pytest.mark.parametrize(

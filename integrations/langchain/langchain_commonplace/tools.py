@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Literal
 
+from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langchain_core.tools.base import ArgsSchema
@@ -23,10 +25,12 @@ from commonplace.tools import (
     GET_TOOL,
     SEARCH_TOOL,
     Citations,
+    ToolSpec,
     answer_json,
     append_answer,
+    append_tool,
     get_answer,
-    search_and_answer,
+    search_answer,
 )
 
 __all__ = ["MemoryAppendTool", "MemoryGetTool", "MemorySearchTool", "memory_tools"]
@@ -35,24 +39,53 @@ logger = logging.getLogger(__name__)
 
 
 class _MemoryTool(BaseTool):
-    """Tool of the core; its content is JSON text, and its artifact the answer as values."""
+    """Tool of the core; its content is JSON text, and its artifact the answer as plain values."""
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
-    handle_tool_error: Any = True
+    handle_tool_error: bool | str | Callable[[ToolException], str] | None = True
     memory: Memory = Field(exclude=True, repr=False)
     """The memory; it is not closed by the tool."""
+    memory_name: str | None = None
+    """Name of the memory, where an agent has several: tool and answers then carry it."""
+    private: bool = True
+    """Whether the conversation has one user only; if not, MEMORY.md and sessions are left out."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Describe the tool, unless the caller did."""
+        super().model_post_init(context)
+        spec = self._spec().of_memory(self.memory_name)
+        for field, value in (
+            ("name", spec.name),
+            ("description", spec.description),
+            ("args_schema", spec.schema),
+        ):
+            if field not in self.model_fields_set:
+                setattr(self, field, value)
 
     @abstractmethod
-    def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Return the answer and the artifact."""
+    def _spec(self) -> ToolSpec:
+        """Return what the model sees."""
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+    @abstractmethod
+    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer."""
+
+    def _artifact(self, answer: dict[str, Any]) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return the artifact of an answer: plain values, which every checkpointer restores."""
+        return answer
+
+    def invoke(
+        self,
+        input: str | dict[str, Any] | ToolCall,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Call the tool; a plain text is its first argument, as with other tools."""
         return super().invoke(self._named(input), config, **kwargs)
 
     async def ainvoke(
         self,
-        input: Any,  # noqa: A002
+        input: str | dict[str, Any] | ToolCall,  # noqa: A002
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Any:
@@ -62,8 +95,8 @@ class _MemoryTool(BaseTool):
     # `self` is positional only: a model may well send an argument of that name.
     def _run(self, /, *_: Any, **arguments: Any) -> tuple[str, Any]:
         try:
-            answer, artifact = self._answer(arguments)
-            return answer_json(answer), artifact
+            answer = self._answer(arguments)
+            return answer_json(answer), self._artifact(answer)
         except CommonplaceError as error:
             raise ToolException(str(error)) from error
         except Exception as error:
@@ -73,7 +106,7 @@ class _MemoryTool(BaseTool):
     async def _arun(self, /, *_: Any, **arguments: Any) -> tuple[str, Any]:
         return await asyncio.to_thread(self._run, **arguments)
 
-    def _named(self, value: Any) -> Any:
+    def _named(self, value: str | dict[str, Any] | ToolCall) -> str | dict[str, Any] | ToolCall:
         schema = self.args_schema
         if isinstance(value, str) and isinstance(schema, dict):
             return {schema["required"][0]: value}
@@ -81,21 +114,28 @@ class _MemoryTool(BaseTool):
 
 
 class MemorySearchTool(_MemoryTool):
-    """``memory_search``: search notes. The artifact is the list of `SearchResult`."""
+    """``memory_search``: search notes. The artifact is the answer's list of results, as dicts."""
 
     name: str = SEARCH_TOOL.name
     description: str = SEARCH_TOOL.description
     args_schema: ArgsSchema | None = SEARCH_TOOL.schema
     citations: Citations | None = None
     """Whether results carry citations; None is the memory's setting."""
-    private: bool = True
-    """Whether the conversation has one user only; if not, MEMORY.md and sessions are left out."""
 
-    def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        results, answer = search_and_answer(
-            self.memory, arguments, citations=self.citations, private=self.private
+    def _spec(self) -> ToolSpec:
+        return SEARCH_TOOL
+
+    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return search_answer(
+            self.memory,
+            arguments,
+            citations=self.citations,
+            private=self.private,
+            name=self.memory_name,
         )
-        return answer, list(results)
+
+    def _artifact(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(answer["results"])
 
 
 class MemoryGetTool(_MemoryTool):
@@ -104,12 +144,12 @@ class MemoryGetTool(_MemoryTool):
     name: str = GET_TOOL.name
     description: str = GET_TOOL.description
     args_schema: ArgsSchema | None = GET_TOOL.schema
-    private: bool = True
-    """Whether the conversation has one user only; if not, MEMORY.md and sessions are refused."""
 
-    def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        answer = get_answer(self.memory, arguments, private=self.private)
-        return answer, answer
+    def _spec(self) -> ToolSpec:
+        return GET_TOOL
+
+    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return get_answer(self.memory, arguments, private=self.private, name=self.memory_name)
 
 
 class MemoryAppendTool(_MemoryTool):
@@ -118,10 +158,20 @@ class MemoryAppendTool(_MemoryTool):
     name: str = APPEND_TOOL.name
     description: str = APPEND_TOOL.description
     args_schema: ArgsSchema | None = APPEND_TOOL.schema
+    redact: bool = True
+    """Whether keys, tokens and passwords in a note are masked."""
 
-    def _answer(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        answer = append_answer(self.memory, arguments)
-        return answer, answer
+    def _spec(self) -> ToolSpec:
+        return append_tool(private=self.private)
+
+    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return append_answer(
+            self.memory,
+            arguments,
+            private=self.private,
+            redact=self.redact,
+            name=self.memory_name,
+        )
 
 
 def memory_tools(
@@ -130,6 +180,8 @@ def memory_tools(
     write: bool = False,
     citations: Citations | None = None,
     private: bool = True,
+    redact: bool = True,
+    name: str | None = None,
 ) -> list[BaseTool]:
     """Return the memory's tools, for ``create_agent(model, tools=memory_tools(memory))``.
 
@@ -138,10 +190,17 @@ def memory_tools(
         write: Whether the agent may append notes, with ``memory_append``.
         citations: Whether results carry citations; None is the memory's setting.
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
-            left out, and ``auto`` citations are off.
+            left out, ``auto`` citations are off, and nothing is appended to MEMORY.md.
+        redact: Whether keys, tokens and passwords in what a model writes are masked.
+        name: Name of the memory, for an agent with several: ``team`` gives ``team_memory_search``,
+            and each answer says that it is the team's.
+
+    Raises:
+        ValueError: The name cannot be part of a tool's name.
     """
+    shared: dict[str, Any] = {"memory": memory, "private": private, "memory_name": name}
     tools: list[BaseTool] = [
-        MemorySearchTool(memory=memory, citations=citations, private=private),
-        MemoryGetTool(memory=memory, private=private),
+        MemorySearchTool(citations=citations, **shared),
+        MemoryGetTool(**shared),
     ]
-    return [*tools, MemoryAppendTool(memory=memory)] if write else tools
+    return [*tools, MemoryAppendTool(redact=redact, **shared)] if write else tools

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from llama_index.core.tools import FunctionTool, ToolMetadata
 from llama_index.core.tools.tool_spec.base import SPEC_FUNCTION_TYPE, BaseToolSpec
 
 from commonplace import Memory
 from commonplace.tools import (
-    APPEND_TOOL,
     GET_TOOL,
     SEARCH_TOOL,
     Citations,
     ToolSpec,
     append_answer,
+    append_tool,
     citations_shown,
     get_answer,
     search_answer,
@@ -40,6 +41,8 @@ class CommonplaceToolSpec(BaseToolSpec):
         write: bool = False,
         citations: Citations | None = None,
         private: bool = True,
+        redact: bool = True,
+        name: str | None = None,
     ) -> None:
         """Make the tools.
 
@@ -48,19 +51,26 @@ class CommonplaceToolSpec(BaseToolSpec):
             write: Whether the agent may append notes, with ``memory_append``.
             citations: Whether results carry citations; None is the memory's setting.
             private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
-                left out, and ``auto`` citations are off.
+                left out, ``auto`` citations are off, and nothing is appended to MEMORY.md.
+            redact: Whether keys, tokens and passwords in what a model writes are masked.
+            name: Name of the memory, for an agent with several: ``team`` gives
+                ``team_memory_search``, and each answer says that it is the team's.
 
         Raises:
             SettingsError: `citations` is not one of ``auto``, ``on``, ``off``.
+            ValueError: The name cannot be part of a tool's name.
         """
         citations_shown(citations or memory.settings.citations, private=private)
-        search = partial(search_answer, memory, citations=citations, private=private)
-        self._tools: dict[str, tuple[ToolSpec, AnswerFunction]] = {
-            SEARCH_TOOL.name: (SEARCH_TOOL, search),
-            GET_TOOL.name: (GET_TOOL, partial(get_answer, memory, private=private)),
-        }
+        shared: dict[str, Any] = {"private": private, "name": name}
+        answers: list[tuple[ToolSpec, AnswerFunction]] = [
+            (SEARCH_TOOL, partial(search_answer, memory, citations=citations, **shared)),
+            (GET_TOOL, partial(get_answer, memory, **shared)),
+        ]
         if write:
-            self._tools[APPEND_TOOL.name] = (APPEND_TOOL, partial(append_answer, memory))
+            append = partial(append_answer, memory, redact=redact, **shared)
+            answers.append((append_tool(private=private), append))
+        named = ((tool.of_memory(name), answer) for tool, answer in answers)
+        self._tools = {tool.name: (tool, answer) for tool, answer in named}
         self.spec_functions = list(self._tools)
 
     def to_tool_list(

@@ -51,7 +51,7 @@ def visible_memory(memory: AgentMemory, *, private: bool) -> AgentMemory:
 
 
 class SharedMemory:
-    """View of a memory without MEMORY.md and session files; appending works as before."""
+    """View of a memory without MEMORY.md and session files."""
 
     def __init__(self, memory: AgentMemory) -> None:
         self._memory = memory
@@ -94,16 +94,26 @@ class SharedMemory:
         Raises:
             PathNotAllowedError: The file is private, or it is not a file of the memory.
         """
-        if not _is_shared(path):
-            raise PathNotAllowedError(
-                f"{path!r} is the user's alone, and others read along here. Allowed are "
-                "memory/**/*.md: give the path as memory_search shows it."
-            )
+        _check_shared(path)
         return self._memory.get(path, from_line=from_line, lines=lines)
 
     def append(self, text: str, *, path: str | None = None, when: date | None = None) -> str:
-        """Append a note to a day's log, or to another note, and return its path."""
+        """Append a note to a day's log, or to another shared note, and return its path.
+
+        Raises:
+            PathNotAllowedError: The note is private, or it cannot be written.
+        """
+        if path is not None:
+            _check_shared(path)
         return self._memory.append(text, path=path, when=when)
+
+
+def _check_shared(path: str) -> None:
+    if not _is_shared(path):
+        raise PathNotAllowedError(
+            f"{path!r} is the user's alone, and others read along here. Allowed are "
+            "memory/**/*.md: give the path as memory_search shows it."
+        )
 
 
 def _is_shared(path: str) -> bool:

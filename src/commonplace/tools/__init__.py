@@ -10,7 +10,6 @@ from commonplace.tools.answers import (
     excerpt_payload,
     get_answer,
     results_payload,
-    search_and_answer,
     search_answer,
     unavailable_answer,
 )
@@ -25,6 +24,7 @@ from commonplace.tools.schemas import (
     MEMORY_SEARCH_SCHEMA,
     SEARCH_TOOL,
     ToolSpec,
+    append_tool,
 )
 
 __all__ = [
@@ -43,11 +43,11 @@ __all__ = [
     "ToolSpec",
     "answer_json",
     "append_answer",
+    "append_tool",
     "citations_shown",
     "excerpt_payload",
     "get_answer",
     "results_payload",
-    "search_and_answer",
     "search_answer",
     "unavailable_answer",
 ]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
+from commonplace.text.redaction import redact as mask_secrets
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
 from commonplace.types import Excerpt, SearchResult, SearchResults
@@ -33,7 +34,6 @@ __all__ = [
     "excerpt_payload",
     "get_answer",
     "results_payload",
-    "search_and_answer",
     "search_answer",
     "unavailable_answer",
 ]
@@ -56,6 +56,7 @@ def search_answer(
     *,
     citations: Citations | None = None,
     private: bool = True,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_search``.
 
@@ -65,22 +66,12 @@ def search_answer(
         citations: Whether results carry citations; None is the memory's setting.
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
             left out, and ``auto`` citations are off.
+        name: Name of the memory, where an agent has several; each result then carries it.
 
     Raises:
         ToolInputError: An argument is missing, unknown or out of range.
     """
-    return search_and_answer(memory, arguments, citations=citations, private=private)[1]
-
-
-def search_and_answer(
-    memory: AgentMemory,
-    arguments: Mapping[str, object],
-    *,
-    citations: Citations | None = None,
-    private: bool = True,
-) -> tuple[SearchResults, dict[str, Any]]:
-    """Answer a call of ``memory_search``; return the results themselves besides the answer."""
-    values = ToolArguments(arguments, tool=SEARCH_TOOL)
+    values = ToolArguments(arguments, tool=SEARCH_TOOL.of_memory(name))
     query = values.text("query")
     max_results, min_score = values.integer("maxResults"), values.number("minScore")
     mode = citations or memory.settings.citations
@@ -89,12 +80,18 @@ def search_and_answer(
         results = found_in.search(query, max_results=max_results, min_score=min_score)
     except (StoreError, EmbedderError) as error:
         logger.exception("memory_search cannot run: %s", error)
-        return SearchResults(query=query), unavailable_answer(error)
-    return results, results_payload(results, citations=mode, private=private)
+        return unavailable_answer(error)
+    answer = results_payload(results, citations=mode, private=private)
+    answer["results"] = [_of_memory(name, result) for result in answer["results"]]
+    return answer
 
 
 def get_answer(
-    memory: AgentMemory, arguments: Mapping[str, object], *, private: bool = True
+    memory: AgentMemory,
+    arguments: Mapping[str, object],
+    *,
+    private: bool = True,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_get``.
 
@@ -103,19 +100,20 @@ def get_answer(
         arguments: The model's arguments.
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
             refused.
+        name: Name of the memory, where an agent has several; the answer then carries it.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type.
         PathNotAllowedError: Search never shows the path; the message says which are allowed.
     """
-    values = ToolArguments(arguments, tool=GET_TOOL)
+    values = ToolArguments(arguments, tool=GET_TOOL.of_memory(name))
     path, first, lines = values.text("path"), values.integer("from"), values.integer("lines")
     excerpt = visible_memory(memory, private=private).get(
         path,
         from_line=min(max(first or 1, 1), _LAST_LINE),
         lines=MAX_GET_LINES if lines is None else min(max(lines, 1), MAX_GET_LINES),
     )
-    return excerpt_payload(excerpt)
+    return _of_memory(name, excerpt_payload(excerpt))
 
 
 def append_answer(
@@ -124,6 +122,9 @@ def append_answer(
     *,
     long_term: bool = True,
     when: date | None = None,
+    private: bool = True,
+    redact: bool = True,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_append``.
 
@@ -132,18 +133,32 @@ def append_answer(
         arguments: The model's arguments.
         long_term: Whether the tool has the argument ``longTerm``.
         when: Day of the log; None is today.
+        private: Whether the conversation has one user only; if not, ``longTerm`` is refused.
+        redact: Whether keys, tokens and passwords in the text are masked.
+        name: Name of the memory, where an agent has several; the answer then carries it.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type, or the text is empty.
+        PathNotAllowedError: The note is for MEMORY.md, and the conversation is not private.
         WorkspaceReadOnlyError: The note could not be written.
     """
-    values = ToolArguments(arguments, tool=APPEND_TOOL if long_term else FLUSH_APPEND_TOOL)
+    tool = (APPEND_TOOL if long_term else FLUSH_APPEND_TOOL).of_memory(name)
+    values = ToolArguments(arguments, tool=tool)
     text = values.text("text")
     if not text.strip():
-        raise ToolInputError("memory_append: text is empty; it must hold the note to write down.")
+        raise ToolInputError(f"{tool.name}: text is empty; it must hold the note to write down.")
+    if redact:
+        text = mask_secrets(text)
+    written_to = visible_memory(memory, private=private)
     if values.flag("longTerm"):
-        return {"path": memory.append(text, path="MEMORY.md")}
-    return {"path": memory.append(text, when=when)}
+        path = written_to.append(text, path="MEMORY.md")
+    else:
+        path = written_to.append(text, when=when)
+    return _of_memory(name, {"path": path})
+
+
+def _of_memory(name: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+    return answer if name is None else {"memory": name} | answer
 
 
 def unavailable_answer(error: Exception | str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "MEMORY_SEARCH_SCHEMA",
     "SEARCH_TOOL",
     "ToolSpec",
+    "append_tool",
 ]
 
 MAX_RESULTS = 200
@@ -89,6 +91,11 @@ FLUSH_APPEND_SCHEMA: Final[dict[str, Any]] = {
 """Arguments of ``memory_append`` in the silent turn, which appends to the day's log only."""
 
 
+_TOOL_NAME = re.compile(r"\bmemory_(?=[a-z])")
+_MEMORY_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""Name that every provider takes as part of a tool's name."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """Specification of a tool for a model."""
@@ -96,6 +103,23 @@ class ToolSpec:
     name: str
     description: str
     schema: dict[str, Any]
+
+    def of_memory(self, name: str | None) -> ToolSpec:
+        """Return the tool of a named memory, ``team_memory_search``; this one without a name.
+
+        Raises:
+            ValueError: The name cannot be part of a tool's name.
+        """
+        if name is None:
+            return self
+        if not isinstance(name, str) or not _MEMORY_NAME.fullmatch(name):
+            raise ValueError(
+                f"name is {name!r}; it becomes part of the tools' names and takes 1 to 40 ASCII "
+                "letters, digits, '_' and '-'."
+            )
+        text = _TOOL_NAME.sub(f"{name}_memory_", self.description)
+        description = f"This is the memory named {name}, apart from any other. {text}"
+        return replace(self, name=f"{name}_{self.name}", description=description)
 
 
 SEARCH_TOOL = ToolSpec(
@@ -130,3 +154,8 @@ FLUSH_APPEND_TOOL = ToolSpec(
     "Never write down passwords or keys.",
     FLUSH_APPEND_SCHEMA,
 )
+
+
+def append_tool(*, private: bool = True) -> ToolSpec:
+    """Return ``memory_append``; without ``longTerm`` where the conversation is not private."""
+    return APPEND_TOOL if private else FLUSH_APPEND_TOOL

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 
-from commonplace import SearchResult
+from commonplace import Memory
 from commonplace.tools import (
     APPEND_TOOL,
     GET_TOOL,
@@ -28,6 +28,7 @@ from langchain_commonplace import (
     MemorySearchTool,
     memory_tools,
 )
+from support.fakes import clock
 from support.langchain_fakes import ScriptedChatModel, calling
 
 
@@ -77,8 +78,7 @@ def test_a_search_answers_json_and_keeps_the_results_as_artifact(tools):
     assert message.status == "success"
     assert "51820" in answer["results"][0]["snippet"]
     assert answer["results"][0]["citation"].startswith("MEMORY.md#L")
-    assert all(isinstance(result, SearchResult) for result in message.artifact)
-    assert [r.snippet for r in message.artifact] == [r["snippet"] for r in answer["results"]]
+    assert message.artifact == answer["results"]
     nothing = called(tools["memory_search"], query="zzzz qqqq", minScore=1)
     assert nothing.artifact == []
 
@@ -233,18 +233,75 @@ async def test_an_agent_goes_on_after_wrong_calls(memory, is_async):
     assert out["messages"][-1].text == "sorry"
 
 
-def test_the_artifact_survives_a_checkpoint(memory, tmp_path):
+def test_the_artifact_is_the_same_plain_values_behind_a_checkpoint(memory, tmp_path):
     sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="no sqlite checkpointer")
-    model = ScriptedChatModel(script=[calling("memory_search", query="VPN"), "done", "again"])
+    script = [calling("memory_search", query="VPN"), "done", "again"]
+    model = ScriptedChatModel(script=script)
     config = {"configurable": {"thread_id": "1"}}
+    artifacts = []
     for _ in range(2):
         with sqlite.SqliteSaver.from_conn_string(str(tmp_path / "graph.sqlite")) as saver:
             agent = create_agent(model, tools=memory_tools(memory), checkpointer=saver)
             state = agent.invoke({"messages": [("user", "VPN?")]}, config)
-    artifact = next(m.artifact for m in state["messages"] if isinstance(m, ToolMessage))
-    # LangGraph gives classes that it was not told of back as dicts of their fields.
-    paths = [r["path"] if isinstance(r, dict) else r.path for r in artifact]
-    assert paths == [r.path for r in memory.search("VPN")]
+        artifacts += [m.artifact for m in state["messages"] if isinstance(m, ToolMessage)]
+    first, restored = artifacts
+    assert first == restored == json.loads(json.dumps(first))
+    assert [result["path"] for result in first] == [r.path for r in memory.search("VPN")]
+
+
+def test_two_memories_in_one_agent_have_tools_of_their_own(memory, tmp_path):
+    (tmp_path / "team" / "memory").mkdir(parents=True)
+    (tmp_path / "team" / "MEMORY.md").write_text("- The team's VPN listens on 1194.\n", "utf-8")
+    with Memory.open(
+        tmp_path / "team", embedder=None, index=tmp_path / "team.sqlite", now=clock()
+    ) as team:
+        script = [
+            calling("memory_search", "1", query="VPN"),
+            calling("team_memory_search", "2", query="VPN"),
+            calling("team_memory_get", "3", path="MEMORY.md"),
+            calling("team_memory_append", "4", text="- ours"),
+            "done",
+        ]
+        tools = [*memory_tools(memory), *memory_tools(team, name="team", write=True)]
+        model = ScriptedChatModel(script=script)
+        agent = create_agent(model, tools=tools)
+        messages = agent.invoke({"messages": [("user", "go")]})["messages"]
+        own, theirs, read, written = (
+            json.loads(m.content) for m in messages if isinstance(m, ToolMessage)
+        )
+        assert "memory" not in own["results"][0]
+        assert {result["memory"] for result in theirs["results"]} == {"team"}
+        assert "1194" in theirs["results"][0]["snippet"]
+        assert read["memory"] == written["memory"] == "team"
+        assert "- ours" in (tmp_path / "team" / written["path"]).read_text("utf-8")
+    assert set(model.calls[0].tools) == {tool.name for tool in tools}
+    assert "team_memory_search" in model.calls[0].tools["team_memory_get"]["description"]
+
+
+def test_secrets_that_a_model_writes_are_masked_and_those_of_a_program_are_not(memory, folder):
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+    log = folder / "memory" / "2026-11-20.md"
+    called(memory_tools(memory, write=True)[2], text=f"- The key is {secret}.")
+    assert "- The key is " in log.read_text("utf-8")
+    assert secret not in log.read_text("utf-8")
+    called(memory_tools(memory, write=True, redact=False)[2], text=f"- It is {secret}.")
+    assert f"- It is {secret}." in log.read_text("utf-8")
+    memory.append(f"- As given: {secret}")
+    assert f"- As given: {secret}" in log.read_text("utf-8")
+
+
+def test_where_others_read_along_nothing_is_appended_for_long(memory, folder):
+    append = memory_tools(memory, write=True, private=False)[2]
+    before = (folder / "MEMORY.md").read_text("utf-8")
+    refused = called(append, text="- for long", longTerm=True)
+    assert refused.status == "error"
+    assert "the user's alone" in refused.content
+    assert (folder / "MEMORY.md").read_text("utf-8") == before
+    assert called(append, text="- today").status == "success"
+    model = ScriptedChatModel(script=["done"])
+    create_agent(model, tools=[append]).invoke({"messages": [("user", "hi")]})
+    shown = model.calls[0].tools["memory_append"]
+    assert "longTerm" not in shown["parameters"]["properties"]
 
 
 def test_where_others_read_along_the_long_term_file_is_left_out(memory):

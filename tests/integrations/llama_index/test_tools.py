@@ -281,3 +281,19 @@ async def test_where_others_read_along_the_long_term_file_is_left_out(memory):
     assert refused.is_error
     assert "the user's alone" in refused.content
     assert not get.call(path=found[0]["path"]).is_error
+
+
+def test_a_named_memory_masks_secrets_and_keeps_the_long_term_file_from_others(memory):
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+    spec = CommonplaceToolSpec(memory, write=True, private=False, name="team")
+    search, get, append = spec.to_tool_list()
+    names = [tool.metadata.name for tool in (search, get, append)]
+    assert names == ["team_memory_search", "team_memory_get", "team_memory_append"]
+    hits = search(query=QUESTION).raw_output["results"]
+    assert {hit["memory"] for hit in hits} == {"team"}
+    written = append(text=f"- The key is {secret}.")
+    assert written.raw_output["memory"] == "team"
+    assert secret not in memory.get(written.raw_output["path"]).text
+    before = memory.get("MEMORY.md").text
+    assert append(text="- x", longTerm=True).is_error
+    assert memory.get("MEMORY.md").text == before
