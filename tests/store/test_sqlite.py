@@ -499,7 +499,7 @@ def test_a_process_without_sqlite_vec_works_and_the_next_one_repairs(
 
 
 @pytest.mark.parametrize(
-    "content", [b"# Note", b"# Notes\n" * 500, os.urandom(40_000), b"\0" * 5000]
+    "content", [b"# Note", b"# Notes\n" * 500, random.Random(7).randbytes(40_000), b"\0" * 5000]
 )
 def test_a_file_that_is_no_database_is_damaged(path: Path, content: bytes) -> None:
     path.write_bytes(content)
