@@ -42,7 +42,7 @@ BUSY_TIMEOUT_MS = 30_000
 """Busy timeout: how long a writer waits for another process's transaction."""
 
 _WRITER_CACHE_KIB = 16 * 1024
-"""Page cache of the writer: a batch of chunks with its vectors, and the words they merge into."""
+"""Page cache while writing: a batch of chunks with its vectors, and the words they merge into."""
 _MAX_CACHED = 20_000
 """Entries of each kind of lookups that are cached."""
 _CACHE_KIB = 4096
@@ -72,9 +72,7 @@ def vector_extension() -> tuple[str | None, str]:
     return str(module.with_name("vec0")), version[1] if version else ""
 
 
-def open_connection(
-    path: Path, *, read_only: bool = False, cache_kib: int = _CACHE_KIB
-) -> apsw.Connection:
+def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
     """Open the index file, with sqlite-vec where it can be loaded.
 
     Raises:
@@ -90,7 +88,7 @@ def open_connection(
                 connection.pragma("synchronous", "normal")
                 connection.pragma("wal_autocheckpoint", _LOG_BYTES // _PAGE_BYTES)
                 connection.pragma("journal_size_limit", _LOG_BYTES)
-            connection.pragma("cache_size", -cache_kib)
+            connection.pragma("cache_size", -_CACHE_KIB)
             connection.pragma("foreign_keys", True)
             load_vector_extension(connection)
         except BaseException:
@@ -187,7 +185,7 @@ def _means_damage(error: apsw.Error) -> bool:
 
 
 class ConnectionPool:
-    """Connection pool for readers: it grows to the number of concurrent readers."""
+    """Connection pool: it grows to the number of concurrent users, one of them the writer."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
@@ -198,7 +196,11 @@ class ConnectionPool:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[apsw.Connection]:
-        """Borrow a connection; it is returned to the pool, or closed when the pool is closed."""
+        """Borrow a connection; it is returned to the pool, or closed when the pool is closed.
+
+        The one that was returned last is lent first: an index that one thread at a time uses has
+        one connection, and thus three open files.
+        """
         with self._lock:
             if self._closed:
                 raise StoreError(CLOSED)
@@ -238,7 +240,7 @@ class IndexFile:
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         self.path = path
         self.pool = ConnectionPool(path, read_only=not writable)
-        self.write_lock = threading.RLock()
+        self._write_lock = threading.RLock()
         self.identity: IndexIdentity | None = None
         """Identity when it was last read or set."""
         self.complete = False
@@ -247,10 +249,9 @@ class IndexFile:
         self._resident_lock = threading.Lock()
         self._scans = 0
         self._cached: dict[str, tuple[object, dict[Any, Any]]] = {}
-        self.writer = open_connection(path, read_only=not writable, cache_kib=_WRITER_CACHE_KIB)
         try:
-            with translated(path):
-                self.writable = not self.writer.readonly("main")
+            with self.pool.borrowed() as connection, translated(path):
+                self.writable = not connection.readonly("main")
         except BaseException:
             self.close()
             raise
@@ -273,6 +274,16 @@ class IndexFile:
             if may_write or not path.is_file():
                 raise
             return cls(path, writable=False)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """Borrow a connection as the writer, which one thread is at a time."""
+        with self._write_lock, self.pool.borrowed() as connection:
+            connection.pragma("cache_size", -_WRITER_CACHE_KIB)
+            try:
+                yield connection
+            finally:
+                connection.pragma("cache_size", -_CACHE_KIB)
 
     def is_current(self) -> bool:
         """Return whether the path still names this file: it may have been deleted or replaced."""
@@ -304,9 +315,8 @@ class IndexFile:
 
     def close(self) -> None:
         """Close all connections and release the vectors."""
-        self.pool.close()
-        with self.write_lock:
-            self.writer.close()
+        with self._write_lock:
+            self.pool.close()
         self._resident = None
 
 

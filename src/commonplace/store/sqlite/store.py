@@ -207,8 +207,8 @@ class SqliteStore:
         file = self._opened()
         if not file.writable:
             raise self._read_only("")
-        with file.write_lock, translated(self.path):
-            yield file.writer
+        with translated(self.path), file.writing() as connection:
+            yield connection
 
     # -- coordination, rebuild, recovery ---------------------------------------------------------
 
@@ -307,11 +307,11 @@ class SqliteStore:
         else:
             file = IndexFile.open(self.path)
         try:
-            with translated(self.path):
+            with translated(self.path), file.pool.borrowed() as connection:
                 if file.writable:
-                    create_tables(file.writer)
-                if _has_tables(file.writer):
-                    file.identity = SqliteSnapshot(file, file.writer).identity
+                    create_tables(connection)
+                if _has_tables(connection):
+                    file.identity = SqliteSnapshot(file, connection).identity
         except BaseException:
             file.close()
             raise
