@@ -31,7 +31,7 @@ def notes(tmp_path, monkeypatch):
 
 def test_what_the_manual_shows_works(notes, capsys):
     shown = blocks(commonplace.__doc__)
-    assert len(shown) == 4
+    assert len(shown) == 5
     index = notes.parent / "index.sqlite"
     with Memory.open(notes, embedder=HashedWords(), index=index, now=clock()) as memory:
         for block in shown:

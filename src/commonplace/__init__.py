@@ -37,6 +37,14 @@ a provider; an object with ``embed_documents`` and ``embed_query``, as each of L
 embeddings, is taken as it is; None searches by keywords alone. The `index` is a file in the state
 folder, or what a path, ``sqlite:///PATH``, ``memory://`` or an installed engine's URL names.
 
+Many users
+----------
+A workspace is one circle of trust. `MemoryPool` keeps a workspace for each user, of which a bounded
+number is open at once::
+
+    with MemoryPool("users") as pool, pool.memory("alice") as memory:
+        memory.search("which port does the VPN use?")
+
 Settings
 --------
 `Settings` holds every setting with its default and its reason, in ``help(Settings)`` and the help
@@ -82,7 +90,9 @@ if TYPE_CHECKING:
         IndexDamagedError,
         IndexReadOnlyError,
         MissingExtraError,
+        NamespaceError,
         PathNotAllowedError,
+        PoolExhaustedError,
         QuestionFileError,
         SettingsError,
         StateError,
@@ -93,6 +103,7 @@ if TYPE_CHECKING:
         WorkspaceReadOnlyError,
     )
     from commonplace.memory import Memory
+    from commonplace.pool import MemoryPool
     from commonplace.settings import (
         CacheSettings,
         ChunkingSettings,
@@ -144,9 +155,12 @@ __all__ = [
     "IndexReadOnlyError",
     "IndexReport",
     "Memory",
+    "MemoryPool",
     "MissingExtraError",
+    "NamespaceError",
     "Origin",
     "PathNotAllowedError",
+    "PoolExhaustedError",
     "QuestionFileError",
     "SearchResult",
     "SearchResults",
@@ -188,9 +202,12 @@ _HOMES = {
     "IndexReadOnlyError": "errors",
     "IndexReport": "types",
     "Memory": "memory",
+    "MemoryPool": "pool",
     "MissingExtraError": "errors",
+    "NamespaceError": "errors",
     "Origin": "types",
     "PathNotAllowedError": "errors",
+    "PoolExhaustedError": "errors",
     "QuestionFileError": "errors",
     "SearchResult": "types",
     "SearchResults": "types",

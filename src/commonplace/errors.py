@@ -8,7 +8,8 @@
     │   ├── WorkspaceReadOnlyError      (PermissionError)     a note could not be written
     │   ├── PathNotAllowedError         (PermissionError, ValueError)  outside the memory's files
     │   ├── ConflictError               (RuntimeError)        the note is not what was expected
-    │   └── EditError                   (ValueError)          a passage that is missing or ambiguous
+    │   ├── EditError                   (ValueError)          a passage that is missing or ambiguous
+    │   └── NamespaceError              (ValueError)          cannot name a folder of a pool
     ├── SettingsError                   (ValueError)          a setting's name, type or range
     ├── EmbedderError                   (RuntimeError)        a provider failed or answered nonsense
     │   └── MissingExtraError           (ImportError)         an optional package is not installed
@@ -16,6 +17,7 @@
     │   ├── IndexDamagedError                                 not a database, or a corrupt one
     │   ├── IndexReadOnlyError          (PermissionError)     the index cannot be written
     │   └── IndexBusyError              (TimeoutError)        another process holds it for too long
+    ├── PoolExhaustedError              (TimeoutError)        all open workspaces are in use
     ├── StateError                      (RuntimeError)        state.sqlite or history.sqlite
     ├── ToolInputError                  (ValueError)          an agent's tool call, its arguments
     └── QuestionFileError               (ValueError)          an evaluation file
@@ -33,7 +35,9 @@ __all__ = [
     "IndexDamagedError",
     "IndexReadOnlyError",
     "MissingExtraError",
+    "NamespaceError",
     "PathNotAllowedError",
+    "PoolExhaustedError",
     "QuestionFileError",
     "SettingsError",
     "StateError",
@@ -81,6 +85,10 @@ class EditError(WorkspaceError, ValueError):
     """Passage to edit that stands nowhere in the note, or in several places."""
 
 
+class NamespaceError(WorkspaceError, ValueError):
+    """Namespace that is missing, or is unsafe as the name of a folder."""
+
+
 class SettingsError(CommonplaceError, ValueError):
     """Setting that does not exist, or has the wrong type or range."""
 
@@ -115,6 +123,10 @@ class IndexReadOnlyError(StoreError, PermissionError):
 
 class IndexBusyError(StoreError, TimeoutError):
     """Index that another process locked for longer than the busy timeout."""
+
+
+class PoolExhaustedError(CommonplaceError, TimeoutError):
+    """Pool whose open workspaces all stayed in use."""
 
 
 class StateError(CommonplaceError, RuntimeError):

@@ -25,6 +25,7 @@ from commonplace.errors import (
 )
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService
+from commonplace.indexing.slots import IndexSlot, IndexSlots
 from commonplace.profiles import from_settings
 from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
@@ -104,6 +105,7 @@ class Memory:
         store: Store,
         state: StateLocation,
         now: Clock | None,
+        slots: IndexSlots | None,
     ) -> None:
         """Use `Memory.open`."""
         self.profile = profile
@@ -117,7 +119,17 @@ class Memory:
             workspace, store, settings=settings, profile=profile, requested=embedder, state=state
         )
         self._background = BackgroundSupervisor(workspace, self._index)
-        self._background.opened()
+        self.slot: IndexSlot | None = None
+        """Slot among the open memories of a pool; None for a memory by itself."""
+        if slots is None:
+            self._background.opened()
+        else:
+            self.slot = self._index.slot = IndexSlot(
+                slots,
+                resume=self._background.opened,
+                suspend=self._suspend,
+                shut=self._shut,
+            )
 
     @classmethod
     def open(
@@ -129,6 +141,7 @@ class Memory:
         reranker: Reranker | Any | None = None,
         index: str | os.PathLike[str] | None = None,
         now: Clock | None = None,
+        slots: IndexSlots | None = None,
     ) -> Self:
         """Open a workspace. Nothing is created in it, and nothing is read until it is needed.
 
@@ -148,6 +161,7 @@ class Memory:
                 with the memory), or the URL of an installed engine; by default a file in the state
                 folder.
             now: Returns the time as an aware datetime; for tests and replays.
+            slots: Of a `MemoryPool`, which opens and closes the memory.
 
         Raises:
             WorkspaceNotFoundError: There is no such folder.
@@ -178,6 +192,7 @@ class Memory:
             store=store,
             state=state,
             now=now,
+            slots=slots,
         )
 
     def __enter__(self) -> Self:
@@ -203,12 +218,23 @@ class Memory:
         """Close the index; the memory cannot be used afterwards.
 
         What runs in the background ends at its next step: within a second, but for a call to an
-        embedder that takes longer, which then finds nothing more to do.
+        embedder that takes longer, which then finds nothing more to do. A memory of a pool stays
+        open: the pool closes it.
         """
+        if self.slot is None:
+            self._shut()
+
+    def _shut(self) -> None:
         until = time.monotonic() + _CLOSE_S
         self._background.stop()
         self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
         self._index.close()
+
+    def _suspend(self) -> None:
+        """Release what the index holds, until the next use."""
+        self._background.pause()
+        self._index.finish_sessions(timeout_s=_FINISH_S)
+        self._index.store.suspend()
 
     # -- index -----------------------------------------------------------------------------------
 
@@ -236,7 +262,7 @@ class Memory:
         Args:
             on_run: Called, by another thread, with the report of each background run.
         """
-        with self._background.watching(on_run):
+        with self._index.leased(), self._background.watching(on_run):
             yield
 
     def status(self, *, deep: bool = False) -> Status:

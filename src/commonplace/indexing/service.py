@@ -15,6 +15,7 @@ from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
+from commonplace.indexing.slots import IndexSlot
 from commonplace.settings import Settings
 from commonplace.store.base import Snapshot, Store
 from commonplace.store.records import IndexIdentity
@@ -50,12 +51,13 @@ class IndexService:
         store: The index.
         settings: How files are cut, embedded and indexed.
         profile: Rules by which files are read and cut.
-        requested: The embedder as `Memory.open` takes it.
+        requested: The embedder as `Memory.open` takes it, or a selector that others share.
         state: Where the jobs of batch APIs are noted.
 
     Attributes:
         notices: Sentences for users about this index, in the order of events.
         problem: Why the last background run failed; None when it succeeded.
+        slot: Slot among the open indexes of a pool, which each verb leases; None without a pool.
     """
 
     def __init__(
@@ -65,11 +67,12 @@ class IndexService:
         *,
         settings: Settings,
         profile: Profile,
-        requested: str | Embedder | Any | None,
+        requested: str | Embedder | EmbedderSelector | Any | None,
         state: StateLocation,
     ) -> None:
         self.store = store
-        self.selector = EmbedderSelector(settings.embedding, requested)
+        self._shared = requested if isinstance(requested, EmbedderSelector) else None
+        self.selector = self._shared or EmbedderSelector(settings.embedding, requested)
         self.runner = IndexRunner(
             workspace,
             store,
@@ -81,6 +84,7 @@ class IndexService:
         )
         self.notices: list[str] = []
         self.problem: str | None = None
+        self.slot: IndexSlot | None = None
         self._workspace = workspace
         self._settings = settings
         self._profile = profile
@@ -100,9 +104,10 @@ class IndexService:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """Open one state of the index; a workspace that was never indexed is indexed first."""
-        self.recovering(self.index_if_new)
-        with self.store.snapshot() as snapshot:
-            yield snapshot
+        with self.leased():
+            self.recovering(self.index_if_new)
+            with self.store.snapshot() as snapshot:
+                yield snapshot
 
     def run(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index up to date; one run at a time among threads and processes.
@@ -112,11 +117,12 @@ class IndexService:
         Raises:
             StoreError: The index cannot be written.
         """
-        report = self.recovering(self._run, force=force, progress=progress)
         runner = self.runner
-        while not force and (jobs := runner.batch_jobs(runner.client())) and jobs.wait():
-            then = self.recovering(self._run, force=False, progress=progress)
-            report = cost_estimate.combined(report, then)
+        with self.leased():
+            report = self.recovering(self._run, force=force, progress=progress)
+            while not force and (jobs := runner.batch_jobs(runner.client())) and jobs.wait():
+                then = self.recovering(self._run, force=False, progress=progress)
+                report = cost_estimate.combined(report, then)
         return report
 
     def refresh(
@@ -138,12 +144,14 @@ class IndexService:
             look: Whether to plan first, because there may be nothing to do.
 
         Returns:
-            The report; None when there was nothing to do.
+            The report; None when there was nothing to do, or the index was suspended meanwhile.
 
         Raises:
             IndexBusyError: Another process is indexing.
             StoreError: The index cannot be read or written.
         """
+        if self.slot is not None and not self.slot.is_open:
+            return None
         return self.recovering(self._refresh, skip, first=first, rebuild=rebuild, look=look)
 
     def index_if_new(self) -> None:
@@ -202,16 +210,21 @@ class IndexService:
         Raises:
             StoreError: The store cannot recover from it.
         """
-        for certain in (False, True):
-            try:
-                return verb(*args, **options)
-            except StoreError as error:
-                recovery = self.store.recover(error, certain=certain)
-                if recovery is None:
-                    raise
-                if recovery.warning:
-                    self.notices.append(recovery.warning)
-        return verb(*args, **options)
+        with self.leased():
+            for certain in (False, True):
+                try:
+                    return verb(*args, **options)
+                except StoreError as error:
+                    recovery = self.store.recover(error, certain=certain)
+                    if recovery is None:
+                        raise
+                    if recovery.warning:
+                        self.notices.append(recovery.warning)
+            return verb(*args, **options)
+
+    def leased(self) -> contextlib.AbstractContextManager[None]:
+        """Hold the index open while the block runs; without a pool, it is."""
+        return contextlib.nullcontext() if self.slot is None else self.slot.leased()
 
     def stop(self) -> None:
         """Cancel index runs at their next step."""
@@ -230,7 +243,8 @@ class IndexService:
         """Close the store and the embedding clients."""
         self.stop()
         self.store.close()
-        self.selector.close()
+        if self._shared is None:
+            self.selector.close()
 
     # -- how -------------------------------------------------------------------------------------
 

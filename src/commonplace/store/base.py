@@ -316,6 +316,9 @@ class Store(Protocol):
     def health_checks(self) -> Iterable[HealthCheck]:
         """Return the engine's own checks for ``status --deep``."""
 
+    def suspend(self) -> None:
+        """Release connections and memory, while nothing uses them; the next use opens again."""
+
     def close(self) -> None:
         """Release connections and memory. Every later use but `close` raises `StoreError`."""
 

@@ -168,6 +168,13 @@ class Scheduler:
         """Duration of the last scan of the workspace, in seconds."""
         return self._last_scan_s
 
+    def pause(self) -> None:
+        """Drop what is pending; the thread ends, and the next request starts another."""
+        with self._wake:
+            self._pending = None
+            self._next_search_scan = 0.0
+            self._wake.notify_all()
+
     def stop(self) -> None:
         """Cancel: the thread ends at its next step, and later requests are ignored."""
         with self._wake:

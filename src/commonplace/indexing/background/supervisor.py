@@ -40,10 +40,16 @@ class BackgroundSupervisor:
         self.stop(wait=False)
 
     def opened(self) -> None:
-        """Start what the settings want of a memory that was just opened."""
+        """Start what the settings want of a memory whose index was just opened."""
         self.scheduler.opened()
         if self._workspace.settings.sync.watch:
             self._watch()
+
+    def pause(self) -> None:
+        """Drop what is pending, and end the threads until the next `opened`."""
+        if self._workspace.settings.sync.watch:
+            self._unwatch()
+        self.scheduler.pause()
 
     @contextlib.contextmanager
     def watching(self, listener: Listener | None) -> Iterator[None]:

@@ -192,6 +192,9 @@ class MemoryStore:
         """Return no checks."""
         return ()
 
+    def suspend(self) -> None:
+        """Release nothing: the index is nowhere else."""
+
     def close(self) -> None:
         """Release everything; the index is gone."""
         self._closed = True

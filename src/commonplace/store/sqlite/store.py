@@ -267,22 +267,23 @@ class SqliteStore:
         return health_checks(self, self._opened())
 
     def release(self) -> None:
-        """Open the file again at the next use.
-
-        Threads finish with the old one, but on Windows, where an open file cannot be moved.
-        """
+        """Open the file again at the next use; Windows moves no open file, so it is closed."""
         with self._opening:
-            if self._file is not None and sys.platform == "win32":
-                self._file.close()
+            if sys.platform == "win32":
+                self.suspend()
             self._file = None
 
-    def close(self) -> None:
-        """Close all connections and release the vectors."""
-        self._closed = True
+    def suspend(self) -> None:
+        """Close all connections and release the vectors, until the next use."""
         with self._opening:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+
+    def close(self) -> None:
+        """Close all connections and release the vectors for good."""
+        self._closed = True
+        self.suspend()
 
     def _opened(self) -> IndexFile:
         """Return the open file: opened at the first use, and again when it was replaced."""
@@ -302,10 +303,8 @@ class SqliteStore:
         self._make_folder()
         if self.path.is_dir():
             raise StoreError(f"the index path {self.path} is a folder; a file name was expected.")
-        if self._read_only_wanted:
-            file = IndexFile(self.path, writable=False)
-        else:
-            file = IndexFile.open(self.path)
+        read_only = self._read_only_wanted
+        file = IndexFile(self.path, writable=False) if read_only else IndexFile.open(self.path)
         try:
             with translated(self.path), file.pool.borrowed() as connection:
                 if file.writable:

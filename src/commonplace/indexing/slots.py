@@ -1,0 +1,171 @@
+"""Slots of open indexes: an LRU that bounds how many memories of a pool hold files and vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+from commonplace.errors import PoolExhaustedError, StoreError
+
+__all__ = ["LEASE_TIMEOUT_S", "IndexSlot", "IndexSlots"]
+
+logger = logging.getLogger(__name__)
+
+LEASE_TIMEOUT_S = 30.0
+"""How long a lease waits while all slots are in use, before that is an error."""
+_CLOSED = "the pool is closed; open another MemoryPool."
+
+
+class IndexSlots:
+    """Slots of open indexes, leased by each verb; the least recently used idle one is suspended.
+
+    Args:
+        limit: How many indexes are open at most.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._open: OrderedDict[IndexSlot, int] = OrderedDict()
+        """Slots in use and idle ones, least recently used first, and how many leases each has."""
+        self._closing: set[IndexSlot] = set()
+        """Slots that are being suspended: they are not free yet."""
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many indexes are open."""
+        return len(self._open) + len(self._closing)
+
+    def __contains__(self, slot: object) -> bool:
+        """Return whether an index is open."""
+        return slot in self._open
+
+    def acquire(self, slot: IndexSlot, *, timeout_s: float) -> bool:
+        """Lease a slot, and suspend another for it; return whether one was free in time.
+
+        Raises:
+            StoreError: The slots are closed.
+        """
+        deadline = time.monotonic() + timeout_s
+        while (victim := self._grant(slot, deadline)) is not slot:
+            if victim is None:
+                return False
+            self._suspend(victim)
+        return True
+
+    def release(self, slot: IndexSlot) -> None:
+        """End a lease."""
+        with self._changed:
+            if slot in self._open:
+                self._open[slot] -= 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Close all indexes; later leases are refused."""
+        with self._changed:
+            self._is_closed = True
+            slots, self._open = list(self._open), OrderedDict()
+            self._changed.notify_all()
+        for slot in slots:
+            slot.shut()
+
+    def _grant(self, slot: IndexSlot, deadline: float) -> IndexSlot | None:
+        """Return the slot if it is leased now, else one to be suspended; None out of time."""
+        with self._changed:
+            while True:
+                if self._is_closed:
+                    raise StoreError(_CLOSED)
+                if slot in self._open:
+                    self._open[slot] += 1
+                    self._open.move_to_end(slot)
+                    return slot
+                if slot not in self._closing and len(self) < self.limit:
+                    self._open[slot] = 1
+                    slot.resume()
+                    return slot
+                idle = next((other for other, leases in self._open.items() if not leases), None)
+                if idle is not None and slot not in self._closing:
+                    del self._open[idle]
+                    self._closing.add(idle)
+                    return idle
+                if not self._changed.wait(deadline - time.monotonic()):
+                    return None
+
+    def _suspend(self, victim: IndexSlot) -> None:
+        """Suspend a slot, outside of the lock: closing a file takes milliseconds."""
+        try:
+            victim.suspend()
+        except Exception:
+            logger.exception("an index could not be closed; it is opened again when it is used")
+        finally:
+            with self._changed:
+                self._closing.discard(victim)
+                self._changed.notify_all()
+
+
+class IndexSlot:
+    """Slot of one memory's index, which is open while it is leased, and until others need it.
+
+    Args:
+        slots: The slots that it competes for.
+        resume: Called when the index may be opened.
+        suspend: Closes the index; the next lease opens it again.
+        shut: Closes the index for good.
+    """
+
+    def __init__(
+        self,
+        slots: IndexSlots,
+        *,
+        resume: Callable[[], object],
+        suspend: Callable[[], object],
+        shut: Callable[[], object],
+    ) -> None:
+        self._slots = slots
+        self.resume = resume
+        self.suspend = suspend
+        self.shut = shut
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the index is open, or may be opened without a wait."""
+        return self in self._slots
+
+    def acquire(self) -> None:
+        """Lease the slot; it is not suspended until the lease is released.
+
+        Raises:
+            PoolExhaustedError: All slots stayed in use by others.
+            StoreError: The pool is closed.
+        """
+        if not self._slots.acquire(self, timeout_s=LEASE_TIMEOUT_S):
+            raise self.exhausted()
+
+    def try_acquire(self) -> bool:
+        """Lease the slot if one is free, or in use by no other; return whether it was."""
+        return self._slots.acquire(self, timeout_s=0.0)
+
+    def release(self) -> None:
+        """End a lease."""
+        self._slots.release(self)
+
+    @contextlib.contextmanager
+    def leased(self) -> Iterator[None]:
+        """Hold a lease while the block runs; see `acquire`."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def exhausted(self) -> PoolExhaustedError:
+        """Return the error for a lease that waited too long."""
+        return PoolExhaustedError(
+            f"all {self._slots.limit} open workspaces of the pool stayed in use for "
+            f"{LEASE_TIMEOUT_S:g} s. Leave the blocks of pool.memory(...) sooner, or give the pool "
+            "a higher max_open."
+        )

@@ -1,0 +1,225 @@
+"""`MemoryPool`: the memories of many users in one process, each in a folder of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from commonplace.errors import EmbedderError, NamespaceError, SettingsError, StoreError
+from commonplace.indexing.embedder_selector import EmbedderSelector
+from commonplace.indexing.slots import LEASE_TIMEOUT_S, IndexSlot, IndexSlots
+from commonplace.memory import Memory
+from commonplace.settings import Settings
+from commonplace.workspace.namespaces import namespace_folder
+
+if TYPE_CHECKING:
+    from commonplace.embeddings.base import Embedder
+
+__all__ = ["MemoryPool"]
+
+_ASYNC_POLL_S = 0.005
+_RUNTIME_KEY = "__pregel_runtime"
+"""Key of LangGraph's runtime, which has the run's context, among the values of a run."""
+
+
+class MemoryPool:
+    """Pool of memories: one workspace for each namespace, such as a user's id.
+
+    A workspace is one circle of trust: all that it holds may be shown to each of its users. A pool
+    keeps those of its users apart, each in a folder below `root`, made at its first use, with an
+    index of its own. All share one embedder. At most `max_open` of them hold files and vectors;
+    the one that was used least recently is closed for another, never while it is in use.
+
+    ::
+
+        with MemoryPool("users") as pool:
+            with pool.memory("alice") as memory:
+                memory.search("which port does the VPN use?")
+
+    It may be shared by threads, and several processes may use one root.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        settings: Settings | None = None,
+        embedder: str | Embedder | Any | None = "auto",
+        max_open: int = 64,
+    ) -> None:
+        """Open a pool; no workspace is opened yet.
+
+        Args:
+            root: The folder of the workspaces; it is made if it is missing.
+            settings: Settings of every memory; the default settings file, else the defaults.
+            embedder: As `Memory.open` takes it; the same for every memory.
+            max_open: How many workspaces are open at once.
+
+        Raises:
+            ValueError: `max_open` is below 1.
+            SettingsError: The settings name one folder for what each workspace has of its own.
+        """
+        if max_open < 1:
+            raise ValueError(f"max_open is {max_open}; it must be at least 1.")
+        self._settings = settings or Settings.load()
+        _check_apart(self._settings)
+        self.root = Path(os.path.abspath(os.path.expanduser(root)))
+        self._selector = EmbedderSelector(self._settings.embedding, embedder)
+        self._slots = IndexSlots(max_open)
+        self._memories: weakref.WeakValueDictionary[str, Memory] = weakref.WeakValueDictionary()
+        """Memories that are open or referred to; an open one is kept by its slot."""
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"MemoryPool({str(self.root)!r})"
+
+    def __len__(self) -> int:
+        """Return how many workspaces are open."""
+        return len(self._slots)
+
+    def memory(self, namespace: str) -> MemoryLease:
+        """Return the memory of a namespace, for a block: ``with pool.memory("alice") as memory``.
+
+        The workspace is not closed while the block runs; ``async with`` waits without blocking the
+        event loop.
+
+        Args:
+            namespace: A user's id, or another text that can name a folder.
+
+        Raises:
+            NamespaceError: The namespace is empty or unsafe.
+            StoreError: The pool is closed.
+        """
+        memory = self._memory_of(namespace)
+        assert memory.slot is not None  # it was opened with the pool's slots
+        return MemoryLease(memory, memory.slot)
+
+    def resolver(self, key: str) -> Callable[[Mapping[str, Any]], Memory]:
+        """Return a function from a run's configuration to the memory of its user.
+
+        It is what ``memory=`` of the adapters for LangChain takes. Each verb of a memory that it
+        returns keeps the workspace open for as long as it runs.
+
+        Args:
+            key: Name of the value in ``configurable``, or in the runtime's context, that is the
+                namespace, such as ``user_id``. A run without it is a `NamespaceError`.
+        """
+
+        def resolve(config: Mapping[str, Any]) -> Memory:
+            return self._memory_of(_run_value(config, key))
+
+        return resolve
+
+    def close(self) -> None:
+        """Close all memories and the embedder; no memory of the pool can be used afterwards."""
+        self._is_closed = True
+        self._slots.close()
+        self._selector.close()
+
+    def _memory_of(self, namespace: str) -> Memory:
+        if self._is_closed:
+            raise StoreError("the pool is closed; open another MemoryPool.")
+        folder = namespace_folder(self.root, namespace)
+        with self._lock:
+            memory = self._memories.get(namespace)
+            if memory is None:
+                # Before the first index has a say: the embedder is one for all.
+                with contextlib.suppress(EmbedderError):
+                    self._selector.select(None)
+                memory = self._memories[namespace] = Memory.open(
+                    folder, settings=self._settings, embedder=self._selector, slots=self._slots
+                )
+        return memory
+
+
+class MemoryLease:
+    """Lease of a pool's memory, for a block, sync or async; see `MemoryPool.memory`."""
+
+    def __init__(self, memory: Memory, slot: IndexSlot) -> None:
+        self._memory = memory
+        self._slot = slot
+
+    def __enter__(self) -> Memory:
+        self._slot.acquire()
+        return self._memory
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._slot.release()
+
+    async def __aenter__(self) -> Memory:
+        # Waiting in a thread would take one from the memories that others wait for.
+        deadline = time.monotonic() + LEASE_TIMEOUT_S
+        while not await asyncio.to_thread(self._slot.try_acquire):
+            if time.monotonic() > deadline:
+                raise self._slot.exhausted()
+            await asyncio.sleep(_ASYNC_POLL_S)
+        return self._memory
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._slot.release()
+
+
+def _run_value(config: Mapping[str, Any], key: str) -> Any:
+    """Return a value of a run: of its configuration, or of the runtime's context.
+
+    Raises:
+        NamespaceError: It has none, or the two differ.
+    """
+    values: Mapping[str, Any] = config.get("configurable") or {}
+    context = getattr(values.get(_RUNTIME_KEY), "context", None)
+    of_run = context if isinstance(context, Mapping) else {key: getattr(context, key, None)}
+    found = [value for value in (values.get(key), of_run.get(key)) if value is not None]
+    if not found:
+        raise NamespaceError(
+            f"the run has no {key!r}, which says whose memory it uses: invoke the agent with "
+            f"config={{'configurable': {{{key!r}: ...}}}}, or with a context that has it."
+        )
+    if found[0] != found[-1]:
+        raise NamespaceError(
+            f"the run has two values of {key!r}, {found[0]!r} in its configuration and "
+            f"{found[1]!r} in its context: give one."
+        )
+    return found[0]
+
+
+def _check_apart(settings: Settings) -> None:
+    """Check that no setting puts the files of several workspaces in one folder."""
+    path = settings.sessions.path
+    if path is None:
+        return
+    place = os.path.normpath(os.path.expanduser(path))
+    if os.path.isabs(place) or place.split(os.sep)[0] == os.pardir:
+        raise SettingsError(
+            f"sessions.path is {path!r}, one folder for the sessions of all users of the pool; "
+            "give a path inside of each workspace, or none."
+        )

@@ -1,0 +1,417 @@
+"""`MemoryPool`: many users in one process."""
+
+import asyncio
+import gc
+import os
+import random
+import threading
+import time
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace import (
+    MemoryPool,
+    NamespaceError,
+    PoolExhaustedError,
+    SessionsSettings,
+    Settings,
+    SettingsError,
+    StoreError,
+    SyncSettings,
+)
+from commonplace.indexing import slots
+from commonplace.workspace import namespaces
+from support.fakes import HashedWords
+
+
+@pytest.fixture
+def open_pool(tmp_path):
+    """Return a function that opens a pool; what it opened is closed at the end."""
+    opened = []
+
+    def open_pool(**options):
+        pool = MemoryPool(tmp_path / "users", **{"embedder": HashedWords(), **options})
+        opened.append(pool)
+        return pool
+
+    yield open_pool
+    for pool in opened:
+        pool.close()
+
+
+@pytest.fixture
+def pool(open_pool):
+    return open_pool()
+
+
+def test_each_namespace_has_a_folder_and_an_index_of_its_own(pool):
+    for user in ("alice", "bob"):
+        with pool.memory(user) as memory:
+            memory.append(f"- The code of {user} is {user}-1.")
+    for user in ("alice", "bob"):
+        with pool.memory(user) as memory:
+            found = memory.search("what is the code")
+            assert [f"The code of {user}" in hit.snippet for hit in found] == [True]
+            assert memory.workspace.root == pool.root.resolve() / user
+    assert sorted(os.listdir(pool.root)) == ["alice", "bob"]
+
+
+def test_nothing_is_made_before_a_namespace_is_used(pool):
+    assert not pool.root.exists()
+    with pytest.raises(NamespaceError):
+        pool.memory("../evil")
+    assert not list(pool.root.parent.glob("evil"))
+
+
+HOSTILE = [
+    "", " ", "\t", ".", "..", "...", "../bob", "..\\bob", "a/b", "a\\b", "/etc", "C:", "C:\\x",
+    "a\0b", "a\nb", ".git", "bob.", "bob ", " bob", "con", "CON", "nul.txt", "COM1", "lpt9.md",
+    "com¹", "conin$", "a:b", "a|b", "a*", "a?", "<a>", 'a"b', "PROGRA~1", "bob\u200b", "bob\u202e",
+    "\ud800", "\ufeffbob", "x" * 201, "é" * 101, unicodedata.normalize("NFD", "zoé"), "\u2028",
+    "bob\u00a0", "bob\u3000", "\ue000",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_an_unsafe_name_is_refused(pool, name):
+    with pytest.raises(NamespaceError) as refused:
+        pool.memory(name)
+    assert "\n" not in str(refused.value)
+    assert not pool.root.exists() or not os.listdir(pool.root)
+
+
+@pytest.mark.parametrize("name", [None, 7, True, b"bob", ("a",), ["a"]])
+def test_what_is_no_text_is_refused(pool, name):
+    with pytest.raises(NamespaceError, match="give a text"):
+        pool.memory(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bob", "ann@example.com", "zoé", "用户", "a b", "x" * 200, "0b6f-42", "O'Neil", "com0x"],
+)
+def test_names_that_people_have_are_taken(pool, name):
+    with pool.memory(name) as memory:
+        memory.append("- Here.")
+    assert os.listdir(pool.root) == [name]
+
+
+@given(st.text(max_size=12))
+def test_a_name_is_refused_or_is_a_folder_directly_below_the_root(name):
+    try:
+        checked = namespaces.check_namespace(name)
+    except NamespaceError:
+        return
+    assert checked == name
+    assert os.path.normpath(os.path.join("/root", name)) == f"/root/{name}"
+    assert os.path.dirname(f"/root/{name}") == "/root"
+    assert unicodedata.normalize("NFC", name) == name == name.strip()
+
+
+def test_a_link_is_no_folder_of_a_namespace(pool, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    pool.root.mkdir()
+    (pool.root / "bob").symlink_to(tmp_path / "elsewhere")
+    (pool.root / "eve").write_text("a file")
+    for name in ("bob", "eve"):
+        with pytest.raises(NamespaceError, match=r"link|cannot be made"):
+            pool.memory(name)
+
+
+def test_another_spelling_of_a_folder_that_is_there_is_refused_where_case_is_ignored(
+    pool, monkeypatch
+):
+    with pool.memory("alice"):
+        pass
+    lstat, mkdir = os.lstat, namespaces.Path.mkdir
+
+    def folded(path):
+        return path.parent / path.name.lower()
+
+    # A file system that ignores case, as those of macOS and Windows do.
+    monkeypatch.setattr(namespaces.os, "lstat", lambda path: lstat(folded(path)))
+    monkeypatch.setattr(namespaces.Path, "mkdir", lambda path, **how: mkdir(folded(path), **how))
+    with pytest.raises(NamespaceError, match="only in case"):
+        pool.memory("Alice")
+    with pool.memory("alice"):
+        pass
+
+
+def test_at_most_max_open_are_open(open_pool):
+    pool = open_pool(max_open=2)
+    for user in "abcd":
+        with pool.memory(user) as memory:
+            memory.append(f"- The letter {user}.")
+            assert memory.search("letter")
+        assert len(pool) <= 2
+    for user in "abcd":  # a memory that was closed meanwhile is opened again
+        with pool.memory(user) as memory:
+            assert [f"letter {user}" in hit.snippet for hit in memory.search("letter")] == [True]
+
+
+def test_a_memory_in_use_is_not_closed_for_another(open_pool, monkeypatch):
+    monkeypatch.setattr(slots, "LEASE_TIMEOUT_S", 0.2)
+    pool = open_pool(max_open=1)
+    with pool.memory("ann") as memory:
+        memory.append("- Tea.")
+        with pytest.raises(PoolExhaustedError, match="max_open"), pool.memory("bob"):
+            pass
+        with pool.memory("ann") as again:  # the same one needs no second place
+            assert again is memory
+        assert memory.search("tea")
+    with pool.memory("bob") as other:
+        other.append("- Coffee.")
+        assert not other.search("tea")
+
+
+def test_a_lease_waits_for_one_that_ends(open_pool):
+    pool = open_pool(max_open=1)
+    entered, order = threading.Event(), []
+
+    def hold():
+        with pool.memory("ann") as memory:
+            entered.set()
+            time.sleep(0.2)
+            memory.append("- Tea.")
+            order.append("ann")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    with pool.memory("bob"):
+        order.append("bob")
+    thread.join()
+    assert order == ["ann", "bob"]
+
+
+async def test_an_async_lease_does_not_block_the_event_loop(open_pool):
+    pool = open_pool(max_open=1)
+    turns = 0
+
+    async def turn():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0.01)
+
+    counting = asyncio.create_task(turn())
+    async with pool.memory("ann"):
+        waiting = asyncio.create_task(pool.memory("bob").__aenter__())
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 10)
+    counting.cancel()
+    assert turns > 5
+
+
+async def test_more_coroutines_than_threads_and_places_do_not_lock_each_other(open_pool):
+    pool = open_pool(max_open=2)
+
+    async def talk(number):
+        async with pool.memory(f"user{number}") as memory:
+            await memory.aappend(f"- I am user{number}.")
+            found = await memory.asearch("who am I")
+            return [hit.snippet for hit in found]
+
+    said = await asyncio.wait_for(asyncio.gather(*map(talk, range(50))), 50)
+    assert all(f"user{number}." in "".join(text) for number, text in enumerate(said))
+
+
+def test_threads_that_ask_at_random_see_their_own_lines_only(open_pool):
+    pool = open_pool(max_open=3)
+    users = [f"user{number}" for number in range(20)]
+    asked = users + random.Random(3).choices(users, k=200)
+
+    def talk(user):
+        with pool.memory(user) as memory:
+            memory.append(f"- The code of {user} is here.")
+            return user, "".join(hit.snippet for hit in memory.search("code of a user"))
+
+    with ThreadPoolExecutor(16) as threads:
+        for user, text in threads.map(talk, asked):
+            assert f"code of {user} is" in text
+            assert text.count("The code of") == 1
+    assert len(pool) <= 3
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+def test_descriptors_are_bounded(open_pool):
+    pool = open_pool(max_open=8)
+    before = len(os.listdir("/proc/self/fd"))
+    most = 0
+    for user in range(40):
+        with pool.memory(f"user{user}") as memory:
+            memory.append(f"- Number {user}.")
+            memory.search("number")
+            most = max(most, len(os.listdir("/proc/self/fd")) - before)
+    assert most <= 56
+    pool.close()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_memory_that_nothing_refers_to_is_forgotten(open_pool):
+    pool = open_pool(max_open=1)
+    for user in ("ann", "bob"):
+        with pool.memory(user) as memory:
+            memory.append("- Tea.")
+    del memory
+    gc.collect()
+    assert list(pool._memories) == ["bob"]  # the open one is kept
+
+
+def test_one_embedder_serves_all(open_pool):
+    embedder = HashedWords()
+    pool = open_pool(embedder=embedder)
+    for user in ("ann", "bob"):
+        with pool.memory(user) as memory:
+            memory.append("- Tea.")
+            assert memory.search("tea").model == embedder.model_id
+    clients = {id(memory._index.selector.select(None).client) for memory in pool._memories.values()}
+    assert len(clients) == 1
+
+
+def test_what_changes_on_the_disk_meanwhile_is_found_after_a_while(open_pool):
+    pool = open_pool(max_open=1)
+    with pool.memory("ann") as memory:
+        memory.append("- Tea.")
+        memory.search("tea")
+    with pool.memory("bob") as memory:
+        memory.append("- Coffee.")
+    (pool.root / "ann" / "MEMORY.md").write_text("# Ann\n\n- Likes cocoa.\n")
+    until = time.monotonic() + 20
+    with pool.memory("ann") as memory:
+        while not any("cocoa" in hit.snippet for hit in memory.search("cocoa")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_files_are_watched_while_a_memory_is_open_if_the_settings_say_so(open_pool):
+    pool = open_pool(max_open=1, settings=Settings(sync=SyncSettings(watch=True)))
+
+    def watchers():
+        return [it for it in threading.enumerate() if it.name == "commonplace-watch"]
+
+    for user in ("ann", "bob", "ann"):
+        with pool.memory(user) as memory:
+            memory.append("- Tea.")
+            assert watchers()
+    until = time.monotonic() + 10
+    while len(watchers()) > 1:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_closed_pool_says_so(open_pool):
+    pool = open_pool()
+    resolve = pool.resolver("user")
+    memory = resolve({"configurable": {"user": "ann"}})
+    memory.append("- Tea.")
+    pool.close()
+    for use in (lambda: pool.memory("ann"), lambda: memory.search("tea")):
+        with pytest.raises(StoreError, match="closed"):
+            use()
+
+
+def test_closing_a_memory_of_a_pool_leaves_it_to_the_pool(pool):
+    with pool.memory("ann") as memory:
+        memory.append("- Tea.")
+        memory.close()
+        assert memory.search("tea")
+
+
+def test_sessions_of_all_users_in_one_folder_are_refused(open_pool, tmp_path):
+    for path in (str(tmp_path), "../sessions", "~/sessions", "a/../../b"):
+        with pytest.raises(SettingsError, match=r"sessions\.path"):
+            open_pool(settings=Settings(sessions=SessionsSettings(path=path)))
+    open_pool(settings=Settings(sessions=SessionsSettings(path="sessions")))
+
+
+def test_max_open_is_checked(open_pool):
+    with pytest.raises(ValueError, match="max_open is 0"):
+        open_pool(max_open=0)
+
+
+class TestResolver:
+    """`MemoryPool.resolver`: whose memory a run uses."""
+
+    def test_it_reads_the_configuration_and_the_context(self, pool):
+        resolve = pool.resolver("user_id")
+        runs = [
+            {"configurable": {"user_id": "ann"}},
+            {"configurable": {"__pregel_runtime": SimpleNamespace(context={"user_id": "ann"})}},
+            {
+                "configurable": {
+                    "user_id": "ann",
+                    "__pregel_runtime": SimpleNamespace(context=SimpleNamespace(user_id="ann")),
+                }
+            },
+        ]
+        assert [resolve(run).workspace.root.name for run in runs] == ["ann"] * 3
+
+    @pytest.mark.parametrize(
+        "run",
+        [
+            {},
+            {"configurable": {}},
+            {"configurable": {"user_id": None}},
+            {"configurable": {"user_id": ""}},
+            {"configurable": {"thread_id": "1"}},
+            {"configurable": {"__pregel_runtime": SimpleNamespace(context=None)}},
+            {"configurable": {"user_id": 7}},
+        ],
+        ids=str,
+    )
+    def test_a_run_without_the_key_is_an_error(self, pool, run):
+        with pytest.raises(NamespaceError):
+            pool.resolver("user_id")(run)
+        assert not pool.root.exists()
+
+    def test_two_different_users_are_an_error(self, pool):
+        runtime = SimpleNamespace(context={"user_id": "bob"})
+        with pytest.raises(NamespaceError, match="two values"):
+            pool.resolver("user_id")(
+                {"configurable": {"user_id": "ann", "__pregel_runtime": runtime}}
+            )
+
+    def test_its_memories_are_bounded_too(self, open_pool):
+        pool = open_pool(max_open=2)
+        resolve = pool.resolver("user_id")
+        memories = [resolve({"configurable": {"user_id": f"u{n}"}}) for n in range(6)]
+        for number, memory in enumerate(memories):
+            memory.append(f"- Number {number}.")
+        assert len(pool) <= 2
+        for number, memory in enumerate(memories):
+            assert f"Number {number}" in memory.search("number")[0].snippet
+        assert len(pool) <= 2
+
+
+@pytest.mark.timing
+@pytest.mark.slow
+def test_opening_is_cheap_and_an_open_one_as_fast_as_by_itself(tmp_path):
+    """A memory that must be opened answers within 30 ms."""
+    from benchmarks.pool import index, timed_search, write_notes
+    from commonplace import Memory
+
+    users = [f"user{number:04}" for number in range(20)]
+    for user in users:
+        write_notes(tmp_path / "users", user, 200)
+    rng = random.Random(1)
+    with MemoryPool(tmp_path / "users", max_open=8) as pool:
+        for user in users:
+            index(pool, user)
+        cold, warm = [], []
+        for user in users * 3:
+            with pool.memory(user) as memory:
+                cold.append(timed_search(memory, rng))
+                warm.append(min(timed_search(memory, rng) for _ in range(5)))
+    with Memory.open(tmp_path / "users" / users[0]) as memory:
+        memory.search("router")
+        alone = [timed_search(memory, rng) for _ in range(50)]
+    assert sorted(cold)[len(cold) // 2] < 0.030
+    assert sorted(warm)[len(warm) // 2] < 2 * sorted(alone)[len(alone) // 2] + 0.001
