@@ -42,8 +42,10 @@ Many users
 A workspace is one circle of trust. `MemoryPool` keeps a workspace for each user, of which a bounded
 number is open at once::
 
+    from commonplace import MemoryPool
+
     with MemoryPool("users") as pool, pool.memory("alice") as memory:
-        memory.search("which port does the VPN use?")
+        memory.append("- The VPN listens on 51820")         # users/alice/memory/2026-11-20.md
 
 Settings
 --------
