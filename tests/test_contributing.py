@@ -12,8 +12,7 @@ BASES = ("", "src/commonplace", "src/commonplace/embeddings")
 
 
 def named_paths():
-    for name in re.findall(r"`([\w./-]+/[\w.-]*)`", PAGE):
-        yield name
+    yield from re.findall(r"`([\w./-]+/[\w.-]*)`", PAGE)
     tree = PAGE.split("```\nsrc/commonplace\n")[1].split("```")[0]
     for line in tree.splitlines():
         if match := re.match(r"(?:  )?((?:[\w/]+(?:/|\.py) *)+)(?:  |$)", line):
