@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from commonplace.errors import IndexBusyError, StoreError
 from commonplace.store.base import Store
-from commonplace.store.records import RowFilter, StoredChunk, Totals
+from commonplace.store.memory.store import MemoryStore
+from commonplace.store.records import FileFilter, RowFilter, StoredChunk, Totals
 from commonplace.text.analysis import Analyzer, Term, grams_text
 from commonplace.vectors.arrays import unpack
 from store.samples import (
@@ -741,6 +742,99 @@ def stored(store: Store) -> list[StoredChunk]:
     with store.snapshot() as snapshot:
         found = snapshot.nearest(vector_of("q"), 99, ALL)
         return list(snapshot.chunks([seq for seq, _ in found]).values())
+
+
+# -- some of the files -----------------------------------------------------------------------------
+
+SHARED = [
+    a_file("MEMORY.md", "alpha beta", "gamma"),
+    a_file("memory/2026-11-20.md", "alpha alpha delta", day=20),
+    a_file("memory/work/vpn.md", "alpha port", "delta port"),
+    a_file("memory/work/old/vpn.md", "beta port", vectors=False),
+    a_file("memory/workshop.md", "delta gamma"),
+    a_file("sessions/one.jsonl", "alpha session", source="sessions", day=21),
+]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (FileFilter(), {0, 1, 2, 3, 4, 5}),
+        (FileFilter(("memory/work",)), {2, 3, 4}),
+        (FileFilter(("memory/work/",)), {2, 3}),
+        (FileFilter(("MEMORY.md", "sessions/")), {0, 5}),
+        (FileFilter(("memory/*.md",)), {1, 4}),
+        (FileFilter(("memory/**",)), {1, 2, 3, 4}),
+        (FileFilter(("memory/**/*.md",)), {1, 2, 3, 4}),
+        (FileFilter(("memory/work/**/vpn.md",)), {2, 3}),
+        (FileFilter(("memory/????-??-[0-9]?.md",)), {1}),
+        (FileFilter(("memory/[!0-9]*.md",)), {4}),
+        (FileFilter(()), set()),
+        (FileFilter(("nowhere/",)), set()),
+        (FileFilter(hidden=frozenset({"MEMORY.md", "memory/work/vpn.md"})), {1, 3, 4, 5}),
+        (FileFilter(("memory/",), frozenset({"memory/workshop.md"})), {1, 2, 3}),
+    ],
+)
+def test_a_snapshot_within_some_files_counts_and_finds_nothing_of_the_others(
+    store: Store, tmp_path: Path, files: FileFilter, expected: set[int]
+) -> None:
+    filled(store, *SHARED)
+    inside = [SHARED[number] for number in sorted(expected)]
+    alone = filled(MemoryStore(), *inside)
+    with store.snapshot() as snapshot, alone.snapshot() as other:
+        for _ in range(2):  # what is looked up once is cached
+            within = snapshot.within(files)
+            _assert_alike(within, other)
+        assert within.identity == IDENTITY
+        everything = [seq for seq, _ in snapshot.nearest(vector_of("q"), 100, ALL)]
+        shown = {chunk.path for chunk in within.chunks(everything).values()}
+        assert shown <= {file.record.path for file in inside}
+        for file in SHARED:
+            assert within.chunks_of(file.record.path)[:1] == [] or file in inside
+
+
+def _assert_alike(within: Any, other: Any) -> None:
+    """Compare a snapshot within some files with one of an index that has no others."""
+    assert within.files() == other.files()
+    assert within.totals() == other.totals()
+    terms = words("alpha", "beta", "gamma", "delta", "port", "session", "nothing")
+    for source in (None, "memory", "sessions"):
+        assert within.chunk_count(source) == other.chunk_count(source)
+        assert within.frequencies(terms, source) == other.frequencies(terms, source)
+        mean, wanted = within.mean_line(source), other.mean_line(source)
+        assert (mean is None) == (wanted is None)
+        if mean is not None:
+            np.testing.assert_allclose(mean, wanted, atol=1e-6)
+    for rows in (ALL, RowFilter(frozenset({"memory"})), RowFilter(after=20)):
+        found = dict(_by_name(within, within.nearest(vector_of("q"), 100, rows)))
+        assert found == pytest.approx(
+            dict(_by_name(other, other.nearest(vector_of("q"), 100, rows))), abs=1e-6
+        )
+        for every in (True, False):
+            some = terms[:2] if every else terms
+            hits = [
+                {name for name, _ in _by_name(it, it.match(some, every=every, limit=9, rows=rows))}
+                for it in (within, other)
+            ]
+            assert hits[0] == hits[1]
+
+
+def test_a_snapshot_knows_the_files_that_are_expired(store: Store) -> None:
+    kept = a_file("a.md", "one")
+    expiring = [
+        replace(file, record=replace(file.record, expires_ms=at_ms, metadata='{"a": 1}'))
+        for file, at_ms in ((a_file("b.md", "two"), 1_000), (a_file("c.md", "three"), 2_000))
+    ]
+    filled(store, kept, *expiring)
+    with store.snapshot() as snapshot:
+        assert snapshot.expired(999) == set()
+        assert snapshot.expired(1_000) == {"b.md"}
+        assert snapshot.expired(9_000) == {"b.md", "c.md"}
+        assert snapshot.within(FileFilter(("c",))).expired(9_000) == {"c.md"}
+        assert snapshot.file("b.md") == expiring[0].record
+    store.write([], ["b.md"])
+    with store.snapshot() as snapshot:
+        assert snapshot.expired(9_000) == {"c.md"}
 
 
 # -- properties ------------------------------------------------------------------------------------

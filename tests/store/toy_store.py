@@ -18,7 +18,13 @@ import numpy as np
 
 from commonplace.errors import IndexBusyError, IndexDamagedError, IndexReadOnlyError, StoreError
 from commonplace.store.base import HealthCheck, Recovery
-from commonplace.store.records import FileRecord, IndexIdentity, StoredChunk, Totals
+from commonplace.store.records import (
+    FileFilter,
+    FileRecord,
+    IndexIdentity,
+    StoredChunk,
+    Totals,
+)
 from commonplace.text.analysis import Analyzer, grams_text
 from commonplace.types import Chunk
 from commonplace.vectors.arrays import ChunkVectors, unpack
@@ -66,9 +72,20 @@ class _NoIdentityError(StoreError):
 class ToySnapshot:
     """One generation, read in one transaction."""
 
-    def __init__(self, connection, generation):
+    def __init__(self, connection, generation, files=FileFilter()):  # noqa: B008
+        self._connection = connection
         self._run = connection.execute
         self._generation = generation
+        self._within = files
+
+    def within(self, files):
+        return ToySnapshot(self._connection, self._generation, files)
+
+    def expired(self, at_ms):
+        files = self.files().values()
+        return frozenset(
+            file.path for file in files if file.expires_ms is not None and file.expires_ms <= at_ms
+        )
 
     @cached_property
     def _analyzer(self):
@@ -81,16 +98,21 @@ class ToySnapshot:
 
     def files(self):
         rows = self._all("SELECT path, record FROM files WHERE generation = ?")
-        return {path: FileRecord(**json.loads(record)) for path, record in rows}
+        return {
+            path: FileRecord(**json.loads(record))
+            for path, record in rows
+            if self._within.passes(path)
+        }
 
     def file(self, path):
+        if not self._within.passes(path):
+            return None
         row = self._one("SELECT record FROM files WHERE generation = ? AND path = ?", path)
         return FileRecord(**json.loads(row[0])) if row else None
 
     def totals(self):
-        (files,) = self._one("SELECT count(*) FROM files WHERE generation = ?")
-        counts = self._one("SELECT count(*), count(vector) FROM chunks WHERE generation = ?")
-        return Totals(files, *counts)
+        vectors = [vector for (vector,) in self._rows("vector")]
+        return Totals(len(self.files()), len(vectors), len(vectors) - vectors.count(None))
 
     def chunk_count(self, source=None):
         return len(self._rows("seq", source))
@@ -101,7 +123,8 @@ class ToySnapshot:
 
     def match(self, words, *, every, limit, rows):
         words = [word for word in words if word.text.strip()]
-        texts = self._rows("seq, source, day, terms, grams")
+        texts = self._every("seq, source, day, terms, grams")
+        inside = {seq for (seq,) in self._rows("seq")}
         lengths = [len(terms.split()) + len(grams.split()) for *_, terms, grams in texts]
         average = sum(lengths) / max(len(lengths), 1)
         counts = [[self._count(word, *text[3:]) for word in words] for text in texts]
@@ -109,7 +132,8 @@ class ToySnapshot:
         rarity = [math.log1p((len(texts) - n + 0.5) / (n + 0.5)) for n in holding]
         found = []
         for (seq, source, day, *_), length, held in zip(texts, lengths, counts, strict=True):
-            if (all if every else any)(held) and words and _passes(rows, source, day):
+            holds = words and (all if every else any)(held)
+            if holds and seq in inside and _passes(rows, source, day):
                 norm = 1.2 * (0.25 + 0.75 * length / average)
                 weighed = zip(held, rarity, strict=True)
                 found.append((seq, sum(idf * n * 2.2 / (n + norm) for n, idf in weighed)))
@@ -134,12 +158,15 @@ class ToySnapshot:
     def chunks(self, seqs):
         sql = f"SELECT {_STORED} FROM chunks WHERE generation = ? AND seq = ?"
         rows = (self._one(sql, seq) for seq in seqs)
-        return {row[0]: StoredChunk(*row) for row in rows if row}
+        found = (StoredChunk(*row) for row in rows if row)
+        return {chunk.seq: chunk for chunk in found if self._within.passes(chunk.path)}
 
     def versions(self, seqs):
         return {seq: seq for seq in seqs}
 
     def chunks_of(self, path, *, from_line=None):
+        if not self._within.passes(path):
+            return []
         rows = self._all(
             "SELECT start_line, end_line, text, hash, heading, vector, lines FROM chunks"
             " WHERE generation = ? AND path = ? AND start_line >= ? ORDER BY ordinal",
@@ -191,6 +218,10 @@ class ToySnapshot:
         return _occurrences(cut.terms(word.text), grams.split())
 
     def _rows(self, columns, source=None):
+        found = self._every(f"path, {columns}", source)
+        return [row for path, *row in found if self._within.passes(path)]
+
+    def _every(self, columns, source=None):
         sql = f"SELECT {columns} FROM chunks WHERE generation = ?"
         if source is None:
             return self._all(f"{sql} ORDER BY seq")

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from commonplace.store.records import (
+    FileFilter,
     FileRecord,
     IndexedFile,
     IndexIdentity,
@@ -75,6 +76,23 @@ class Snapshot(Protocol):
     @property
     def identity(self) -> IndexIdentity | None:
         """Identity of the index; None for a new one."""
+
+    def within(self, files: FileFilter) -> Self:
+        """Return the same state as if it held only the files that pass a filter.
+
+        Nothing of other files is counted or returned: not in frequencies and counts, nor in the
+        mean of the lines, which may be that of some thousand chunks where there are more. The
+        weights of terms by which `match` ranks may still come from the whole index. Vectors are
+        returned whatever text they were made for (`cached_dimension`, `vectors_of`).
+        """
+
+    def expired(self, at_ms: int) -> frozenset[str]:
+        """Return the paths of the files that are expired; each search asks for it.
+
+        Args:
+            at_ms: The time, in milliseconds since the epoch; a file whose `FileRecord.expires_ms`
+                is the same or before is expired.
+        """
 
     def files(self) -> dict[str, FileRecord]:
         """Return all files by path."""

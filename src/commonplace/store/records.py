@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = [
+    "FileFilter",
     "FileRecord",
     "IndexIdentity",
     "IndexedChunk",
@@ -93,6 +96,9 @@ class FileRecord:
             missing); None when nothing is missing.
         note: What was odd about the file when it was read; None when nothing was.
         progress: How far a file that grows was read, as its reader notes it; None for any other.
+        metadata: Front matter of the file as a JSON object; None without any.
+        expires_ms: First moment at which the file is expired, in milliseconds since the epoch;
+            None for a file that does not expire.
     """
 
     path: str
@@ -105,6 +111,8 @@ class FileRecord:
     pending: str | None = None
     note: str | None = None
     progress: str | None = None
+    metadata: str | None = None
+    expires_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +210,50 @@ class RowFilter:
     sources: frozenset[Source] | None = None
     after: int | None = None
     before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilter:
+    """Filter of files by their paths.
+
+    Attributes:
+        patterns: Prefixes and globs, of which a path matches one; None for all paths. A pattern
+            with ``*``, ``?`` or ``[`` is a glob and matches whole paths: ``*`` and ``?`` stay
+            within a folder, ``**`` does not, and ``**/`` is any number of folders.
+        hidden: Paths that do not pass.
+    """
+
+    patterns: tuple[str, ...] | None = None
+    hidden: frozenset[str] = frozenset()
+
+    def passes(self, path: str) -> bool:
+        """Return whether a file passes."""
+        if path in self.hidden:
+            return False
+        return self.patterns is None or bool(_path_pattern(self.patterns).match(path))
+
+
+_GLOB_PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\]?[^\]]*)\]")
+
+
+@functools.lru_cache(maxsize=64)
+def _path_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the expression of paths that match one of the patterns."""
+    return re.compile("|".join(map(_expression, patterns)) or r"(?!)", re.DOTALL)
+
+
+def _expression(pattern: str) -> str:
+    if not any(sign in pattern for sign in "*?["):
+        return re.escape(pattern)
+    parts, at = [], 0
+    for found in _GLOB_PART.finditer(pattern):
+        parts += [re.escape(pattern[at : found.start()]), _wildcard(found)]
+        at = found.end()
+    return "".join((*parts, re.escape(pattern[at:]), r"\Z"))
+
+
+def _wildcard(found: re.Match[str]) -> str:
+    if found[6] is not None:
+        inside = re.sub(r"([\\\[&~|^])", r"\\\1", found[6])
+        return f"(?!/)[{'^' if found[5] else ''}{inside}]"
+    return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[found[0]]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from commonplace.store.records import (
+    FileFilter,
     FileRecord,
     IndexedChunk,
     IndexIdentity,
@@ -95,8 +96,9 @@ analyzer_for = functools.cache(Analyzer)
 class MemorySnapshot:
     """One state of an index in memory."""
 
-    def __init__(self, state: IndexState) -> None:
+    def __init__(self, state: IndexState, files: FileFilter | None = None) -> None:
         self._state = state
+        self._passes = (files or FileFilter()).passes
         tokenizer = state.identity.tokenizer if state.identity else "porter"
         self._analyzer = analyzer_for(tokenizer)
 
@@ -105,18 +107,28 @@ class MemorySnapshot:
         """Identity of the index; None for a new one."""
         return self._state.identity
 
+    def within(self, files: FileFilter) -> MemorySnapshot:
+        """Return this state with the files alone that pass a filter."""
+        return MemorySnapshot(self._state, files)
+
+    def expired(self, at_ms: int) -> frozenset[str]:
+        """Return the paths of the files that are expired."""
+        files = self.files().values()
+        return frozenset(file.path for file in files if (file.expires_ms or at_ms + 1) <= at_ms)
+
     def files(self) -> dict[str, FileRecord]:
         """Return all files by path."""
-        return dict(self._state.files)
+        return {path: file for path, file in self._state.files.items() if self._passes(path)}
 
     def file(self, path: str) -> FileRecord | None:
         """Return one file's record."""
-        return self._state.files.get(path)
+        return self._state.files.get(path) if self._passes(path) else None
 
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""
-        vectors = sum(row.item.embedded is not None for row in self._state.rows.values())
-        return Totals(len(self._state.files), len(self._state.rows), vectors)
+        rows = self._rows(None)
+        vectors = sum(row.item.embedded is not None for row in rows)
+        return Totals(len(self.files()), len(rows), vectors)
 
     def chunk_count(self, source: Source | None = None) -> int:
         """Count the chunks, of one source or of all."""
@@ -130,9 +142,11 @@ class MemorySnapshot:
         }
 
     def _rows(self, source: Source | None) -> list[StateRow]:
-        files = self._state.files
+        files = self.files()
         rows = self._state.rows.values()
-        return [row for row in rows if source in (None, files[row.path].source)]
+        return [
+            row for row in rows if row.path in files and source in (None, files[row.path].source)
+        ]
 
     def _phrase(self, word: Term) -> _Phrase:
         # A single character begins every pair that it stands first in.
@@ -176,7 +190,8 @@ class MemorySnapshot:
         for seq, row in self._state.rows.items():
             source, day = self._state.files[row.path].source, row.item.day
             if (
-                (rows.sources is None or source in rows.sources)
+                self._passes(row.path)
+                and (rows.sources is None or source in rows.sources)
                 and (rows.after is None or (day is not None and day >= rows.after))
                 and (rows.before is None or (day is not None and day <= rows.before))
             ):
@@ -196,7 +211,10 @@ class MemorySnapshot:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Fetch chunks; one that is gone is left out."""
-        return {seq: self._stored(seq) for seq in seqs if seq in self._state.rows}
+        rows = self._state.rows
+        return {
+            seq: self._stored(seq) for seq in seqs if seq in rows and self._passes(rows[seq].path)
+        }
 
     def _stored(self, seq: int) -> StoredChunk:
         row = self._state.rows[seq]
@@ -225,7 +243,7 @@ class MemorySnapshot:
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
-        items = [row.item for row in self._state.rows.values() if row.path == path]
+        items = [row.item for row in self._rows(None) if row.path == path]
         first = from_line or 1
         return [(item.chunk, item.embedded) for item in items if item.chunk.start_line >= first]
 

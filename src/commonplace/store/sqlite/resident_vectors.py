@@ -86,6 +86,7 @@ class ResidentVectors:
         rows: RowFilter,
         *,
         exact: bool,
+        among: NDArray[np.int64] | None = None,
     ) -> Hits | None:
         """Return the ``(seq, dot product)`` of the nearest chunks of a snapshot, best first.
 
@@ -98,6 +99,7 @@ class ResidentVectors:
             limit: How many.
             rows: Which of them.
             exact: Whether each vector is compared, however many there are.
+            among: Chunks of the snapshot that may be found, ascending; None for all.
         """
         moment = _Moment(*state)
         with self._lock:
@@ -105,7 +107,7 @@ class ResidentVectors:
             behind = self._since is None or moment < self._since
             if not behind:
                 count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
-                passing = self._passing(rows, count, moment)
+                passing = self._passing(rows, count, moment, among)
                 wanted = count if exact else _enough(limit, count, len(query))
                 among = self._worth_comparing(query, wanted, count, passing)
                 scores = self._products(query, count, among)
@@ -162,11 +164,21 @@ class ResidentVectors:
             row_products(tail, query, out=scores[len(base) :])
         return scores
 
-    def _passing(self, rows: RowFilter, count: int, moment: _Moment) -> NDArray[np.bool_] | None:
+    def _passing(
+        self, rows: RowFilter, count: int, moment: _Moment, among: NDArray[np.int64] | None
+    ) -> NDArray[np.bool_] | None:
         """Return the rows of a snapshot that pass a filter; None for all."""
-        if rows == RowFilter() and self._all_alive:
+        if rows == RowFilter() and self._all_alive and among is None:
             return None
         passing = self._dropped[:count] > moment.last_dropped
+        if among is not None:
+            chosen = np.zeros(count, dtype=np.bool_)
+            # A chunk without a vector has no row: the next one's is not it.
+            places = self._seqs[:count].searchsorted(among)
+            held = places < count
+            held[held] = self._seqs[places[held]] == among[held]
+            chosen[places[held]] = True
+            passing &= chosen
         days = self._days[:count]
         if rows.sources is not None:
             wanted = [_SOURCES[source] for source in rows.sources]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import apsw
 
 from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.store.sqlite.connection import has_vec0, transaction
 from commonplace.text.analysis import FTS5_TOKENIZE
+
+if TYPE_CHECKING:
+    from commonplace.vectors import Vector
 
 __all__ = [
     "SCHEMA",
@@ -15,8 +20,10 @@ __all__ = [
     "create_words",
     "get_meta",
     "merge_words",
+    "nearest_by_vec0",
     "set_meta",
     "vec0_in_step",
+    "vec0_usable",
 ]
 
 _PENDING_BYTES = 64 * 1024 * 1024
@@ -34,7 +41,10 @@ SCHEMA = (
     """CREATE TABLE files (
         path TEXT PRIMARY KEY, source TEXT NOT NULL, hash TEXT NOT NULL, size INTEGER NOT NULL,
         mtime_ns INTEGER NOT NULL, indexed_ns INTEGER NOT NULL, day INTEGER,
-        pending TEXT, note TEXT, progress TEXT) WITHOUT ROWID""",
+        pending TEXT, note TEXT, progress TEXT, metadata TEXT, expires_ms INTEGER)
+        WITHOUT ROWID""",
+    # Each search asks for the files that are expired, and next to no file ever expires.
+    "CREATE INDEX files_expiring ON files (expires_ms) WHERE expires_ms IS NOT NULL",
     # AUTOINCREMENT: seqs only grow, so a process that read the chunks up to a seq reads on from it.
     # `lines` stands with the text: a search reads both, of a few chunks, and waits for each page.
     """CREATE TABLE chunks (
@@ -65,8 +75,8 @@ SCHEMA = (
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 5
-"""``PRAGMA user_version`` of these tables; versions 1 to 4 were never released."""
+SCHEMA_VERSION = 6
+"""``PRAGMA user_version`` of these tables; versions 1 to 5 were never released."""
 
 
 def create_tables(connection: apsw.Connection) -> None:
@@ -168,8 +178,28 @@ def vec0_in_step(connection: apsw.Connection, dimension: int | None) -> bool:
     if not has_vec0(connection):
         set_meta(connection, "vec0", "stale")
         return False
-    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
-    if not connection.execute(sql).get or get_meta(connection, "vec0") == "stale":
+    if not vec0_usable(connection):
         _create_vec0(connection, dimension)
         connection.execute("DELETE FROM meta WHERE key = 'vec0'")
     return True
+
+
+def vec0_usable(connection: apsw.Connection) -> bool:
+    """Return whether sqlite-vec's table is there, in step with the vectors, and can be read."""
+    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
+    is_there = bool(connection.execute(sql).get)
+    return is_there and get_meta(connection, "vec0") is None and has_vec0(connection)
+
+
+def nearest_by_vec0(
+    connection: apsw.Connection, query: Vector, limit: int
+) -> list[tuple[int, float]]:
+    """Return the ``(seq, dot product)`` of the nearest chunks, by a scan of sqlite-vec's table."""
+    length = float(query @ query) ** 0.5
+    found = connection.execute(
+        "SELECT seq, coalesce(1.0 - distance, 0.0) FROM chunks_vec "
+        "WHERE embedding MATCH ? AND k = ?",
+        (query.tobytes(), limit),
+    )
+    hits = [(seq, cosine * length) for seq, cosine in found]
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))

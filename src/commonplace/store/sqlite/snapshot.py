@@ -14,12 +14,17 @@ import apsw
 
 from commonplace.errors import IndexDamagedError
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite.connection import IndexFile, has_vec0
+from commonplace.store.sqlite.connection import IndexFile
+from commonplace.store.sqlite.schema import nearest_by_vec0, vec0_usable
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
 __all__ = ["SqliteSnapshot", "load_identity", "match_expression", "row_conditions", "seqs_from"]
@@ -88,6 +93,17 @@ class SqliteSnapshot:
         """Identity of the index; None for a new one."""
         return self._identity
 
+    def within(self, files: FileFilter) -> SqliteSnapshot:
+        """Return this state with the files alone that pass a filter."""
+        from commonplace.store.sqlite.filtered_snapshot import FilteredSnapshot
+
+        return FilteredSnapshot(self._file, self._connection, files)
+
+    def expired(self, at_ms: int) -> frozenset[str]:
+        """Return the paths of the files that are expired, by the index of those that expire."""
+        rows = self._connection.execute("SELECT path FROM files WHERE expires_ms <= ?", (at_ms,))
+        return frozenset(path for (path,) in rows)
+
     def files(self) -> dict[str, FileRecord]:
         """Return all files by path."""
         rows = self._connection.execute("SELECT * FROM files")
@@ -152,7 +168,7 @@ class SqliteSnapshot:
         expression = match_expression(words, every=every)
         if expression is None or limit < 1 or self._identity is None:
             return []
-        where, values = row_conditions(rows)
+        where, values = self._chunk_conditions(rows)
         # EXISTS tests the hits; with IN, FTS5 would search once for every row that passes.
         passes = f" AND EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})"
         hits = self._connection.execute(
@@ -169,23 +185,30 @@ class SqliteSnapshot:
         """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first."""
         if self._identity is None or self._identity.dimension != len(query) or limit < 1:
             return []
-        can_be_cold = rows == RowFilter() and limit <= _MAX_VEC0_LIMIT and bool(query.any())
-        resident = self._file.resident_vectors(cold=lambda: can_be_cold and self._vec0_usable())
+        among = self._seqs_among()
+        can_be_cold = rows == RowFilter() and among is None
+        can_be_cold = can_be_cold and limit <= _MAX_VEC0_LIMIT and bool(query.any())
+        resident = self._file.resident_vectors(
+            cold=lambda: can_be_cold and vec0_usable(self._connection)
+        )
         if resident is None:
-            return self._nearest_cold(query, limit)
-        found = resident.nearest(self._connection, self._state, query, limit, rows, exact=exact)
+            return nearest_by_vec0(self._connection, query, limit)
+        found = resident.nearest(
+            self._connection, self._state, query, limit, rows, exact=exact, among=among
+        )
         return self._nearest_scanned(query, limit, rows) if found is None else found
 
-    def _nearest_cold(self, query: Vector, limit: int) -> list[tuple[int, float]]:
-        """Scan the file with sqlite-vec, in a process that has not read the vectors."""
-        length = float(query @ query) ** 0.5
-        found = self._connection.execute(
-            "SELECT seq, coalesce(1.0 - distance, 0.0) FROM chunks_vec "
-            "WHERE embedding MATCH ? AND k = ?",
-            (query.tobytes(), limit),
-        )
-        hits = [(seq, cosine * length) for seq, cosine in found]
-        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+    def _chunk_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
+        """Return the condition on the rows of `chunks` that may be found."""
+        return row_conditions(rows)
+
+    def _vector_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
+        """Return the condition on the rows of `vectors` that may be found."""
+        return row_conditions(rows)
+
+    def _seqs_among(self) -> NDArray[np.int64] | None:
+        """Return the chunks that may be found, ascending; None for all."""
+        return None
 
     def _nearest_scanned(
         self, query: Vector, limit: int, rows: RowFilter
@@ -193,17 +216,12 @@ class SqliteSnapshot:
         """Compare the vectors of the snapshot one by one, as they are read."""
         import numpy as np
 
-        where, values = row_conditions(rows)
+        where, values = self._vector_conditions(rows)
         found = self._connection.execute(
             "SELECT embedding, seq FROM vectors" + (f" WHERE {where}" if where else ""), values
         )
         scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
         return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
-
-    def _vec0_usable(self) -> bool:
-        sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
-        is_there = self._connection.execute(sql).get
-        return bool(is_there) and "vec0" not in self._meta and has_vec0(self._connection)
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
         """Return the mean of the lines' vectors, of one source or of all; None without any."""

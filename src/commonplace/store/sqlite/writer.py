@@ -35,6 +35,7 @@ a statement a row, each would wait for the thread that reads the next files to r
 _SOURCES: tuple[Source, ...] = ("memory", "sessions")
 
 _record_values = attrgetter(*(field.name for field in dataclasses.fields(FileRecord)))
+_RECORD_FIELDS = len(dataclasses.fields(FileRecord))
 
 
 class Writer:
@@ -129,7 +130,7 @@ class Writer:
             if file.keep_before is not None
         }
         self._connection.executemany(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO files VALUES ({', '.join('?' * _RECORD_FIELDS)})",
             [_record_values(file.record) for file in files],
         )
         first = 1 + int(

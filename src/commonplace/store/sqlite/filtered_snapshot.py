@@ -1,0 +1,162 @@
+"""Filtered snapshot of the SQLite engine: one state, with some of its files alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
+from commonplace.store.sqlite.snapshot import SqliteSnapshot, match_expression, row_conditions
+from commonplace.types import Chunk, Source
+from commonplace.vectors.arrays import ChunkVectors, sum_packed
+
+if TYPE_CHECKING:
+    import apsw
+    from numpy.typing import NDArray
+
+    from commonplace.store.sqlite.connection import IndexFile
+    from commonplace.text.analysis import Term
+    from commonplace.vectors import Vector
+
+__all__ = ["FilteredSnapshot"]
+
+_MEAN_CHUNKS = 2048
+"""Chunks whose lines make up the mean line, at most: in 0.1 s, once for a state of the index."""
+
+
+class FilteredSnapshot(SqliteSnapshot):
+    """One state of the index file, as if it held only the files that pass a filter.
+
+    What the filter selects is looked up once for a state of the index, and then cached.
+    """
+
+    def __init__(self, file: IndexFile, connection: apsw.Connection, files: FileFilter) -> None:
+        super().__init__(file, connection)
+        self._files = files
+        self._known = file.cached(f"within {files}", self._state)
+        self._condition, self._paths = self._selected()
+
+    def _selected(self) -> tuple[str, str]:
+        """Return the SQL condition on a path, and its value: the shorter list of the two."""
+        if "paths" not in self._known:
+            paths = [path for (path,) in self._connection.execute("SELECT path FROM files")]
+            passing = [path for path in paths if self._files.passes(path)]
+            if 2 * len(passing) <= len(paths):
+                selected = "path IN (SELECT value FROM json_each(?))", json.dumps(passing)
+            else:
+                others = sorted(set(paths).difference(passing))
+                selected = "path NOT IN (SELECT value FROM json_each(?))", json.dumps(others)
+            self._known["paths"] = selected
+        condition, paths = self._known["paths"]
+        return condition, paths
+
+    def expired(self, at_ms: int) -> frozenset[str]:
+        """Return the paths of the files that are expired."""
+        return frozenset(filter(self._files.passes, super().expired(at_ms)))
+
+    def files(self) -> dict[str, FileRecord]:
+        """Return the files by path."""
+        return {path: file for path, file in super().files().items() if self._files.passes(path)}
+
+    def file(self, path: str) -> FileRecord | None:
+        """Return one file's record."""
+        return super().file(path) if self._files.passes(path) else None
+
+    def totals(self) -> Totals:
+        """Count files, chunks and vectors."""
+        chunks, vectors = self._connection.execute(
+            "SELECT count(*), count(embedding) FROM chunks LEFT JOIN vectors USING (seq) "
+            f"WHERE {self._condition}",
+            (self._paths,),
+        ).get
+        return Totals(len(self.files()), chunks, vectors)
+
+    def chunk_count(self, source: Source | None = None) -> int:
+        """Return the number of chunks, of one source or of all."""
+        key = "chunks", source
+        if key not in self._known:
+            where, values = self._chunk_conditions(_of_source(source))
+            sql = f"SELECT count(*) FROM chunks WHERE {where}"
+            self._known[key] = self._connection.execute(sql, values).get
+        return int(self._known[key])
+
+    def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
+        """Return the document frequency of each term, in one source or in all."""
+        expressions = {word: match_expression([word], every=True) for word in words}
+        wanted = {expression for expression in expressions.values() if expression}
+        new = [it for it in wanted if ("frequency", source, it) not in self._known]
+        if new and self._identity is not None:
+            where, values = self._chunk_conditions(_of_source(source))
+            found = self._connection.execute(
+                "SELECT value, (SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value AND "
+                f"EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})) "
+                "FROM json_each(?)",
+                (*values, json.dumps(new)),
+            )
+            self._known |= {("frequency", source, it): count for it, count in found}
+        return {
+            word: self._known.get(("frequency", source, it), 0) for word, it in expressions.items()
+        }
+
+    def mean_line(self, source: Source | None = None) -> Vector | None:
+        """Return the mean of the lines' vectors; of a part of the chunks where there are many."""
+        key = "mean line", source
+        if key not in self._known:
+            self._known[key] = self._mean_of_some(source)
+        mean: Vector | None = self._known[key]
+        return mean
+
+    def _mean_of_some(self, source: Source | None) -> Vector | None:
+        where, values = self._chunk_conditions(_of_source(source))
+        step = 1 + self.chunk_count(source) // _MEAN_CHUNKS
+        rows = self._connection.execute(
+            f"SELECT seq FROM chunks WHERE {where} ORDER BY seq", values
+        ).fetchall()
+        some = json.dumps([seq for (seq,) in rows[::step]])
+        found = self._connection.execute(
+            "SELECT lines FROM json_each(?) JOIN chunks ON seq = value AND lines IS NOT NULL",
+            (some,),
+        )
+        lines = [data for (data,) in found]
+        if not lines or self._identity is None or not self._identity.dimension:
+            return None
+        count, total = sum_packed(lines, self._identity.dimension)
+        mean: Vector = (total / count).astype(np.float32)
+        mean.flags.writeable = False  # every search shares it
+        return mean
+
+    def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
+        """Return chunks by seq; one that is gone, or of another file, is left out."""
+        found = super().chunks(seqs).items()
+        return {seq: chunk for seq, chunk in found if self._files.passes(chunk.path)}
+
+    def chunks_of(
+        self, path: str, *, from_line: int | None = None
+    ) -> list[tuple[Chunk, ChunkVectors | None]]:
+        """Return the chunks of a file with their vectors, in order."""
+        return super().chunks_of(path, from_line=from_line) if self._files.passes(path) else []
+
+    def _chunk_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
+        where, values = row_conditions(rows)
+        return " AND ".join(filter(None, (self._condition, where))), [self._paths, *values]
+
+    def _vector_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
+        where, values = row_conditions(rows)
+        mine = f"seq IN (SELECT seq FROM chunks WHERE {self._condition})"
+        return " AND ".join(filter(None, (mine, where))), [self._paths, *values]
+
+    def _seqs_among(self) -> NDArray[np.int64] | None:
+        if "seqs" not in self._known:
+            rows = self._connection.execute(
+                f"SELECT seq FROM chunks WHERE {self._condition} ORDER BY seq", (self._paths,)
+            )
+            self._known["seqs"] = np.array([seq for (seq,) in rows], dtype=np.int64)
+        seqs: NDArray[np.int64] = self._known["seqs"]
+        return seqs
+
+
+def _of_source(source: Source | None) -> RowFilter:
+    return RowFilter(None if source is None else frozenset((source,)))
