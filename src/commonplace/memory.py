@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import json
 import os
 import time
 from collections.abc import Collection, Iterator
@@ -28,8 +29,18 @@ from commonplace.indexing.service import IndexService
 from commonplace.indexing.slots import IndexSlot, IndexSlots
 from commonplace.profiles import from_settings
 from commonplace.settings import Settings
+from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.state import StateLocation
-from commonplace.types import Excerpt, IndexReport, SearchMode, SearchResults, Source, Status
+from commonplace.text.front_matter import read_front_matter
+from commonplace.types import (
+    Excerpt,
+    IndexReport,
+    SearchMode,
+    SearchResult,
+    SearchResults,
+    Source,
+    Status,
+)
 from commonplace.workspace.dates import parse_day
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
@@ -292,6 +303,7 @@ class Memory:
         max_chars: int | None = None,
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
+        paths: Collection[str] | None = None,
         after: date | str | None = None,
         before: date | str | None = None,
         explain: bool = False,
@@ -309,6 +321,9 @@ class Memory:
             min_score: What a result must reach, 0..1; `SearchSettings.min_score` by default.
             sources: ``memory``, ``sessions``, or both, which is the default: sessions then get the
                 places that notes leave, and up to a third where they answer better.
+            paths: Prefixes and globs of the files to search, such as ``memory/work/`` or
+                ``memory/**/2026-*.md``: ``*`` and ``?`` stay within a folder. Nothing of other
+                files is counted or shown.
             after: First day, included: a date or an ISO text. Undated files are left out.
             before: Last day, included. A session's messages have days of their own.
             explain: Whether each result says what every stage gave to it.
@@ -319,9 +334,16 @@ class Memory:
         """
         limits = self._checked_limits(max_results, max_chars, min_score)
         rows = self._row_filter(sources, after, before)
+        patterns = None if paths is None else checked_patterns(paths)
         text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
         results = self._index.recovering(
-            self._search, query, text, limits=limits, rows=rows, explain=explain
+            self._search,
+            query,
+            text,
+            limits=limits,
+            rows=rows,
+            patterns=patterns,
+            explain=explain,
         )
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
@@ -362,7 +384,14 @@ class Memory:
             yield snapshot
 
     def _search(
-        self, query: str, text: str, *, limits: _Limits, rows: RowFilter, explain: bool
+        self,
+        query: str,
+        text: str,
+        *,
+        limits: _Limits,
+        rows: RowFilter,
+        patterns: tuple[str, ...] | None,
+        explain: bool,
     ) -> SearchResults:
         from commonplace.retrieval.query import Query, Ranking
 
@@ -379,12 +408,14 @@ class Memory:
                 limits.max_chars,
             )  # fmt: skip
             ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
-            ranking = ranker.rank(snapshot, asked, explain=explain) if text else Ranking([])
+            visible = _visible(snapshot, patterns, asked.now)
+            ranking = ranker.rank(visible, asked, explain=explain) if text else Ranking([])
+            results = _with_metadata(ranking.results, snapshot)
         mode: SearchMode = "keyword" if vector is None else "hybrid"
         if vector is not None and not self.settings.search.text_weight:
             mode, fallback = "vector", "search.text_weight is 0"
         return SearchResults(
-            ranking.results,
+            results,
             query=query,
             mode=mode,
             fallback="; ".join(filter(None, (fallback, ranking.fallback))) or None,
@@ -471,7 +502,10 @@ class Memory:
             return Excerpt(name, "", start, 0, False, None, "not_found")
         except UnreadableFileError as error:
             raise WorkspaceError(f"{name}: {error}.") from error
-        return _excerpt(name, text, start, lines)
+        excerpt = _excerpt(name, text, start, lines)
+        if not self.profile.reads_front_matter:
+            return excerpt
+        return replace(excerpt, metadata=read_front_matter(text).metadata or {})
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
@@ -699,6 +733,24 @@ def _rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
     from commonplace.retrieval.rerank import RerankClient
 
     return RerankClient(reranker)
+
+
+def _visible(snapshot: Snapshot, patterns: tuple[str, ...] | None, now: datetime) -> Snapshot:
+    """Return the snapshot with the files that patterns select and that are not expired."""
+    hidden = snapshot.expired(int(now.timestamp() * 1000))
+    if patterns is None and not hidden:
+        return snapshot
+    return snapshot.within(FileFilter(patterns, hidden))
+
+
+def _with_metadata(results: list[SearchResult], snapshot: Snapshot) -> list[SearchResult]:
+    """Return results with the front matter of their files."""
+    records = map(snapshot.file, {result.path for result in results})
+    found = {record.path: record.metadata for record in records if record and record.metadata}
+    return [
+        replace(result, metadata=json.loads(found[result.path])) if result.path in found else result
+        for result in results
+    ]
 
 
 def _utc_now() -> datetime:

@@ -77,6 +77,10 @@ class Profile(Protocol):
     def note_zone(self) -> tzinfo | None:
         """Time zone of session notes; None is the machine's."""
 
+    @property
+    def reads_front_matter(self) -> bool:
+        """Whether the front matter of a note is metadata, and not text."""
+
     def chunk(self, text: str) -> list[Chunk]:
         """Split a file's text into chunks, in order; blank ones are left out."""
 
@@ -104,6 +108,7 @@ class DefaultProfile:
 
     requires: frozenset[str] = frozenset()
     discovery = DiscoveryRules()
+    reads_front_matter = True
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

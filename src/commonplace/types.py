@@ -78,6 +78,9 @@ class Chunk:
     """SHA-256 of the text in UTF-8, in hexadecimal."""
     heading: str = ""
     """Headings above the first line, outermost first, joined by `` > ``."""
+    labelled: bool = False
+    """Whether the first line holds the tags and aliases of the file's front matter. It takes the
+    place of the line that ends the front matter, and is found but never shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,8 @@ class SearchResult(DisplayedDataclass):
     source: Source = "memory"
     heading: str = ""
     explanation: Explanation | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Front matter of the file, as JSON values; empty without any."""
 
     @property
     def citation(self) -> str:
@@ -201,6 +206,7 @@ class Excerpt(DisplayedDataclass):
         status: ``ok``, or ``not_found`` with an empty text.
         version: SHA-256 of the whole file's bytes, as `if_version` takes it; empty without a file,
             and for a session file.
+        metadata: Front matter of the file, as JSON values; empty without any.
     """
 
     path: str
@@ -211,6 +217,7 @@ class Excerpt(DisplayedDataclass):
     next_from: int | None
     status: Literal["ok", "not_found"] = "ok"
     version: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 Author = Literal["user", "agent", "tool", "untrusted"]

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from commonplace.store.records import FileRecord
-from commonplace.text.chunking import split_oversized
+from commonplace.text.chunking import make_chunk, split_oversized
+from commonplace.text.front_matter import (
+    FRONT_MATTER_MARKS,
+    FrontMatter,
+    expiry_ms,
+    label_line,
+    read_front_matter,
+)
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.transcripts.incremental import SessionPart
 from commonplace.types import Chunk, MemoryFile
 from commonplace.vectors.arrays import ChunkVectors
-from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.file_text import FileText, UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from commonplace.profiles import Profile
@@ -141,8 +149,11 @@ class DocumentReader:
         except UnreadableFileError as error:
             self._report(file.path, str(error))
             return None
-        if read.note:
-            self._report(file.path, read.note)
+        matter, note, expires_ms = FrontMatter(), read.note, None
+        if self._profile.reads_front_matter and read.text.startswith(FRONT_MATTER_MARKS):
+            matter, note, expires_ms = self._front_matter(read)
+        if note:
+            self._report(file.path, note)
         record = FileRecord(
             path=file.path,
             source=file.source,
@@ -151,16 +162,45 @@ class DocumentReader:
             mtime_ns=read.mtime_ns,
             indexed_ns=indexed_ns,
             day=file.date.toordinal() if file.date else None,
-            note=read.note,
+            note=note,
+            metadata=json.dumps(matter.metadata) if matter.metadata else None,
+            expires_ms=expires_ms,
         )
         known = before is not None
         if before and before.hash == record.hash and not before.pending:
             return ReadDocument(file, before, record, None, known=known)
-        return ReadDocument(file, before, record, self._cut(read.text), known=known)
+        return ReadDocument(file, before, record, self._cut(read.text, matter), known=known)
 
-    def _cut(self, text: str) -> list[Chunk]:
-        chunks = self._profile.chunk(text)
-        return split_oversized([c for c in chunks if c.text.strip()], _MAX_CHUNK_BYTES)
+    def _front_matter(self, read: FileText) -> tuple[FrontMatter, str | None, int | None]:
+        """Return the front matter of a file, what is odd about the file, and when it expires."""
+        matter = read_front_matter(read.text)
+        problems, expires_ms = [read.note, matter.problem], None
+        try:
+            expires_ms = expiry_ms(matter.metadata or {}, self._profile.note_zone)
+        except ValueError as error:
+            problems.append(str(error))
+        return matter, "; ".join(filter(None, problems)) or None, expires_ms
+
+    def _cut(self, text: str, matter: FrontMatter) -> list[Chunk]:
+        chunks = self._profile.chunk(text[matter.body :])
+        chunks = split_oversized([c for c in chunks if c.text.strip()], _MAX_CHUNK_BYTES)
+        if not matter.lines:
+            return chunks
+        chunks = [
+            replace(
+                chunk,
+                start_line=chunk.start_line + matter.lines,
+                end_line=chunk.end_line + matter.lines,
+            )
+            for chunk in chunks
+        ]
+        labels = label_line(matter.metadata or {})
+        if labels and chunks:
+            first = chunks[0]
+            text = f"{labels}\n{first.text}"
+            labelled = make_chunk(first.start_line - 1, first.end_line, text, first.heading)
+            chunks[0] = replace(labelled, labelled=True)
+        return chunks
 
 
 def text_hash(text: str) -> str:

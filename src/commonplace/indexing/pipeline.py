@@ -16,6 +16,7 @@ from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
 from commonplace.text.chunking import chunk_id
+from commonplace.text.front_matter import hide_label
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import IndexReport, MemoryFile
 
@@ -290,6 +291,8 @@ class IndexPipeline:
         for chunk, vectors, day in zip(item.chunks or (), embedded, days, strict=True):
             row_id = chunk_id(record.source, record.path, chunk, model)
             units = self.vectors.packed_units(chunk.text)
+            if chunk.labelled:
+                units = hide_label(units, chunk.text)
             rows.setdefault(row_id, IndexedChunk(row_id, chunk, vectors, day, units))
         return list(rows.values())
 

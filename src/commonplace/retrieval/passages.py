@@ -60,6 +60,7 @@ class PassageTable:
         chunk: Index of the candidate that brought the unit.
         days: Proleptic ordinal of the unit's day; 0 for an evergreen file.
         vectors: ``(units, d)``; rows of zeros where there is no vector; None without any.
+        hidden: Whether the unit is found but not shown: the labels of a note.
     """
 
     text: str
@@ -71,6 +72,7 @@ class PassageTable:
     chunk: Numbers
     days: Numbers
     vectors: Matrix | None
+    hidden: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.start)
@@ -90,7 +92,8 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
     ordered = sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line, chunk.ordinal))
     packed = [chunk.units or pack_units(line_units(chunk.text)) for chunk in ordered]
     counts = [len(units) // _UNIT_BYTES for units in packed]
-    units = np.frombuffer(b"".join(packed), dtype="<i4").reshape(-1, 3)[:, 1:].astype(np.int64)
+    units = np.frombuffer(b"".join(packed), dtype="<i4").reshape(-1, 3).astype(np.int64)
+    hidden, units = units[:, 0] < 0, units[:, 1:]
     layout = _Layout()
     places = [layout.add(chunk) for chunk in ordered]
     rows = np.repeat(np.array(places, dtype=np.int64).reshape(-1, 4), counts, axis=0)
@@ -101,12 +104,13 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
         # Units of the overlap with the chunk before are dropped; one that reaches out is cut.
         new = units[:, 1] > held
         units, rows, chunk, held = units[new], rows[new], chunk[new], held[new]
+        hidden = hidden[new]
         vectors = None if vectors is None else vectors[new]
         np.maximum(units[:, 0], held, out=units[:, 0])
     units += rows[:, 1:2]
     return PassageTable(
         "\n".join(layout.parts), layout.passages, rows[:, 0], units[:, 0], units[:, 1], ordered,
-        chunk, rows[:, 3], vectors,
+        chunk, rows[:, 3], vectors, hidden,
     )  # fmt: skip
 
 

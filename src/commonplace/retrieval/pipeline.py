@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
+from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import answer_confidence, score_lines
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.query import Query, Ranking
@@ -90,9 +91,11 @@ class LineRanker:
             return None
         analyzed = add_path_terms(analyzed, table, analyzer)
         lines = score_lines(table, analyzed, settings, analyzer)
+        if table.hidden.any():
+            lines = with_labels_credited(lines)
         windows = pack_windows(
             lines.share, table.start, table.end, table.passage,
-            max_chars=max(query.max_chars, passages * RERANKED_CHARS),
+            max_chars=max(query.max_chars, passages * RERANKED_CHARS), hidden=table.hidden,
         )  # fmt: skip
         return Evidence(windows, lines, analyzed, answer_confidence(windows, lines, analyzed))
 

@@ -106,6 +106,7 @@ def pack_windows(
     passage: NDArray[np.int64],
     *,
     max_chars: int,
+    hidden: NDArray[np.bool_],
 ) -> list[Window]:
     """Choose windows that do not overlap, best first: long ones, then short ones.
 
@@ -115,11 +116,13 @@ def pack_windows(
         end: Character behind its last.
         passage: Passage of each unit; units are in the order of their passages.
         max_chars: Characters of all windows, at most.
+        hidden: Units that are in no window.
     """
     if not len(share):
         return []
     longest = min(SNIPPET_CHARS, max_chars)
     packer, budget = _Packer(share, start, end, passage, longest=longest), Budget(max_chars)
+    packer.hide(hidden)
     packer.pack(budget, width=longest, until=int(max_chars * (1 - _LONG_PART)))
     packer.pack(budget, width=min(longest, _SHORT_CHARS))
     return packer.joined()
@@ -149,6 +152,10 @@ class _Packer:
         self._longest = longest
         self._taken = np.zeros(len(share), dtype=np.bool_)
         self.windows: list[Window] = []
+
+    def hide(self, units: NDArray[np.bool_]) -> None:
+        """Leave units out of all windows."""
+        self._taken |= units
 
     def pack(self, budget: Budget, *, width: int, until: int = 0) -> None:
         """Add windows of a width until so many characters are left.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ __all__ = [
     "RowFilter",
     "StoredChunk",
     "Totals",
+    "checked_patterns",
 ]
 
 
@@ -218,7 +219,7 @@ class FileFilter:
 
     Attributes:
         patterns: Prefixes and globs, of which a path matches one; None for all paths. A pattern
-            with ``*``, ``?`` or ``[`` is a glob and matches whole paths: ``*`` and ``?`` stay
+            with ``*``, ``?`` or ``[…]`` is a glob and matches whole paths: ``*`` and ``?`` stay
             within a folder, ``**`` does not, and ``**/`` is any number of folders.
         hidden: Paths that do not pass.
     """
@@ -233,6 +234,33 @@ class FileFilter:
         return self.patterns is None or bool(_path_pattern(self.patterns).match(path))
 
 
+def checked_patterns(paths: Collection[str]) -> tuple[str, ...]:
+    """Return the patterns of a `FileFilter`, checked.
+
+    Args:
+        paths: Prefixes and globs, as a caller gave them.
+
+    Raises:
+        ValueError: They are one text instead of several, or one of them can match no file.
+    """
+    if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
+        raise ValueError(
+            f"paths is {paths!r}; it takes a list of prefixes or globs, such as ['memory/work/']."
+        )
+    patterns = tuple(path.strip().removeprefix("./") for path in paths)
+    for pattern in patterns:
+        try:
+            _path_pattern((pattern,))
+        except re.error as error:
+            raise ValueError(f"paths holds {pattern!r}, which is no glob: {error}.") from error
+        if not pattern or pattern.startswith(("/", "~")) or "\\" in pattern:
+            raise ValueError(
+                f"paths holds {pattern!r}; paths are relative to the workspace and have forward "
+                "slashes, as search shows them: 'MEMORY.md', 'memory/work/', 'memory/**/2026-*.md'."
+            )
+    return patterns
+
+
 _GLOB_PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\]?[^\]]*)\]")
 
 
@@ -243,7 +271,7 @@ def _path_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _expression(pattern: str) -> str:
-    if not any(sign in pattern for sign in "*?["):
+    if not _GLOB_PART.search(pattern):
         return re.escape(pattern)
     parts, at = [], 0
     for found in _GLOB_PART.finditer(pattern):

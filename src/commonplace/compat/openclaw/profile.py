@@ -35,6 +35,7 @@ class OpenClawProfile:
         date_of=openclaw_log_date, both_long_term_files=True, dated_sessions=False
     )
     note_zone: tzinfo | None = UTC
+    reads_front_matter = False
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -78,7 +78,7 @@ class FilteredSnapshot(SqliteSnapshot):
         """Return the number of chunks, of one source or of all."""
         key = "chunks", source
         if key not in self._known:
-            where, values = self._chunk_conditions(_of_source(source))
+            where, values = self._conditions(_of_source(source))
             sql = f"SELECT count(*) FROM chunks WHERE {where}"
             self._known[key] = self._connection.execute(sql, values).get
         return int(self._known[key])
@@ -89,7 +89,7 @@ class FilteredSnapshot(SqliteSnapshot):
         wanted = {expression for expression in expressions.values() if expression}
         new = [it for it in wanted if ("frequency", source, it) not in self._known]
         if new and self._identity is not None:
-            where, values = self._chunk_conditions(_of_source(source))
+            where, values = self._conditions(_of_source(source))
             found = self._connection.execute(
                 "SELECT value, (SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value AND "
                 f"EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})) "
@@ -110,7 +110,7 @@ class FilteredSnapshot(SqliteSnapshot):
         return mean
 
     def _mean_of_some(self, source: Source | None) -> Vector | None:
-        where, values = self._chunk_conditions(_of_source(source))
+        where, values = self._conditions(_of_source(source))
         step = 1 + self.chunk_count(source) // _MEAN_CHUNKS
         rows = self._connection.execute(
             f"SELECT seq FROM chunks WHERE {where} ORDER BY seq", values
@@ -139,13 +139,11 @@ class FilteredSnapshot(SqliteSnapshot):
         """Return the chunks of a file with their vectors, in order."""
         return super().chunks_of(path, from_line=from_line) if self._files.passes(path) else []
 
-    def _chunk_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
+    def _conditions(self, rows: RowFilter, table: str = "chunks") -> tuple[str, list[Any]]:
         where, values = row_conditions(rows)
-        return " AND ".join(filter(None, (self._condition, where))), [self._paths, *values]
-
-    def _vector_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
-        where, values = row_conditions(rows)
-        mine = f"seq IN (SELECT seq FROM chunks WHERE {self._condition})"
+        mine = self._condition
+        if table == "vectors":
+            mine = f"seq IN (SELECT seq FROM chunks WHERE {mine})"
         return " AND ".join(filter(None, (mine, where))), [self._paths, *values]
 
     def _seqs_among(self) -> NDArray[np.int64] | None:

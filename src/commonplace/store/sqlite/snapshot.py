@@ -168,7 +168,7 @@ class SqliteSnapshot:
         expression = match_expression(words, every=every)
         if expression is None or limit < 1 or self._identity is None:
             return []
-        where, values = self._chunk_conditions(rows)
+        where, values = self._conditions(rows)
         # EXISTS tests the hits; with IN, FTS5 would search once for every row that passes.
         passes = f" AND EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})"
         hits = self._connection.execute(
@@ -198,12 +198,8 @@ class SqliteSnapshot:
         )
         return self._nearest_scanned(query, limit, rows) if found is None else found
 
-    def _chunk_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
-        """Return the condition on the rows of `chunks` that may be found."""
-        return row_conditions(rows)
-
-    def _vector_conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
-        """Return the condition on the rows of `vectors` that may be found."""
+    def _conditions(self, rows: RowFilter, _table: str = "chunks") -> tuple[str, list[Any]]:
+        """Return the condition on the rows of `chunks` or `vectors` that may be found."""
         return row_conditions(rows)
 
     def _seqs_among(self) -> NDArray[np.int64] | None:
@@ -216,7 +212,7 @@ class SqliteSnapshot:
         """Compare the vectors of the snapshot one by one, as they are read."""
         import numpy as np
 
-        where, values = self._vector_conditions(rows)
+        where, values = self._conditions(rows, "vectors")
         found = self._connection.execute(
             "SELECT embedding, seq FROM vectors" + (f" WHERE {where}" if where else ""), values
         )
