@@ -80,19 +80,12 @@ class Snapshot(Protocol):
     def within(self, files: FileFilter) -> Self:
         """Return the same state as if it held only the files that pass a filter.
 
-        Nothing of other files is counted or returned: not in frequencies and counts, nor in the
-        mean of the lines, which may be that of some thousand chunks where there are more. The
-        weights of terms by which `match` ranks may still come from the whole index. Vectors are
-        returned whatever text they were made for (`cached_dimension`, `vectors_of`).
+        The others count nowhere: not in frequencies, nor in the mean of the lines (of some thousand
+        chunks at least). Vectors by text (`vectors_of`) and the weights in `match` may be of all.
         """
 
     def expired(self, at_ms: int) -> frozenset[str]:
-        """Return the paths of the files that are expired; each search asks for it.
-
-        Args:
-            at_ms: The time, in milliseconds since the epoch; a file whose `FileRecord.expires_ms`
-                is the same or before is expired.
-        """
+        """Return the files whose `FileRecord.expires_ms` has come; each search asks for it."""
 
     def files(self) -> dict[str, FileRecord]:
         """Return all files by path."""
@@ -161,10 +154,7 @@ class Snapshot(Protocol):
         """Return chunks by seq; one that is gone is left out."""
 
     def versions(self, seqs: Sequence[int]) -> dict[int, int]:
-        """Return the version of each chunk: of two chunks, the one written later has the greater.
-
-        A search calls it with some dozens of hits, so it reads no texts and no vectors.
-        """
+        """Return versions that grow with each write, of a search's hits: reads no texts."""
 
     def chunks_of(
         self, path: str, *, from_line: int | None = None
