@@ -106,7 +106,7 @@ def pack_windows(
     passage: NDArray[np.int64],
     *,
     max_chars: int,
-    hidden: NDArray[np.bool_],
+    hidden: NDArray[np.bool_] | None = None,
 ) -> list[Window]:
     """Choose windows that do not overlap, best first: long ones, then short ones.
 
@@ -116,13 +116,14 @@ def pack_windows(
         end: Character behind its last.
         passage: Passage of each unit; units are in the order of their passages.
         max_chars: Characters of all windows, at most.
-        hidden: Units that are in no window.
+        hidden: Units that are in no window; None for none.
     """
     if not len(share):
         return []
     longest = min(SNIPPET_CHARS, max_chars)
     packer, budget = _Packer(share, start, end, passage, longest=longest), Budget(max_chars)
-    packer.hide(hidden)
+    if hidden is not None:
+        packer.hide(hidden)
     packer.pack(budget, width=longest, until=int(max_chars * (1 - _LONG_PART)))
     packer.pack(budget, width=min(longest, _SHORT_CHARS))
     return packer.joined()
