@@ -159,12 +159,7 @@ class Snapshot(Protocol):
     def chunks_of(
         self, path: str, *, from_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
-        """Return the chunks of a file with their vectors, in order.
-
-        Args:
-            path: The file.
-            from_line: Leave out those that begin before it.
-        """
+        """Return the chunks of a file that begin at a line or behind it, with their vectors."""
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""
