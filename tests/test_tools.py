@@ -66,7 +66,8 @@ class FakeMemory:
         following = first + len(shown) if len(rest) > len(shown) else None
         return Excerpt(path, "\n".join(shown), first, len(shown), bool(following), following)
 
-    def append(self, text, *, path=None, when=None):
+    def append(self, text, *, path=None, when=None, origin=None):
+        assert origin.author == "agent"
         self.calls.append((text, path or when))
         return path or "memory/2026-11-20.md"
 

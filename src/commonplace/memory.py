@@ -24,6 +24,8 @@ from commonplace.errors import (
     SettingsError,
     WorkspaceError,
 )
+from commonplace.history.database import HistoryFile
+from commonplace.history.ledger import OriginLedger
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService
 from commonplace.indexing.slots import IndexSlot, IndexSlots
@@ -32,9 +34,11 @@ from commonplace.settings import Settings
 from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.state import StateLocation
 from commonplace.text.front_matter import read_front_matter
+from commonplace.text.quotation import without_lines
 from commonplace.types import (
     Excerpt,
     IndexReport,
+    Origin,
     SearchMode,
     SearchResult,
     SearchResults,
@@ -126,6 +130,10 @@ class Memory:
         self.settings = settings
         self._now = now or _utc_now
         self.state = state
+        self._history = HistoryFile(state.history)
+        self._ledger = OriginLedger(self._history)
+        self._ledger_was_empty: object = None
+        """State of the history file in which the ledger was last found to be empty."""
         self._index = IndexService(
             workspace, store, settings=settings, profile=profile, requested=embedder, state=state
         )
@@ -345,6 +353,7 @@ class Memory:
             patterns=patterns,
             explain=explain,
         )
+        self._attribute(results)
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
         return results
@@ -423,6 +432,22 @@ class Memory:
             model=used.name.model if used else None,
             warnings=index.warnings,
         )
+
+    def _attribute(self, results: SearchResults) -> None:
+        """Set the origins of results; where no line has one, without a query."""
+        state = _file_state(self.state.history)
+        if not results or state in (None, self._ledger_was_empty):
+            return
+        if self._ledger.is_empty():
+            self._ledger_was_empty = state
+            return
+        results[:] = self._ledger.attributed(results, read=self._text_of)
+
+    def _text_of(self, path: str) -> str:
+        try:
+            return read_text(self.workspace.locate(path)).text
+        except (OSError, UnreadableFileError, PathNotAllowedError):
+            return ""
 
     def _query_vector(
         self, text: str, held: IndexIdentity | None
@@ -503,9 +528,10 @@ class Memory:
         except UnreadableFileError as error:
             raise WorkspaceError(f"{name}: {error}.") from error
         excerpt = _excerpt(name, text, start, lines)
-        if not self.profile.reads_front_matter:
-            return excerpt
-        return replace(excerpt, metadata=read_front_matter(text).metadata or {})
+        untrusted = self._ledger.untrusted_lines(name, excerpt.text, first_line=start)
+        reads = self.profile.reads_front_matter
+        metadata = read_front_matter(text).metadata or {} if reads else {}
+        return replace(excerpt, metadata=metadata, untrusted=untrusted)
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
@@ -519,7 +545,12 @@ class Memory:
         return replace(part, from_line=start, next_from=behind)
 
     def append(
-        self, text: str, *, path: str | None = None, when: date | datetime | None = None
+        self,
+        text: str,
+        *,
+        path: str | None = None,
+        when: date | datetime | None = None,
+        origin: Origin | None = None,
     ) -> str:
         """Append a note to a day's log, or to another note, and return its path.
 
@@ -531,6 +562,7 @@ class Memory:
             path: The note to append to: ``MEMORY.md`` or one below ``memory/``, which is created
                 where it is missing; the day's log by default.
             when: The day of the log; today by default. A time must be aware.
+            origin: Where the text comes from; a user by default.
 
         Raises:
             ValueError: The text is empty, `when` is a naive time, or both `path` and `when` are
@@ -540,13 +572,13 @@ class Memory:
         """
         if path is None:
             day = self._day(when)
-            return self._append(log_path(day), text, title=day.isoformat())
+            return self._append(log_path(day), text, title=day.isoformat(), origin=origin)
         if when is not None:
             raise ValueError("path and when are both given; when chooses the log, path a note.")
         name = self._note_path(path)
         named = log_date(name)
         title = named.isoformat() if named and name == log_path(named) else None
-        return self._append(name, text, title=title)
+        return self._append(name, text, title=title, origin=origin)
 
     def write_session_note(
         self,
@@ -555,6 +587,7 @@ class Memory:
         slug: str | Callable[[str], str] | None = None,
         key: str = "",
         session: str = "",
+        origin: Origin | None = None,
     ) -> str:
         """Write the note that a session leaves when a new one starts, and return its path.
 
@@ -571,14 +604,23 @@ class Memory:
                 answers with a name. By default, and where it fails, the time, ``1830``.
             key: Who talked where, for the header.
             session: What the session is called, for the header.
+            origin: Where the text comes from; an agent, in this session, by default.
 
         Raises:
             ValueError: Neither user nor assistant said anything.
             TypeError: A message is none of these.
             WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
         """
-        from commonplace.transcripts.session_note import last_messages, session_note, slug_for
+        from commonplace.transcripts.session_note import (
+            last_messages,
+            quotes_untrusted,
+            session_note,
+            slug_for,
+        )
 
+        messages = list(messages)
+        if quotes_untrusted(messages):
+            self.record_exposure(session)
         said = last_messages(messages, self.settings.sessions.archive_messages)
         if not said:
             raise ValueError("neither user nor assistant said anything; there is no session.")
@@ -587,6 +629,7 @@ class Memory:
         name = f"memory/{now.date().isoformat()}-{slug_for(said, slug, moment=now)}"
         for number in itertools.count(1):
             path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
+            self._attribute_text(path, text, origin or Origin("agent", session=session or None))
             if create_file(self._place_of(path), text):
                 break
         self._index_written(path)
@@ -605,12 +648,37 @@ class Memory:
             )
         return self.workspace.display_path(self.workspace.locate(name))
 
-    def _append(self, path: str, text: str, *, title: str | None) -> str:
+    def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
+        if origin is not None:
+            self._attribute_text(path, text, origin)
         if append_note(self._place_of(path), text, title=title):
             self._index_written(path)
         return path
+
+    def record_exposure(self, session: str) -> None:
+        """Record that a conversation was shown untrusted lines; what it writes is untrusted, too.
+
+        Args:
+            session: The conversation, empty for those without an id.
+        """
+        self._ledger.expose(session)
+
+    def _attribute_text(self, path: str, text: str, origin: Origin) -> None:
+        """Record the origin of a text before it is appended to a note."""
+        from commonplace.history.occurrences import notes_holding
+
+        held = self._text_of(path)
+        with self._history.transaction() as connection:
+            self._ledger.attribute(
+                connection,
+                path,
+                held,
+                f"{held}\n{text}",
+                self._ledger.effective(origin),
+                elsewhere=lambda line: notes_holding(self._index.store, line) - {path},
+            )
 
     def _place_of(self, path: str) -> Path:
         """Return where a note is written; its folder is made."""
@@ -651,7 +719,10 @@ class Memory:
             excerpt = self.get(path)
         except WorkspaceError:
             return None
-        return ContextFile(path, excerpt.text) if excerpt.status == "ok" else None
+        if excerpt.status != "ok":
+            return None
+        text = without_lines(excerpt.text, excerpt.from_line, excerpt.untrusted)
+        return ContextFile(path, text, len(excerpt.untrusted))
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -725,6 +796,16 @@ async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -
     import asyncio  # a caller that awaits has loaded it; others do not pay for it
 
     return await asyncio.to_thread(call, *arguments, **options)
+
+
+def _file_state(path: Path) -> tuple[object, ...] | None:
+    """Return what changes with each write to a database file; None if it does not exist."""
+    found = []
+    for name in (path, f"{path}-wal"):
+        with contextlib.suppress(OSError):
+            info = os.stat(name)
+            found.append((name, info.st_ino, info.st_size, info.st_mtime_ns))
+    return tuple(found) or None
 
 
 def _rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:

@@ -17,6 +17,7 @@ from typing import Any, Literal, SupportsIndex, get_args, overload
 from commonplace.renderers import Displayed, DisplayedDataclass, brief, registered
 
 __all__ = [
+    "USER",
     "Author",
     "BlameLine",
     "Change",
@@ -116,9 +117,53 @@ class Explanation:
     rerank: float | None = None
 
 
+Author = Literal["user", "agent", "tool", "untrusted"]
+"""Author of a text, from the most trusted to the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Origin of a text: its author, and the conversation and the tool that it came through.
+
+    Attributes:
+        author: ``user``, ``agent``, ``tool`` (its output), or ``untrusted`` (from outside, such as
+            a page or a mail).
+        session: Conversation; None where there is none.
+        tool: Tool or importer that wrote it; None for none.
+    """
+
+    author: Author
+    session: str | None = None
+    tool: str | None = None
+
+    def __post_init__(self) -> None:
+        authors = get_args(Author)
+        if self.author not in authors:
+            raise ValueError(
+                f"author is {self.author!r}; expected is one of {', '.join(map(repr, authors))}."
+            )
+
+
+USER = Origin("user")
+"""Origin of all that no ledger says something else about."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchResult(DisplayedDataclass):
-    """Passage of a file that answers a query, with its place and score."""
+    """Passage of a file that answers a query, with its place and score.
+
+    Attributes:
+        path: File.
+        snippet: Passage, verbatim.
+        start_line: First line that it shows.
+        end_line: Last line that it shows.
+        score: Score, 0..1.
+        source: ``memory`` or ``sessions``.
+        heading: Headings above the first line.
+        explanation: What each stage of the search gave to the score; None without ``explain``.
+        origin: Origin of the least trusted of the lines shown.
+        untrusted: Numbers of the lines shown that are untrusted; tools quote them as such.
+    """
 
     path: str
     snippet: str
@@ -130,6 +175,8 @@ class SearchResult(DisplayedDataclass):
     explanation: Explanation | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Front matter of the file, as JSON values; empty without any."""
+    origin: Origin = USER
+    untrusted: tuple[int, ...] = ()
 
     @property
     def citation(self) -> str:
@@ -207,6 +254,7 @@ class Excerpt(DisplayedDataclass):
         version: SHA-256 of the whole file's bytes, as `if_version` takes it; empty without a file,
             and for a session file.
         metadata: Front matter of the file, as JSON values; empty without any.
+        untrusted: Numbers of the lines of the text that are untrusted; tools quote them as such.
     """
 
     path: str
@@ -218,33 +266,7 @@ class Excerpt(DisplayedDataclass):
     status: Literal["ok", "not_found"] = "ok"
     version: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-
-Author = Literal["user", "agent", "tool", "untrusted"]
-"""Author of a text, from the most trusted to the least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Origin of a text: its author, and the conversation and the tool that it came through.
-
-    Attributes:
-        author: ``user``, ``agent``, ``tool`` (its output), or ``untrusted`` (from outside, such as
-            a page or a mail).
-        session: Conversation; None where there is none.
-        tool: Tool or importer that wrote it; None for none.
-    """
-
-    author: Author
-    session: str | None = None
-    tool: str | None = None
-
-    def __post_init__(self) -> None:
-        authors = get_args(Author)
-        if self.author not in authors:
-            raise ValueError(
-                f"author is {self.author!r}; expected is one of {', '.join(map(repr, authors))}."
-            )
+    untrusted: tuple[int, ...] = ()
 
 
 Change = Literal[
@@ -289,13 +311,13 @@ class BlameLine(DisplayedDataclass):
     Attributes:
         line: Number of the line, from 1.
         version: Change that brought the line; None where history does not reach back to it.
-        origin: Author of the line; None for a user's.
+        origin: Origin of the line.
         text: The line.
     """
 
     line: int
     version: Version | None
-    origin: Origin | None = None
+    origin: Origin = USER
     text: str = ""
 
 

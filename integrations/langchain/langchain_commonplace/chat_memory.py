@@ -18,8 +18,9 @@ from langgraph.runtime import Runtime
 
 from commonplace import FlushReport, Memory
 from commonplace.flush import token_limit
-from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush, current_thread
+from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush
 from langchain_commonplace.lru import LRUCache
+from langchain_commonplace.message_conversion import current_thread
 from langchain_commonplace.token_counting import (
     TokenCounter,
     context_window,

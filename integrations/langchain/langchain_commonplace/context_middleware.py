@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from commonplace import CommonplaceError, Memory
 from commonplace.agent.recall import recall_notes
 from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown
+from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryContextMiddleware"]
 
@@ -94,6 +95,7 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             limit=self.recall,
             cited=self._cited,
             private=self.private,
+            session=current_thread(),
         )
         if not text:
             return request

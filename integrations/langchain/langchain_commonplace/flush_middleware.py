@@ -18,9 +18,9 @@ from langgraph.runtime import Runtime
 from commonplace import Memory
 from langchain_commonplace.compaction_trigger import CompactionTrigger
 from langchain_commonplace.flush_model import TRANSFORMERS
-from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush, current_thread
+from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush
 from langchain_commonplace.lru import LRUCache
-from langchain_commonplace.message_conversion import cycle_id
+from langchain_commonplace.message_conversion import current_thread, cycle_id
 from langchain_commonplace.token_counting import TokenCounter, context_window, conversation_counter
 
 __all__ = ["MemoryFlushMiddleware"]

@@ -10,7 +10,6 @@ from typing import Annotated, Any, NotRequired
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langchain.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import ensure_config
 
 from commonplace import FlushReport, Memory
 from commonplace.flush import (
@@ -27,7 +26,7 @@ from langchain_commonplace.lru import LRUCache
 from langchain_commonplace.message_conversion import cycle_id, flush_messages
 from langchain_commonplace.token_counting import TokenCounter, context_window, reported_tokens
 
-__all__ = ["FlushSession", "FlushState", "OnFlush", "current_thread"]
+__all__ = ["FlushSession", "FlushState", "OnFlush"]
 
 OnFlush = Callable[[FlushReport], object]
 
@@ -145,8 +144,3 @@ class FlushSession:
         saved = state.get("commonplace_flush")
         cycle = FlushCycle(**saved) if saved else self._cycles.get(thread)
         return (cycle or FlushCycle()).for_compaction(cycle_id(messages))
-
-
-def current_thread() -> str:
-    """Return the thread id of the current run; empty outside of a run."""
-    return str(ensure_config().get("configurable", {}).get("thread_id") or "")

@@ -13,11 +13,13 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langchain_core.runnables import ensure_config
 
 from commonplace.flush import FlushMessage, FlushReply, FlushRequest, ToolCall
 
 __all__ = [
     "chat_messages",
+    "current_thread",
     "cycle_id",
     "flush_message",
     "flush_messages",
@@ -96,3 +98,8 @@ def cycle_id(messages: Sequence[BaseMessage]) -> str:
             kept = messages[position + 1].id if len(messages) > position + 1 else ""
             return f"{message.id or ''}|{kept or ''}"
     return ""
+
+
+def current_thread() -> str:
+    """Return the thread id of the current run; empty outside of a run."""
+    return str(ensure_config().get("configurable", {}).get("thread_id") or "")

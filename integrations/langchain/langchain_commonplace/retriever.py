@@ -14,6 +14,7 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import Field, PrivateAttr
 
 from commonplace import Memory, SearchResult, SearchResults
+from commonplace.tools import quoted_snippet
 from commonplace.types import Source
 
 __all__ = ["CommonplaceRetriever"]
@@ -23,8 +24,9 @@ class CommonplaceRetriever(BaseRetriever):
     """Retriever of the notes that answer a question, best first.
 
     Every field except `memory` can be given to one call: ``retriever.invoke(question, k=3)``. None
-    is the memory's own setting. The content of a document is the snippet and nothing else; its id
-    is the citation, and its metadata holds its place and the score of each stage of the search.
+    is the memory's own setting. The content of a document is the snippet and nothing else, but for
+    a mark on each untrusted line; its id is the citation, and its metadata holds its place and the
+    score of each stage of the search.
     """
 
     memory: Memory = Field(exclude=True, repr=False)
@@ -96,7 +98,7 @@ def _document(result: SearchResult) -> Document:
     parts = dataclasses.asdict(result.explanation) if result.explanation else {}
     return Document(
         id=result.citation,
-        page_content=result.snippet,
+        page_content=quoted_snippet(result),
         metadata={
             "path": result.path,
             "start_line": result.start_line,
@@ -104,6 +106,7 @@ def _document(result: SearchResult) -> Document:
             "source": result.source,
             "citation": result.citation,
             "score": result.score,
+            "origin": result.origin.author,
             "parts": parts | {"terms": list(parts.get("terms", ()))},
         },
     )

@@ -32,6 +32,7 @@ from commonplace.tools import (
     get_answer,
     search_answer,
 )
+from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryAppendTool", "MemoryGetTool", "MemorySearchTool", "memory_tools"]
 
@@ -132,6 +133,7 @@ class MemorySearchTool(_MemoryTool):
             citations=self.citations,
             private=self.private,
             name=self.memory_name,
+            session=current_thread(),
         )
 
     def _artifact(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -149,7 +151,13 @@ class MemoryGetTool(_MemoryTool):
         return GET_TOOL
 
     def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return get_answer(self.memory, arguments, private=self.private, name=self.memory_name)
+        return get_answer(
+            self.memory,
+            arguments,
+            private=self.private,
+            name=self.memory_name,
+            session=current_thread(),
+        )
 
 
 class MemoryAppendTool(_MemoryTool):
@@ -171,6 +179,7 @@ class MemoryAppendTool(_MemoryTool):
             private=self.private,
             redact=self.redact,
             name=self.memory_name,
+            session=current_thread(),
         )
 
 

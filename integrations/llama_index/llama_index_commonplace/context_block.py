@@ -55,24 +55,32 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
     tools: tuple[str, ...] = ("memory_search", "memory_get")
     """Memory tools that the agent has; the instructions explain them."""
 
-    def text(self, question: str = "") -> str:
-        """Return the context and, if `recall` is set, the notes for a question."""
+    def text(self, question: str = "", *, session: str | None = None) -> str:
+        """Return the context and, if `recall` is set, the notes for a question.
+
+        Args:
+            question: The user's last message.
+            session: Id of the conversation; None if it is not known.
+        """
         parts = [
             self.memory.startup_context(private=self.private),
             self.memory.recall_instructions(
                 tools=self.tools, citations="on" if self._cited else "off"
             ),
-            self._recalled(question),
+            self._recalled(question, session),
         ]
         return "\n\n".join(part.strip("\n") for part in parts if part.strip())
 
     async def _aget(
         self,
         messages: list[ChatMessage] | None = None,
+        *,
+        session_id: str | None = None,
         **_: Any,
     ) -> list[ChatMessage]:
         try:
-            text = await asyncio.to_thread(self.text, _last_question(messages or []))
+            question = _last_question(messages or [])
+            text = await asyncio.to_thread(self.text, question, session=session_id)
         except CommonplaceError:
             logger.exception("the memory cannot be read; this turn goes on without it")
             return []
@@ -85,9 +93,14 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
     def _cited(self) -> bool:
         return citations_shown(self.memory.settings.citations, private=self.private)
 
-    def _recalled(self, question: str) -> str:
+    def _recalled(self, question: str, session: str | None) -> str:
         return recall_notes(
-            self.memory, question, limit=self.recall, cited=self._cited, private=self.private
+            self.memory,
+            question,
+            limit=self.recall,
+            cited=self._cited,
+            private=self.private,
+            session=session,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from commonplace import SearchResult
+from commonplace.tools import quoted_snippet
 
 __all__ = ["MemoryNode", "scored_node"]
 
@@ -44,7 +45,7 @@ def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
     shown = [name for name in ("citation", "heading") if metadata[name]]
     node = MemoryNode(
         id_=_place(result),
-        text=result.snippet,
+        text=quoted_snippet(result),
         extra_info=metadata,  # the alias of `metadata`, which type checkers ask for
         excluded_llm_metadata_keys=[
             name for name in metadata if name not in shown or (name == "citation" and not cited)
@@ -76,5 +77,6 @@ def _metadata(result: SearchResult) -> dict[str, Any]:
         "end_line": result.end_line,
         "source": result.source,
         "score": result.score,
+        "origin": result.origin.author,
         **parts,
     }

@@ -33,10 +33,25 @@ _End = Literal["head", "tail"]
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """File of the startup context: its path, as ``memory_get`` takes it, and its text."""
+    """File of the startup context.
+
+    Attributes:
+        path: Path, as ``memory_get`` takes it.
+        text: Text; its untrusted lines are blank.
+        untrusted: Number of its untrusted lines.
+    """
 
     path: str
     text: str
+    untrusted: int = 0
+
+    @property
+    def notice(self) -> str:
+        """Sentence that says which lines are left out; empty for none."""
+        if not self.untrusted:
+            return ""
+        lines = f"{self.untrusted} untrusted line" + "s" * (self.untrusted > 1)
+        return f"\n… {lines} of {self.path} not shown; memory_get path={self.path} quotes them\n"
 
 
 def startup_context(
@@ -59,8 +74,8 @@ def startup_context(
         The text, which ends with a newline; empty if all files are empty.
     """
     budget = settings or ContextSettings()
-    heads = [file for file in (long_term,) if file and file.text.strip()]
-    tails = [file for file in logs if file.text.strip()]
+    heads = [file for file in (long_term,) if file and (file.text.strip() or file.untrusted)]
+    tails = [file for file in logs if file.text.strip() or file.untrusted]
     if not heads and not tails:
         return ""
     for oldest in range(len(tails) + 1):
@@ -100,12 +115,13 @@ def _render(
     files = [*heads, *logs]
     headers = [f"\n## {file.path}\n\n" for file in files]
     spent = len(intro) + len(outro) + sum(len(header) + 1 for header in headers)
+    spent += sum(len(file.notice) for file in files)
     wanted = [min(len(_body(file)), budget.file_chars) for file in files]
     shares = _shares(wanted, total=budget.total_chars - spent)
     parts = [intro]
     for index, (file, header, share) in enumerate(zip(files, headers, shares, strict=True)):
         keep: _End = "head" if index < len(heads) else "tail"
-        parts.append(f"{header}{_truncated(file, keep=keep, budget=share)}\n")
+        parts.append(f"{header}{_truncated(file, keep=keep, budget=share)}\n{file.notice}")
     return "".join([*parts, outro])
 
 

@@ -12,7 +12,7 @@ from commonplace.workspace.paths import is_session_path
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings
-    from commonplace.types import Excerpt, SearchResults, Source
+    from commonplace.types import Excerpt, Origin, SearchResults, Source
 
 __all__ = ["AgentMemory", "SharedMemory", "visible_memory"]
 
@@ -41,8 +41,18 @@ class AgentMemory(Protocol):
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a file."""
 
-    def append(self, text: str, *, path: str | None = None, when: date | None = None) -> str:
+    def append(
+        self,
+        text: str,
+        *,
+        path: str | None = None,
+        when: date | None = None,
+        origin: Origin | None = None,
+    ) -> str:
         """Append a note to a day's log, or to another note, and return its path."""
+
+    def record_exposure(self, session: str) -> None:
+        """Record that a conversation was shown untrusted lines."""
 
 
 def visible_memory(memory: AgentMemory, *, private: bool) -> AgentMemory:
@@ -97,7 +107,14 @@ class SharedMemory:
         _check_shared(path)
         return self._memory.get(path, from_line=from_line, lines=lines)
 
-    def append(self, text: str, *, path: str | None = None, when: date | None = None) -> str:
+    def append(
+        self,
+        text: str,
+        *,
+        path: str | None = None,
+        when: date | None = None,
+        origin: Origin | None = None,
+    ) -> str:
         """Append a note to a day's log, or to another shared note, and return its path.
 
         Raises:
@@ -105,7 +122,11 @@ class SharedMemory:
         """
         if path is not None:
             _check_shared(path)
-        return self._memory.append(text, path=path, when=when)
+        return self._memory.append(text, path=path, when=when, origin=origin)
+
+    def record_exposure(self, session: str) -> None:
+        """Record that a conversation was shown untrusted lines."""
+        self._memory.record_exposure(session)
 
 
 def _check_shared(path: str) -> None:

@@ -25,7 +25,7 @@ from commonplace.flush.turn import (
 )
 from commonplace.text.redaction import redact
 from commonplace.transcripts.archive import write_session_file
-from commonplace.types import FlushReport
+from commonplace.types import FlushReport, Origin
 from commonplace.workspace.paths import log_path
 
 __all__ = ["MAX_ATTEMPTS", "EntryProcessor", "error_text", "log_state_errors"]
@@ -126,6 +126,7 @@ class _SilentTurn:
         zone = memory.settings.timezone
         moment = entry.moment.astimezone(ZoneInfo(zone) if zone else None)
         self._day = moment.date()
+        self._origin = Origin("agent", session=entry.thread or None)
         self._first = first_request(
             entry.messages,
             settings=memory.settings,
@@ -153,7 +154,7 @@ class _SilentTurn:
         actions = parse_reply(reply, path=log_path(self._day), last=last)
         for note in actions.notes:
             masked = redact(note)
-            self._memory.append(masked, when=self._day)
+            self._memory.append(masked, when=self._day, origin=self._origin)
             self.notes.append(masked)
         self.actions.append(actions)
 

@@ -12,7 +12,7 @@ from commonplace.profiles import Profile
 from commonplace.settings import Settings
 from commonplace.system.state import StateLocation
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL, ToolSpec
-from commonplace.types import FlushMessage, ToolCall
+from commonplace.types import FlushMessage, Origin, ToolCall
 from commonplace.workspace.discovery import Workspace
 
 __all__ = ["CallableFlushModel", "FlushMemory", "FlushModel", "FlushReply", "FlushRequest"]
@@ -111,5 +111,10 @@ class FlushMemory(Protocol):
     def now(self) -> datetime:
         """Return the time, in the zone of the logs' days."""
 
-    def append(self, text: str, *, when: date | datetime | None = None) -> str:
+    def append(
+        self, text: str, *, when: date | datetime | None = None, origin: Origin | None = None
+    ) -> str:
         """Append a note to a day's log and return the log's path."""
+
+    def record_exposure(self, session: str) -> None:
+        """Record that a conversation was shown untrusted lines."""

@@ -21,6 +21,14 @@ _SCHEMA = (
         size INTEGER NOT NULL, hash BLOB, base INTEGER, body BLOB)""",
     "CREATE INDEX IF NOT EXISTS version_note ON version (note, id)",
     "CREATE INDEX IF NOT EXISTS version_batch ON version (batch) WHERE batch <> id",
+    # Origins of lines that a user did not simply write; `hash` as `ledger.line_key` makes it.
+    # `travels`: an untrusted line that is recognised in other notes, too.
+    """CREATE TABLE IF NOT EXISTS line_origin (
+        note INTEGER NOT NULL, hash BLOB NOT NULL, origin INTEGER NOT NULL,
+        travels INTEGER NOT NULL, PRIMARY KEY (note, hash)) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS line_origin_hash ON line_origin (hash)",
+    # Conversations that were shown untrusted lines.
+    "CREATE TABLE IF NOT EXISTS exposed_session (session TEXT PRIMARY KEY) WITHOUT ROWID",
     # Mutation journal: files that are being written; a process that died left its rows here.
     """CREATE TABLE IF NOT EXISTS pending (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, temporary TEXT,

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
+from commonplace.text.quotation import quoted_lines, quoted_snippet
 from commonplace.text.redaction import redact as mask_secrets
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
-from commonplace.types import Excerpt, SearchResult, SearchResults
+from commonplace.types import Excerpt, Origin, SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,7 @@ def search_answer(
     citations: Citations | None = None,
     private: bool = True,
     name: str | None = None,
+    session: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_search``.
 
@@ -67,6 +69,7 @@ def search_answer(
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
             left out, and ``auto`` citations are off.
         name: Name of the memory, where an agent has several; each result then carries it.
+        session: Conversation of the call, empty for one without an id; None if it is not known.
 
     Raises:
         ToolInputError: An argument is missing, unknown or out of range.
@@ -81,6 +84,8 @@ def search_answer(
     except (StoreError, EmbedderError) as error:
         logger.exception("memory_search cannot run: %s", error)
         return unavailable_answer(error)
+    if session is not None and any(result.untrusted for result in results):
+        memory.record_exposure(session)
     answer = results_payload(results, citations=mode, private=private)
     answer["results"] = [_of_memory(name, result) for result in answer["results"]]
     return answer
@@ -92,6 +97,7 @@ def get_answer(
     *,
     private: bool = True,
     name: str | None = None,
+    session: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_get``.
 
@@ -101,6 +107,7 @@ def get_answer(
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
             refused.
         name: Name of the memory, where an agent has several; the answer then carries it.
+        session: Conversation of the call, empty for one without an id; None if it is not known.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type.
@@ -113,6 +120,8 @@ def get_answer(
         from_line=min(max(first or 1, 1), _LAST_LINE),
         lines=MAX_GET_LINES if lines is None else min(max(lines, 1), MAX_GET_LINES),
     )
+    if session is not None and excerpt.untrusted:
+        memory.record_exposure(session)
     return _of_memory(name, excerpt_payload(excerpt))
 
 
@@ -125,6 +134,7 @@ def append_answer(
     private: bool = True,
     redact: bool = True,
     name: str | None = None,
+    session: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_append``.
 
@@ -136,6 +146,7 @@ def append_answer(
         private: Whether the conversation has one user only; if not, ``longTerm`` is refused.
         redact: Whether keys, tokens and passwords in the text are masked.
         name: Name of the memory, where an agent has several; the answer then carries it.
+        session: Conversation of the call; None if it is not known.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type, or the text is empty.
@@ -150,10 +161,11 @@ def append_answer(
     if redact:
         text = mask_secrets(text)
     written_to = visible_memory(memory, private=private)
+    origin = Origin("agent", session=session or None, tool=tool.name)
     if values.flag("longTerm"):
-        path = written_to.append(text, path="MEMORY.md")
+        path = written_to.append(text, path="MEMORY.md", origin=origin)
     else:
-        path = written_to.append(text, when=when)
+        path = written_to.append(text, when=when, origin=origin)
     return _of_memory(name, {"path": path})
 
 
@@ -204,8 +216,9 @@ def results_payload(
 
 def excerpt_payload(excerpt: Excerpt) -> dict[str, Any]:
     """Render an excerpt as the answer of ``memory_get``, truncated to the limits of an answer."""
-    text, lines = _truncated(excerpt.text, excerpt.lines)
-    overlong = lines == 1 and len(text) < len(excerpt.text.split("\n", 1)[0])
+    quoted = quoted_lines(excerpt.text, excerpt.from_line, excerpt.untrusted)
+    text, lines = _truncated(quoted, excerpt.lines)
+    overlong = lines == 1 and len(text) < len(quoted.split("\n", 1)[0])
     has_more = lines < excerpt.lines or excerpt.next_from is not None
     return {
         "status": excerpt.status,
@@ -230,7 +243,7 @@ def _result_payload(result: SearchResult, *, cited: bool) -> dict[str, Any]:
         "startLine": result.start_line,
         "endLine": result.end_line,
         "score": round(float(result.score), 4) if math.isfinite(result.score) else 0.0,
-        "snippet": result.snippet,
+        "snippet": quoted_snippet(result),
         "source": result.source,
     }
     return payload | {"citation": result.citation} if cited else payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -9,11 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from commonplace.prompts.templates import load_prompt
+from commonplace.text.quotation import holds_untrusted
 from commonplace.text.redaction import redact
 from commonplace.transcripts.formats import TranscriptMessage, messages_in
 from commonplace.types import FlushMessage
 
-__all__ = ["SlugSource", "last_messages", "session_note", "slug_for"]
+__all__ = ["SlugSource", "last_messages", "quotes_untrusted", "session_note", "slug_for"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,12 @@ def last_messages(messages: Iterable[Any], count: int) -> list[TranscriptMessage
     found = [one for message in messages for one in messages_in(_record(message))]
     spoken = [one for one in found if not one.text.startswith("/")]  # commands to a program
     return spoken[-count:] if count else []
+
+
+def quotes_untrusted(messages: Iterable[Any]) -> bool:
+    """Return whether a message, such as a tool's answer, quotes untrusted lines of the memory."""
+    records = map(_record, messages)
+    return any(holds_untrusted(json.dumps(record, default=str)) for record in records)
 
 
 def session_note(

@@ -1,0 +1,277 @@
+"""Origin ledger: where the lines of notes came from, by their hashes; never in the text itself.
+
+A line without a row is a user's own. Trust only falls: of two origins of a line, the less trusted
+one counts; what replaces untrusted lines, repeats them, or was written by a conversation that read
+them, is untrusted itself, unless a user wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+from commonplace.history.lines import hunks, line_key, normal_line, standing_keys
+from commonplace.types import USER, Author, Origin, SearchResult
+
+if TYPE_CHECKING:
+    import apsw
+
+    from commonplace.history.database import HistoryFile
+
+__all__ = ["OriginLedger", "lowest", "note_id", "origin_id"]
+
+_TRUST: tuple[Author, ...] = get_args(Author)
+"""Authors, the most trusted one first."""
+_DISTINCTIVE_CHARS = 24
+"""Length from which an untrusted line is recognised in another note: shorter ones are chance."""
+_HASHES_PER_QUERY = 500
+
+
+def lowest(origins: Iterable[Origin]) -> Origin:
+    """Return the least trusted of some origins, the first one of equals; a user's for none."""
+    return max(origins, key=_distrust, default=USER)
+
+
+def _distrust(origin: Origin) -> int:
+    return _TRUST.index(origin.author)
+
+
+class OriginLedger:
+    """Ledger of the lines that a user did not simply write.
+
+    Args:
+        file: The history database.
+    """
+
+    def __init__(self, file: HistoryFile) -> None:
+        self._file = file
+        self._unattributed = False
+        """Whether this process showed untrusted lines to a conversation that it cannot name."""
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def attribute(
+        self,
+        connection: apsw.Connection,
+        path: str,
+        before: str,
+        after: str,
+        origin: Origin | None,
+        *,
+        elsewhere: Callable[[str], Iterable[str]] = lambda _: (),
+    ) -> None:
+        """Record the origin of the lines that a change brings; inside a transaction.
+
+        It comes before the change itself, so that no crash leaves a line without its origin. A line
+        that stands in the note already keeps the one it has: repeating a user's words takes nothing
+        from them.
+
+        Args:
+            connection: Of the history database.
+            path: The note.
+            before: Its text before the change.
+            after: Its text after it.
+            origin: Origin of the change, as `effective` returned it; None for a user's.
+            elsewhere: Returns the other notes in which a line stands. An untrusted line is
+                recognised wherever it is copied to, but not where a user had written it before.
+        """
+        if origin is None or origin == USER:
+            return
+        rows: dict[bytes, tuple[Origin, bool]] = {}
+        for removed, added in hunks(before.split("\n"), after.split("\n")):
+            given = origin
+            if removed and origin.author != "user":
+                replaced = lowest([origin, *self.of_lines(path, removed)])
+                given = replace(origin, author=replaced.author)
+            standing = standing_keys(before, added)
+            for line in added:
+                key = line_key(line)
+                if key is not None and key not in standing:
+                    travels = given.author == "untrusted" and self._travels(line, elsewhere)
+                    rows[key] = given, travels
+        if rows:
+            self._insert(connection, note_id(connection, path), rows)
+
+    def _insert(
+        self, connection: apsw.Connection, note: int, rows: Mapping[bytes, tuple[Origin, bool]]
+    ) -> None:
+        for key, (origin, travels) in rows.items():
+            held = connection.execute(
+                "SELECT author, session, tool FROM line_origin JOIN origin ON id = origin"
+                " WHERE note = ? AND hash = ?",
+                (note, key),
+            ).fetchone()
+            if held is None or _distrust(Origin(*held)) < _distrust(origin):
+                connection.execute(
+                    "INSERT OR REPLACE INTO line_origin VALUES (?, ?, ?, ?)",
+                    (note, key, origin_id(connection, origin), travels),
+                )
+
+    def _travels(self, line: str, elsewhere: Callable[[str], Iterable[str]]) -> bool:
+        """Return whether an untrusted line is recognised in other notes."""
+        return len(normal_line(line)) >= _DISTINCTIVE_CHARS and all(
+            self.of_lines(path, [line])[0].author == "untrusted" for path in elsewhere(line)
+        )
+
+    def effective(self, origin: Origin | None) -> Origin | None:
+        """Return an origin; an untrusted one for a conversation that read untrusted lines."""
+        if origin is None or origin.author in ("user", "untrusted"):
+            return origin
+        return replace(origin, author="untrusted") if self.is_exposed(origin.session) else origin
+
+    def move(self, connection: apsw.Connection, path: str, to: str) -> None:
+        """Record that a note has another path; inside a transaction."""
+        old, new = note_id(connection, path), note_id(connection, to)
+        rows = {
+            key: (Origin(*origin), bool(travels))
+            for key, travels, *origin in connection.execute(
+                "SELECT hash, travels, author, session, tool FROM line_origin"
+                " JOIN origin ON id = origin WHERE note = ?",
+                (old,),
+            )
+        }
+        self._insert(connection, new, rows)
+        connection.execute("DELETE FROM line_origin WHERE note = ?", (old,))
+
+    # -- conversations ---------------------------------------------------------------------------
+
+    def expose(self, session: str | None) -> None:
+        """Record that a conversation was shown untrusted lines.
+
+        Args:
+            session: The conversation; empty for those without an id. None where it is not known:
+                all that conversations write through this process is untrusted from then on.
+        """
+        if session is None:
+            self._unattributed = True
+        elif not self.is_exposed(session):
+            with self._file.transaction() as connection:
+                connection.execute("INSERT OR IGNORE INTO exposed_session VALUES (?)", (session,))
+
+    def is_exposed(self, session: str | None) -> bool:
+        """Return whether a conversation was shown untrusted lines, by any process."""
+        sql = "SELECT 1 FROM exposed_session WHERE session = ?"
+        return self._unattributed or bool(self._file.rows(sql, (session or "",)))
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def of_lines(self, path: str, lines: Sequence[str]) -> list[Origin]:
+        """Return the origin of each of a note's lines."""
+        return self._of_places([(path, line) for line in lines])
+
+    def attributed(
+        self, results: Iterable[SearchResult], *, read: Callable[[str], str]
+    ) -> list[SearchResult]:
+        """Return results with the origins of the lines that they show.
+
+        Args:
+            results: Results of a search.
+            read: Returns a note's whole text, in which lines that are cut are looked up.
+        """
+        shown = list(results)
+        notes = [result for result in shown if result.source == "memory"]
+        found = iter(self._of_snippets([(n.path, n.snippet.split("\n")) for n in notes], read))
+        return [
+            _with_origins(result, next(found)) if result.source == "memory" else result
+            for result in shown
+        ]
+
+    def is_empty(self) -> bool:
+        """Return whether users wrote all lines."""
+        return not self._file.rows("SELECT 1 FROM line_origin LIMIT 1")
+
+    def untrusted_lines(self, path: str, text: str, *, first_line: int = 1) -> tuple[int, ...]:
+        """Return the numbers of the untrusted lines among whole lines of a note.
+
+        Args:
+            path: The note.
+            text: Its lines.
+            first_line: Number of the first one.
+        """
+        return tuple(_untrusted(self.of_lines(path, text.split("\n")), first_line))
+
+    def _of_snippets(
+        self, snippets: Sequence[tuple[str, Sequence[str]]], read: Callable[[str], str]
+    ) -> list[list[Origin]]:
+        """Return the origins of the lines of snippets; their first and last lines may be cut."""
+        found = iter(self._of_places([(path, line) for path, lines in snippets for line in lines]))
+        origins = [[next(found) for _ in lines] for _, lines in snippets]
+        held = self._held()
+        texts: dict[str, list[str]] = {}
+        for (path, lines), own in zip(snippets, origins, strict=True):
+            if path not in held and "untrusted" not in held.values():
+                continue
+            for at in {0, len(lines) - 1}:
+                if own[at] == USER and line_key(lines[at]) is not None:
+                    if path not in texts:
+                        texts[path] = read(path).split("\n")
+                    unknown = Origin("untrusted") if held.get(path) == "untrusted" else USER
+                    own[at] = self._of_part(path, lines[at], texts[path], unknown)
+        return origins
+
+    def _of_part(self, path: str, part: str, lines: Sequence[str], unknown: Origin) -> Origin:
+        """Return the origin of a line that may be a part of one; `unknown` if it is in none."""
+        if part in lines:
+            return USER
+        whole = [line for line in lines if part.strip() in line]
+        return lowest(self.of_lines(path, whole)) if whole else unknown
+
+    def _held(self) -> dict[str, Author]:
+        """Return the notes with lines in the ledger, and the least trusted author of each."""
+        held: dict[str, Author] = {}
+        for path, author in self._file.rows(
+            "SELECT DISTINCT path, author FROM line_origin JOIN note ON note.id = note"
+            " JOIN origin ON origin.id = origin"
+        ):
+            held[path] = lowest([Origin(author), Origin(held.get(path, "user"))]).author
+        return held
+
+    def _of_places(self, places: Sequence[tuple[str, str]]) -> list[Origin]:
+        keys = [line_key(line) for _, line in places]
+        wanted = list(dict.fromkeys(filter(None, keys)))
+        rows: dict[bytes, list[tuple[str, bool, Origin]]] = {}
+        for at in range(0, len(wanted), _HASHES_PER_QUERY):
+            some = wanted[at : at + _HASHES_PER_QUERY]
+            for key, path, travels, *origin in self._file.rows(
+                "SELECT hash, path, travels, author, session, tool FROM line_origin"
+                " JOIN note ON note.id = note JOIN origin ON origin.id = origin"
+                f" WHERE hash IN ({', '.join('?' * len(some))})",
+                tuple(some),
+            ):
+                rows.setdefault(key, []).append((path, bool(travels), Origin(*origin)))
+        return [
+            lowest([origin for at, travels, origin in rows.get(key, ()) if travels or at == path])
+            if key is not None
+            else USER
+            for (path, _), key in zip(places, keys, strict=True)
+        ]
+
+
+def _with_origins(result: SearchResult, origins: Sequence[Origin]) -> SearchResult:
+    untrusted = tuple(_untrusted(origins, result.start_line))
+    return replace(result, origin=lowest(origins), untrusted=untrusted)
+
+
+def _untrusted(origins: Iterable[Origin], first_line: int) -> Iterator[int]:
+    for number, origin in enumerate(origins, start=first_line):
+        if origin.author == "untrusted":
+            yield number
+
+
+def note_id(connection: apsw.Connection, path: str) -> int:
+    """Return the number of a note; it gets one at its first use, inside a transaction."""
+    connection.execute("INSERT OR IGNORE INTO note (path) VALUES (?)", (path,))
+    return int(connection.execute("SELECT id FROM note WHERE path = ?", (path,)).get)
+
+
+def origin_id(connection: apsw.Connection, origin: Origin) -> int:
+    """Return the number of an origin; it gets one at its first use, inside a transaction."""
+    values = (origin.author, origin.session, origin.tool)
+    sql = "SELECT id FROM origin WHERE author = ? AND session IS ? AND tool IS ?"
+    found = connection.execute(sql, values).get
+    if found is None:
+        sql = "INSERT INTO origin (author, session, tool) VALUES (?, ?, ?)"
+        connection.execute(sql, values)
+        found = connection.last_insert_rowid()
+    return int(found)

@@ -1,0 +1,77 @@
+"""Lines of notes: what makes a line the same one elsewhere, and how two texts differ by lines."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from commonplace.text.strikethrough import without_strikethrough
+
+__all__ = ["hunks", "line_key", "normal_line", "standing_keys"]
+
+_MOST_COMPARED = 2_000
+"""Lines of a change that are compared one by one; a longer change counts as one replacement."""
+_MOST_SOUGHT = 50
+"""Lines that are searched for in a text one by one; for more, all of its lines are hashed."""
+_MARKS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+(?:\[[ xX]\][ \t]+)?)?")
+"""Marks in front of a line's text: quotes, lists, headings, tasks."""
+_ESCAPED = re.compile(r"\\([^\w\s])")
+
+
+def line_key(line: str) -> bytes | None:
+    """Return the hash of a line; None for one that says nothing, such as a blank or a rule.
+
+    White space, list marks, task boxes, quotes and strikethrough do not count: formatting a line
+    gives it no other author.
+    """
+    text = normal_line(line)
+    if not any(map(str.isalnum, text)):
+        return None
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def normal_line(line: str) -> str:
+    """Return what a line says: without marks, strikethrough and additional white space."""
+    text = unicodedata.normalize("NFC", without_strikethrough(line))
+    text = _ESCAPED.sub(r"\1", text[_MARKS.match(text).end() :])  # type: ignore[union-attr]
+    return " ".join(text.split())
+
+
+def hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the removed and the added lines of each place where two texts differ."""
+    start, end = 0, 0
+    least = min(len(before), len(after))
+    while start < least and before[start] == after[start]:
+        start += 1
+    while end < least - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    old, new = list(before[start : len(before) - end]), list(after[start : len(after) - end])
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        yield old, new
+        return
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for tag, first, last, to_first, to_last in matcher.get_opcodes():
+        if tag != "equal":
+            yield old[first:last], new[to_first:to_last]
+
+
+def standing_keys(text: str, lines: Sequence[str]) -> set[bytes]:
+    """Return the keys of those lines that a text holds already."""
+    if len(lines) > _MOST_SOUGHT:
+        return set(filter(None, map(line_key, text.split("\n")))) if text else set()
+    found: set[bytes] = set()
+    text = unicodedata.normalize("NFC", text)
+    for line in lines:
+        key, said = line_key(line), normal_line(line)
+        if key is None or key in found:
+            continue
+        for match in re.finditer(r"\s+".join(map(re.escape, said.split())), text):
+            end = text.find("\n", match.end())
+            held = text[text.rfind("\n", 0, match.start()) + 1 : end if end >= 0 else len(text)]
+            if line_key(held) == key:
+                found.add(key)
+                break
+    return found

@@ -1,0 +1,59 @@
+"""Quotation of untrusted lines: a mark in front of each, wherever a model reads them.
+
+The mark is on every line, so that no untrusted text ends its own quote, and it says nothing that a
+text could answer. A text that writes the mark itself is distrusted for it, and gains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commonplace.types import SearchResult
+
+__all__ = ["UNTRUSTED_MARK", "holds_untrusted", "quoted_lines", "quoted_snippet", "without_lines"]
+
+UNTRUSTED_MARK = "[untrusted] "
+"""Mark of a line that came from outside, such as from a page or a mail."""
+
+
+def quoted_snippet(result: SearchResult) -> str:
+    """Return a result's snippet, its untrusted lines marked."""
+    return quoted_lines(result.snippet, result.start_line, result.untrusted)
+
+
+def quoted_lines(text: str, first_line: int, untrusted: Collection[int]) -> str:
+    """Mark the untrusted lines of a text; it has as many lines as before.
+
+    Args:
+        text: Lines of a file.
+        first_line: Number of the first one.
+        untrusted: Numbers of the untrusted ones.
+    """
+    if not untrusted:
+        return text
+    return "\n".join(
+        _marked(line) if number in untrusted else line
+        for number, line in enumerate(text.split("\n"), start=first_line)
+    )
+
+
+def without_lines(text: str, first_line: int, numbers: Collection[int]) -> str:
+    """Return a text in which some lines are blank; the others keep their numbers."""
+    if not numbers:
+        return text
+    return "\n".join(
+        "" if number in numbers else line
+        for number, line in enumerate(text.split("\n"), start=first_line)
+    )
+
+
+def _marked(line: str) -> str:
+    """Mark a line, and all that a reader may take for lines of their own within it."""
+    return "".join(UNTRUSTED_MARK + part for part in line.splitlines(keepends=True))
+
+
+def holds_untrusted(text: str) -> bool:
+    """Return whether a text, such as a tool's answer as JSON, quotes untrusted lines."""
+    return UNTRUSTED_MARK in text
