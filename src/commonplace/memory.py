@@ -6,6 +6,7 @@ import contextlib
 import copy
 import itertools
 import json
+import logging
 import os
 import time
 from collections.abc import Collection, Iterator
@@ -22,6 +23,7 @@ from commonplace.errors import (
     EmbedderError,
     PathNotAllowedError,
     SettingsError,
+    StateError,
     WorkspaceError,
 )
 from commonplace.history.database import HistoryFile
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
     Clock = Callable[[], datetime]
 
 __all__ = ["Memory"]
+
+logger = logging.getLogger(__name__)
 
 _MAX_QUERY_CHARS = 4_000
 """Characters of a query that are read."""
@@ -670,15 +674,21 @@ class Memory:
         from commonplace.history.occurrences import notes_holding
 
         held = self._text_of(path)
-        with self._history.transaction() as connection:
-            self._ledger.attribute(
-                connection,
-                path,
-                held,
-                f"{held}\n{text}",
-                self._ledger.effective(origin),
-                elsewhere=lambda line: notes_holding(self._index.store, line) - {path},
-            )
+        given = self._ledger.effective(origin)
+        try:
+            with self._history.transaction() as connection:
+                self._ledger.attribute(
+                    connection,
+                    path,
+                    held,
+                    f"{held}\n{text}",
+                    given,
+                    elsewhere=lambda line: notes_holding(self._index.store, line) - {path},
+                )
+        except StateError as error:
+            if given.author == "untrusted":  # without its origin, it would pass for the user's
+                raise
+            logger.warning("a note is written without its origin: %s", error)
 
     def _place_of(self, path: str) -> Path:
         """Return where a note is written; its folder is made."""

@@ -161,6 +161,7 @@ class SearchResult(DisplayedDataclass):
         source: ``memory`` or ``sessions``.
         heading: Headings above the first line.
         explanation: What each stage of the search gave to the score; None without ``explain``.
+        metadata: Front matter of the file, as JSON values; empty without any.
         origin: Origin of the least trusted of the lines shown.
         untrusted: Numbers of the lines shown that are untrusted; tools quote them as such.
     """
@@ -174,7 +175,6 @@ class SearchResult(DisplayedDataclass):
     heading: str = ""
     explanation: Explanation | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Front matter of the file, as JSON values; empty without any."""
     origin: Origin = USER
     untrusted: tuple[int, ...] = ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
-from commonplace.text.quotation import holds_untrusted, quoted_snippet
+from commonplace.text.quotation import UNTRUSTED_MARK, quoted_snippet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ def recall_notes(
         return ""
     results = visible_memory(memory, private=private).search(question, max_results=limit)
     text = quote_notes(results, cited=cited)
-    if session is not None and holds_untrusted(text):
+    if session is not None and UNTRUSTED_MARK in text:
         memory.record_exposure(session)
     return text
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Explanation,
         FlushReport,
         IndexReport,
+        Origin,
         SearchResult,
         SearchResults,
         Status,
@@ -24,6 +25,7 @@ __all__ = [
     "explanation_parts",
     "flush_rows",
     "found_words",
+    "origin_label",
     "report_rows",
     "results_caption",
     "score_label",
@@ -65,6 +67,13 @@ def score_parts(result: SearchResult) -> list[ScorePart]:
         ScorePart("decay", max(0.0, _unit(explanation.fused) - score)),
     ]
     return [part for part in parts if part.share > 0]
+
+
+def origin_label(origin: Origin) -> str:
+    """Return the author of a text, and the tool that wrote it; empty for a user's."""
+    if origin.author == "user":
+        return ""
+    return origin.author + (f" ({one_line(origin.tool)})" if origin.tool else "")
 
 
 def score_label(result: SearchResult) -> str:

@@ -17,6 +17,7 @@ from commonplace.display.facts import (
     explanation_parts,
     flush_rows,
     found_words,
+    origin_label,
     report_rows,
     results_caption,
     score_label,
@@ -116,7 +117,10 @@ def _(excerpt: Excerpt) -> str:
 def _hit(result: SearchResult, *, query: str = "") -> str:
     heading = clipped(result.heading, _MOST_HEADING)
     above = f' <span class="cp-dim"><bdi>{_text(heading)}</bdi></span>' if heading else ""
-    head = f"<strong>{result.score:.2f}</strong> {_bar(result)} {_place(result.citation)}{above}"
+    origin = _text(origin_label(result.origin))
+    note = f' <strong class="cp-origin">{origin}</strong>' if origin else ""
+    place = f"{_place(result.citation)}{above}{note}"
+    head = f"<strong>{result.score:.2f}</strong> {_bar(result)} {place}"
     snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
     return f'<div class="cp-head">{head}</div>{_pre(snippet)}{_legend(result)}'
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from commonplace.display.facts import (
     explanation_parts,
     found_words,
+    origin_label,
     report_rows,
     status_rows,
     to_do,
@@ -26,8 +27,9 @@ def plain_results(results: SearchResults, *, explain: bool = False) -> str:
 
 
 def plain_result(result: SearchResult, *, explain: bool = False) -> str:
-    """Render a result: ``0.72  MEMORY.md#L3-L9``, then the snippet, indented."""
-    lines = [f"{result.score:.2f}  {one_line(result.citation)}"]
+    """Render a result: ``0.72  MEMORY.md#L3-L9``, its origin, then the snippet, indented."""
+    origin = origin_label(result.origin)
+    lines = [f"{result.score:.2f}  {one_line(result.citation)}" + f"  {origin}" * bool(origin)]
     if explain and result.explanation is not None:
         lines.append("      " + " · ".join(_named(result)))
     snippet = printable(result.snippet).replace("\r\n", "\n").strip("\n")

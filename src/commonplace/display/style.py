@@ -50,6 +50,7 @@ _RULES = f"""
   border-radius: 2px; border: 2px solid }}
 & .cp-good {{ border-color: {COLOURS["good"]} }}
 & .cp-care {{ border-color: {COLOURS["care"]} }}
+& .cp-origin {{ border-bottom: 2px solid {COLOURS["care"]} }}
 & .cp-section {{ margin-top: .7em }}
 & table {{ border-collapse: collapse; margin: .3em 0; font-size: inherit }}
 & tr, & th, & td {{ background: none; border: 0; text-align: start; vertical-align: top;

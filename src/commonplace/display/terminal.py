@@ -12,6 +12,7 @@ from commonplace.display.facts import (
     explanation_parts,
     flush_rows,
     found_words,
+    origin_label,
     report_rows,
     results_caption,
     score_parts,
@@ -55,6 +56,7 @@ _CELLS = {
     "keyword": ("█", "magenta"),
     "decay": ("▒", "yellow"),
 }
+_ORIGIN_STYLES = {"untrusted": "bold yellow"}
 _MOST_HEADING = 80
 _MOST_LINES = 400
 
@@ -146,7 +148,8 @@ def excerpt_view(excerpt: Excerpt) -> RenderableType:
     grid.add_column(overflow="fold")
     lines = printable(excerpt.text).replace("\r\n", "\n").split("\n")[: excerpt.lines]
     for number, line in enumerate(lines[:_MOST_LINES], start=excerpt.from_line):
-        grid.add_row(str(number), Text(line))
+        style = _ORIGIN_STYLES["untrusted"] if number in excerpt.untrusted else ""
+        grid.add_row(str(number), Text(line, style=style))
     left = len(lines) - _MOST_LINES
     more = f"{left} more lines" if left > 0 else f"goes on at line {excerpt.next_from}"
     tail = [Text(more, style="dim")] if left > 0 or excerpt.truncated else []
@@ -173,6 +176,8 @@ def _hit(
     place = Text(one_line(result.citation), style="bold")
     if result.heading:
         place.append(f"  {clipped(result.heading, _MOST_HEADING)}", style="not bold dim")
+    if origin := origin_label(result.origin):
+        place.append(f"  {origin}", style=_ORIGIN_STYLES.get(result.origin.author, "not bold dim"))
     snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
     score = Text(f"{result.score:.2f}", style="bold green")
     parts: list[RenderableType] = [place, snippet]

@@ -125,6 +125,8 @@ def _draw_track(axes: Axes, track: StageTrack, palette: Palette, *, colour: str 
     axes.plot(*zip(*known, strict=True), marker="o", markersize=6, linewidth=2.2, **look,
               solid_capstyle="round", zorder=3 if colour else 2)  # fmt: skip
     name, ink = place_label(track.citation), palette.ink if colour else palette.faint
+    if track.origin.author != "user":
+        name += f" ({track.origin.author})"
     text: dict[str, Any] = {"va": "center", "fontsize": 8.5, "color": ink}
     first, rank = known[0]
     if first == 0:

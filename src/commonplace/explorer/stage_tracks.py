@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from commonplace.types import USER, Origin
+
 if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.types import SearchResult, SearchResults
@@ -24,11 +26,13 @@ class StageTrack:
         citation: Citation of the candidate in the last stage that kept it.
         ranks: Rank after each of `STAGES`, from 1; None where it was not among the candidates.
         scores: Score after each of `STAGES`, 0..1.
+        origin: Origin of the least trusted line of the candidate.
     """
 
     citation: str
     ranks: tuple[int | None, ...]
     scores: tuple[float | None, ...]
+    origin: Origin = USER
 
 
 def stage_tracks(memory: Memory, query: str, *, candidates: int = 12) -> list[StageTrack]:
@@ -71,6 +75,7 @@ def _joined(answers: Sequence[SearchResults]) -> list[StageTrack]:
             _latest(track).citation,
             tuple(track[stage][0] if stage in track else None for stage in stages),
             tuple(track[stage][1].score if stage in track else None for stage in stages),
+            _latest(track).origin,
         )
         for track in tracks
     ]

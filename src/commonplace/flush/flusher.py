@@ -16,7 +16,7 @@ from commonplace.flush.journal import Journal
 from commonplace.flush.messages import flushable_messages, message_tokens, split_by_tokens
 from commonplace.flush.protocol import FlushMemory, FlushModel
 from commonplace.flush.runner import FlushSteps, run_async, run_sync
-from commonplace.text.quotation import holds_untrusted
+from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
@@ -234,7 +234,7 @@ class Flusher:
         self, stack: contextlib.ExitStack, task: _FlushTask, *, merge: bool = False
     ) -> tuple[Journal, str]:
         """Add the new messages to the journal; to one in memory if the state file fails."""
-        if any(holds_untrusted(message.text) for message in task.messages):
+        if any(UNTRUSTED_MARK in message.text for message in task.messages):
             self._memory.record_exposure(task.thread)
         try:
             return self._journal, self._add(self._journal, stack, task, merge=merge)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+from commonplace.errors import StateError
 from commonplace.history.lines import hunks, line_key, normal_line, standing_keys
 from commonplace.types import USER, Author, Origin, SearchResult
 
@@ -114,9 +115,9 @@ class OriginLedger:
             self.of_lines(path, [line])[0].author == "untrusted" for path in elsewhere(line)
         )
 
-    def effective(self, origin: Origin | None) -> Origin | None:
+    def effective(self, origin: Origin) -> Origin:
         """Return an origin; an untrusted one for a conversation that read untrusted lines."""
-        if origin is None or origin.author in ("user", "untrusted"):
+        if origin.author in ("user", "untrusted"):
             return origin
         return replace(origin, author="untrusted") if self.is_exposed(origin.session) else origin
 
@@ -146,8 +147,13 @@ class OriginLedger:
         if session is None:
             self._unattributed = True
         elif not self.is_exposed(session):
-            with self._file.transaction() as connection:
-                connection.execute("INSERT OR IGNORE INTO exposed_session VALUES (?)", (session,))
+            sql = "INSERT OR IGNORE INTO exposed_session VALUES (?)"
+            try:
+                with self._file.transaction() as connection:
+                    connection.execute(sql, (session,))
+            except StateError:
+                self._unattributed = True  # at least this process knows
+                raise
 
     def is_exposed(self, session: str | None) -> bool:
         """Return whether a conversation was shown untrusted lines, by any process."""

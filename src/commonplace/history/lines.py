@@ -35,7 +35,9 @@ def line_key(line: str) -> bytes | None:
 
 def normal_line(line: str) -> str:
     """Return what a line says: without marks, strikethrough and additional white space."""
-    text = unicodedata.normalize("NFC", without_strikethrough(line))
+    if "~~" in line or "([correct" in line:
+        line = without_strikethrough(line)
+    text = unicodedata.normalize("NFC", line)
     text = _ESCAPED.sub(r"\1", text[_MARKS.match(text).end() :])  # type: ignore[union-attr]
     return " ".join(text.split())
 

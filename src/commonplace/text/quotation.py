@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from commonplace.types import SearchResult
 
-__all__ = ["UNTRUSTED_MARK", "holds_untrusted", "quoted_lines", "quoted_snippet", "without_lines"]
+__all__ = ["UNTRUSTED_MARK", "quoted_lines", "quoted_snippet", "without_lines"]
 
 UNTRUSTED_MARK = "[untrusted] "
-"""Mark of a line that came from outside, such as from a page or a mail."""
+"""Mark of a line that came from outside, such as from a page or a mail.
+
+JSON has it as it is, so that it is found in the answers of tools, too."""
 
 
 def quoted_snippet(result: SearchResult) -> str:
@@ -52,8 +54,3 @@ def without_lines(text: str, first_line: int, numbers: Collection[int]) -> str:
 def _marked(line: str) -> str:
     """Mark a line, and all that a reader may take for lines of their own within it."""
     return "".join(UNTRUSTED_MARK + part for part in line.splitlines(keepends=True))
-
-
-def holds_untrusted(text: str) -> bool:
-    """Return whether a text, such as a tool's answer as JSON, quotes untrusted lines."""
-    return UNTRUSTED_MARK in text

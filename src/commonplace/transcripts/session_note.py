@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from commonplace.prompts.templates import load_prompt
-from commonplace.text.quotation import holds_untrusted
+from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.text.redaction import redact
 from commonplace.transcripts.formats import TranscriptMessage, messages_in
 from commonplace.types import FlushMessage
@@ -45,7 +45,7 @@ def last_messages(messages: Iterable[Any], count: int) -> list[TranscriptMessage
 def quotes_untrusted(messages: Iterable[Any]) -> bool:
     """Return whether a message, such as a tool's answer, quotes untrusted lines of the memory."""
     records = map(_record, messages)
-    return any(holds_untrusted(json.dumps(record, default=str)) for record in records)
+    return any(UNTRUSTED_MARK in json.dumps(record, default=str) for record in records)
 
 
 def session_note(
