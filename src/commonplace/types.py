@@ -270,11 +270,22 @@ class Excerpt(DisplayedDataclass):
 
 
 Change = Literal[
-    "found", "changed", "gone", "write", "edit", "correct", "append", "delete", "move", "undo",
-    "import", "expire",
-]  # fmt: skip
+    "found",
+    "created",
+    "changed",
+    "gone",
+    "write",
+    "edit",
+    "correct",
+    "append",
+    "delete",
+    "move",
+    "undo",
+    "import",
+    "expire",
+]
 """Kind of a version. ``found``: the note as it was when history began, or when it was first met;
-``changed`` and ``gone``: by another program; the others: by the verb of that name."""
+``created``, ``changed`` and ``gone``: by another program; the others: by the verb of that name."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

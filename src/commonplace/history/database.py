@@ -29,10 +29,12 @@ _SCHEMA = (
     "CREATE INDEX IF NOT EXISTS line_origin_hash ON line_origin (hash)",
     # Conversations that were shown untrusted lines.
     "CREATE TABLE IF NOT EXISTS exposed_session (session TEXT PRIMARY KEY) WITHOUT ROWID",
-    # Mutation journal: files that are being written; a process that died left its rows here.
+    # Mutation journal: files that are being changed, by the batch of their versions; a process that
+    # died left its rows here. `temporary` is a file's name, `before` and `after` are hashes. Rows
+    # that are done go with the next change.
     """CREATE TABLE IF NOT EXISTS pending (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, temporary TEXT,
-        before BLOB, after BLOB, version INTEGER NOT NULL)""",
+        version INTEGER NOT NULL, path TEXT NOT NULL, target TEXT, temporary TEXT NOT NULL,
+        before BLOB, after BLOB, done INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (version, path))""",
 )
 
 

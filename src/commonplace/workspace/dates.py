@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, time, tzinfo
 
-__all__ = ["parse_day"]
+__all__ = ["parse_day", "parse_moment"]
 
 
 def parse_day(
@@ -27,6 +27,33 @@ def parse_day(
     if isinstance(value, date):
         return value
     raise ValueError(_not_a_day(value, name=name))
+
+
+def parse_moment(
+    value: date | datetime | str, *, name: str = "as_of", timezone: tzinfo | None = None
+) -> datetime:
+    """Return a moment, aware: a time, or the end of a day.
+
+    Args:
+        value: The argument of a caller: a date, an aware time, or an ISO 8601 text of either.
+        name: Name of the argument, for the error.
+        timezone: Zone of the days; the machine's by default.
+
+    Raises:
+        ValueError: The value is none of these.
+    """
+    if isinstance(value, str):
+        value = _parse_iso(value, name=name)
+    if not isinstance(value, datetime):
+        if not isinstance(value, date):
+            raise ValueError(_not_a_day(value, name=name))
+        end = datetime.combine(value, time.max)
+        return end.replace(tzinfo=timezone) if timezone else end.astimezone()
+    if value.tzinfo is None:
+        raise ValueError(
+            f"{name} is {value!r}, a time without a zone; give a date or an aware datetime."
+        )
+    return value
 
 
 def _parse_iso(text: str, *, name: str) -> date | datetime:

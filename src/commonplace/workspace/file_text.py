@@ -15,6 +15,7 @@ __all__ = [
     "MAX_FILE_BYTES",
     "FileText",
     "UnreadableFileError",
+    "decode_text",
     "open_file",
     "read_bytes",
     "read_text",
@@ -48,12 +49,14 @@ class FileText:
         size: Bytes on disk.
         mtime_ns: Time of the last change, in nanoseconds.
         note: Warning about the encoding and how the file was read; None for plain UTF-8.
+        data: The bytes.
     """
 
     text: str
     size: int
     mtime_ns: int
     note: str | None = None
+    data: bytes = b""
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
@@ -71,8 +74,8 @@ def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
         found = _read_once(path, max_bytes)
         if found is not None:
             data, info = found
-            text, note = _decode(data)
-            return FileText(text, info.st_size, info.st_mtime_ns, note)
+            text, note = decode_text(data)
+            return FileText(text, info.st_size, info.st_mtime_ns, note, data)
     raise UnreadableFileError("it kept changing while it was read; index again when it is quiet")
 
 
@@ -137,8 +140,8 @@ def read_bytes(descriptor: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _decode(data: bytes) -> tuple[str, str | None]:
-    """Return the text of a file, and a warning about its encoding."""
+def decode_text(data: bytes) -> tuple[str, str | None]:
+    """Return the text of a file's bytes, and a warning about its encoding."""
     note = None
     if utf16_encoding(data):
         text = data.decode("utf-16", errors="replace")

@@ -1,0 +1,102 @@
+"""Deltas: a text as its difference from another one, compressed.
+
+A delta keeps what two texts have in common at their beginning and at their end by its length, and
+deflates the part between, with the other text's part as its dictionary: a changed line takes some
+dozens of bytes, in a file of any size.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+__all__ = ["compress", "decompress", "from_delta", "to_delta"]
+
+_LEVEL = 3
+"""Effort of compression: an index run compresses all that it reads for the first time."""
+_WINDOW = 1 << 15
+"""Bytes of a dictionary that deflate looks at."""
+
+
+def compress(text: bytes) -> bytes:
+    """Return a whole text, compressed."""
+    return zlib.compress(text, _LEVEL)
+
+
+def decompress(body: bytes) -> bytes:
+    """Return the text of `compress`."""
+    return zlib.decompress(body)
+
+
+def to_delta(text: bytes, base: bytes) -> bytes:
+    """Return a text as its difference from another one."""
+    limit = min(len(text), len(base))
+    start = _common_start(text, base, limit)
+    end = _common_end(text, base, limit - start)
+    return (
+        _number(start)
+        + _number(end)
+        + _deflated(text[start : len(text) - end], base[start : len(base) - end])
+    )
+
+
+def from_delta(body: bytes, base: bytes) -> bytes:
+    """Return the text of `to_delta`, from the same base."""
+    start, at = _read_number(body, 0)
+    end, at = _read_number(body, at)
+    stop = len(base) - end
+    return base[:start] + _inflated(body[at:], base[start:stop]) + base[stop:]
+
+
+def _common_start(one: bytes, other: bytes, limit: int) -> int:
+    """Return the length of the common prefix, by bisection: slices compare at memory speed."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(one: bytes, other: bytes, limit: int) -> int:
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _deflated(text: bytes, base: bytes) -> bytes:
+    """Return a text, deflated where that is shorter; the first byte says whether it is."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15, zdict=base[-_WINDOW:])
+    packed = packer.compress(text) + packer.flush()
+    return b"\1" + packed if len(packed) < len(text) else b"\0" + text
+
+
+def _inflated(body: bytes, base: bytes) -> bytes:
+    if body[:1] == b"\0":
+        return body[1:]
+    return zlib.decompressobj(-15, zdict=base[-_WINDOW:]).decompress(body[1:])
+
+
+def _number(value: int) -> bytes:
+    """Encode a number in as few bytes as it needs, seven bits each."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_number(body: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while body[at] & 0x80:
+        value |= (body[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+    return value | body[at] << shift, at + 1

@@ -1,0 +1,82 @@
+"""Three-way merge by lines: a change is taken back from a text that was changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+__all__ = ["OverlapError", "revert"]
+
+
+class OverlapError(Exception):
+    """A later change touched the same lines.
+
+    Attributes:
+        line: First of them in the current text, from 1.
+    """
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line}")
+        self.line = line
+
+
+class _Hunk(NamedTuple):
+    """Lines of a text, from `start` to `end`, that are others in another text."""
+
+    start: int
+    end: int
+    lines: Sequence[bytes]
+
+
+def revert(before: bytes, after: bytes, current: bytes) -> bytes:
+    """Return the current text without the change from `before` to `after`.
+
+    Raises:
+        OverlapError: The current text differs from `after` in lines that the change touched.
+    """
+    if current == after:
+        return before
+    base = after.splitlines(keepends=True)
+    undone = list(_hunks(base, before.splitlines(keepends=True)))
+    later = list(_hunks(base, current.splitlines(keepends=True)))
+    for hunk in undone:
+        for other in later:
+            if _touch(hunk, other):
+                raise OverlapError(_line_in_current(later, other))
+    merged: list[bytes] = []
+    at = 0
+    for hunk in sorted([*undone, *later], key=lambda one: (one.start, one.end)):
+        merged += base[at : hunk.start]
+        merged += hunk.lines
+        at = hunk.end
+    return b"".join([*merged, *base[at:]])
+
+
+def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Hunk]:
+    """Yield what differs; equal lines at both ends are left to a plain comparison."""
+    first, limit = 0, min(len(old), len(new))
+    while first < limit and old[first] == new[first]:
+        first += 1
+    last = 0
+    while last < limit - first and old[-1 - last] == new[-1 - last]:
+        last += 1
+    ours, theirs = old[first : len(old) - last], new[first : len(new) - last]
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
+    for tag, start, end, from_, to in matcher.get_opcodes():
+        if tag != "equal":
+            yield _Hunk(start + first, end + first, theirs[from_:to])
+
+
+def _touch(one: _Hunk, other: _Hunk) -> bool:
+    """Return whether two hunks share a line, or insert at one place."""
+    if one.start == one.end and other.start == other.end:
+        return one.start == other.start
+    return one.start < other.end and other.start < one.end
+
+
+def _line_in_current(later: Sequence[_Hunk], hunk: _Hunk) -> int:
+    shift = sum(
+        len(other.lines) - (other.end - other.start) for other in later if other.end <= hunk.start
+    )
+    return hunk.start + shift + 1

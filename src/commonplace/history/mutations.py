@@ -1,0 +1,284 @@
+"""Mutations of notes: changes of files that are journaled, atomic, durable and kept as versions.
+
+A mutation holds the workspace's lease, so that a row of the journal that it finds was left by a
+process that died. Its steps: the text of before and the new one go to the history, with a row of
+the journal; the file is swapped; the row is marked as done. A crash between them leaves the old
+file or the new one, and the next mutation, or the next `Memory.open`, reads the row and takes the
+versions back or keeps them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
+from commonplace.history.recovery import recover
+from commonplace.history.versions import State, content_hash
+from commonplace.system.locks import FileLease
+from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
+
+if TYPE_CHECKING:
+    import apsw
+
+    from commonplace.history.versions import VersionLog
+    from commonplace.types import Change, Origin
+
+__all__ = ["Mutation", "Mutator"]
+
+_LEASE_TIMEOUT_S = 30.0
+_TRIES = 20
+"""Times that a change is computed again because another program changed the file meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """Change of one note.
+
+    Attributes:
+        path: The note.
+        compute: Returns the new bytes of the file, None for none, from the ones it has.
+        target: New path of a note that is moved.
+    """
+
+    path: str
+    compute: Callable[[bytes | None], bytes | None]
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """File that is changed, and its new state."""
+
+    mutation: Mutation
+    file: FileChange
+    state: State | None = None
+
+    @property
+    def is_change(self) -> bool:
+        return self.file.before != self.file.after or self.file.target is not None
+
+
+class Mutator:
+    """Makes changes of notes, one at a time among all processes of a workspace.
+
+    Args:
+        log: The versions.
+        root: Folder of the workspace.
+        enabled: Whether texts are kept after the change.
+        now: Returns the time.
+    """
+
+    def __init__(
+        self, log: VersionLog, root: Path, *, enabled: bool, now: Callable[[], datetime]
+    ) -> None:
+        self.log = log
+        self._root = root
+        self._enabled = enabled
+        self._now = now
+
+    def apply(
+        self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
+    ) -> list[State]:
+        """Change notes, all or none of them; return their new states.
+
+        A file that another program changes meanwhile is read again, and the change is computed
+        again from what it is now.
+
+        Args:
+            mutations: The changes; what `Mutation.compute` raises ends all of them.
+            change: Kind of the change.
+            origin: Author of the change.
+
+        Raises:
+            ConflictError: A file did not stay as it was read for long enough.
+            WorkspaceReadOnlyError: A file cannot be written; nothing was changed.
+            StateError: The history cannot be written; nothing was changed.
+        """
+        found: bytes | None = None
+        with self.exclusive():
+            for _ in range(_TRIES):
+                try:
+                    return self._apply(mutations, change=change, origin=origin)
+                except ChangedMeanwhileError as error:
+                    found = error.texts[-1]
+        raise ConflictError(
+            f"{mutations[0].path} is being changed by another program; nothing was written. "
+            "Read it again.",
+            version="" if found is None else content_hash(found),
+        )
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the lease of changes; what a process that died left behind is settled first.
+
+        Raises:
+            WorkspaceReadOnlyError: Another process held it for too long.
+            StateError: The history cannot be locked or written.
+        """
+        path = self.log.file.path
+        assert path is not None
+        with contextlib.ExitStack() as stack:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                lease = FileLease(path.with_name(f"{path.name}.lock"))
+                acquired = stack.enter_context(lease.held(timeout_s=_LEASE_TIMEOUT_S))
+            except OSError as error:
+                raise StateError(
+                    f"the history {path} cannot be locked ({error.strerror or error}); nothing was "
+                    "changed. Give yourself write access to its folder, or set "
+                    "COMMONPLACE_STATE_DIR to a folder of yours."
+                ) from error
+            if not acquired:
+                raise WorkspaceReadOnlyError(
+                    f"process {lease.owner()} kept the notes locked; nothing was written. "
+                    "Try again."
+                )
+            recover(self.log, self._root, self._now())
+            yield
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def _apply(
+        self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
+    ) -> list[State]:
+        planned = [self._planned(mutation) for mutation in mutations]
+        steps = self._begin(planned, change=change, origin=origin)
+        changes = [step for step in steps if step.is_change]
+        applied: list[_Step] = []
+        try:
+            for step in changes:
+                step.file.apply()
+                applied.append(step)
+            self._finish(changes, change=change, origin=origin)
+        except BaseException as error:
+            self._take_back(applied, changes, error)
+            if isinstance(error, OSError) and not isinstance(error, WorkspaceError):
+                raise WorkspaceReadOnlyError(
+                    f"cannot write {step.mutation.path}: {error.strerror or error}. Nothing was "
+                    "changed; check the folder's permissions and the free space."
+                ) from error
+            raise
+        for step in changes:
+            with contextlib.suppress(OSError):  # the next change does it
+                step.file.clean_up()
+        return [step.state for step in steps if step.state is not None]
+
+    def _planned(self, mutation: Mutation) -> _Step:
+        place = self._place(mutation.path)
+        before: bytes | None
+        try:
+            before = read_text(place).data
+        except FileNotFoundError:
+            before = None
+        except UnreadableFileError as error:
+            raise WorkspaceError(f"{mutation.path}: {error}. Nothing was written.") from error
+        target = self._place(mutation.target) if mutation.target else None
+        temporary = place.with_name(f".commonplace-{uuid.uuid4().hex[:16]}.tmp")
+        after = mutation.compute(before)
+        return _Step(mutation, FileChange(place, before, after, temporary, target))
+
+    def _begin(
+        self, steps: Sequence[_Step], *, change: Change, origin: Origin | None
+    ) -> list[_Step]:
+        """Journal the changes, with the texts of before; return the steps with their states."""
+        at = self._now()
+        begun: list[_Step] = []
+        batch: int | None = None
+        with self.log.file.transaction() as connection:
+            connection.execute("DELETE FROM pending WHERE done")
+            for step in steps:
+                path, file = step.mutation.path, step.file
+                met = self.log.meet(connection, path, file.before, at=at) if self._enabled else None
+                if not step.is_change:
+                    begun.append(replace(step, state=met))
+                    continue
+                state = self._add(
+                    connection, step, change=change, at=at, origin=origin, batch=batch
+                )
+                batch = state.version.id
+                connection.execute(
+                    "INSERT INTO pending (version, path, target, temporary, before, after) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (
+                        *(batch, path, step.mutation.target, file.temporary.name),
+                        *(_hash(file.before), _hash(file.after)),
+                    ),
+                )
+                begun.append(replace(step, state=state))
+        return begun
+
+    def _add(
+        self,
+        connection: apsw.Connection,
+        step: _Step,
+        *,
+        change: Change,
+        at: datetime,
+        origin: Origin | None,
+        batch: int | None,
+    ) -> State:
+        """Add the versions of a step; return the state of the note under its new path."""
+        path, target = step.mutation.path, step.mutation.target
+        text = None if target else step.file.after
+        state = self.log.add(
+            connection, path, text, change=change, at=at, origin=origin, batch=batch
+        )
+        if target is None:
+            return state
+        return self.log.add(
+            *(connection, target, step.file.before),
+            change=change,
+            at=at,
+            origin=origin,
+            batch=state.version.id,
+            moved_from=path,
+        )
+
+    def _finish(self, steps: Sequence[_Step], *, change: Change, origin: Origin | None) -> None:
+        """Mark the changes as done: their versions count from now on."""
+        if not steps or steps[0].state is None:
+            return
+        batch = steps[0].state.version.id
+        with self.log.file.transaction() as connection:
+            connection.execute("UPDATE pending SET done = 1 WHERE version = ?", (batch,))
+            if not connection.changes():  # another process took this one for dead
+                new: int | None = None
+                for step in steps:
+                    state = self._add(
+                        connection, step, change=change, at=self._now(), origin=origin, batch=new
+                    )
+                    new = state.version.id
+            if not self._enabled:
+                connection.execute("DELETE FROM version WHERE batch = ?", (batch,))
+
+    def _take_back(
+        self, applied: Sequence[_Step], steps: Sequence[_Step], error: BaseException
+    ) -> None:
+        """Undo the steps after a failure; rows that cannot be removed now are settled later."""
+        for step in reversed(applied):
+            with contextlib.suppress(OSError):
+                step.file.take_back()
+        if not steps or steps[0].state is None:
+            return
+        batch = steps[0].state.version.id
+        with contextlib.suppress(StateError), self.log.file.transaction() as connection:
+            connection.execute("DELETE FROM version WHERE batch = ?", (batch,))
+            connection.execute("DELETE FROM pending WHERE version = ?", (batch,))
+            if isinstance(error, ChangedMeanwhileError) and self._enabled:
+                failed = steps[len(applied)]
+                for text in error.texts:
+                    self.log.meet(connection, failed.mutation.path, text, at=self._now())
+
+    def _place(self, path: str) -> Path:
+        return self._root.joinpath(*path.split("/"))
+
+
+def _hash(data: bytes | None) -> bytes | None:
+    return None if data is None else bytes.fromhex(content_hash(data))

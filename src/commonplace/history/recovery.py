@@ -1,0 +1,166 @@
+"""Recovery of the mutation journal: changes of a process that died are kept or taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.workspace.replacement import (
+    ChangedMeanwhileError,
+    FileChange,
+    read_file,
+    restore_swap,
+)
+
+if TYPE_CHECKING:
+    import apsw
+
+    from commonplace.history.versions import VersionLog
+
+__all__ = ["recover"]
+
+
+class _Entry(NamedTuple):
+    """Row of the journal, and the files that it names."""
+
+    version: int
+    path: str
+    target: str | None
+    temporary: str
+    before: bytes | None
+    after: bytes | None
+    done: bool
+
+
+def recover(log: VersionLog, root: Path, now: datetime) -> None:
+    """Settle the rows of the journal; the caller holds the lease, so their processes are dead.
+
+    A change of several notes that reached one of them is finished; any other one that did not reach
+    its file is taken back. Texts that another program wrote meanwhile go to the history.
+
+    Raises:
+        StateError: The history cannot be read or written.
+        OSError: A file cannot be read or written.
+    """
+    rows = log.file.rows(
+        "SELECT version, path, target, temporary, before, after, done FROM pending ORDER BY rowid"
+    )
+    entries = [_Entry(*row) for row in rows]
+    for entry in entries:
+        if entry.done:
+            _file(root, entry).clean_up()
+    for version in dict.fromkeys(entry.version for entry in entries if not entry.done):
+        _recover_batch(log, root, [one for one in entries if one.version == version], now)
+
+
+def _recover_batch(log: VersionLog, root: Path, entries: Sequence[_Entry], now: datetime) -> None:
+    version = entries[0].version
+    texts = _Texts(log, version)
+    found: list[tuple[str, bytes]] = []
+    reached = [entry for entry in entries if _is_applied(root, entry, texts, found)]
+    for entry in entries:
+        if reached and entry not in reached and _finish(root, entry, texts):
+            reached.append(entry)
+    with log.file.transaction() as connection:
+        for entry in entries:
+            if entry not in reached:
+                _forget(connection, entry)
+        for path, text in found:
+            log.meet(connection, path, text, at=now)
+        connection.execute("DELETE FROM pending WHERE version = ?", (version,))
+    for entry in entries:
+        _file(root, entry).clean_up()
+
+
+class _Texts:
+    """Texts of the versions of a batch."""
+
+    def __init__(self, log: VersionLog, version: int) -> None:
+        self._log = log
+        self._states = {state.version.path: state for state in log.batch(version, settled=False)}
+
+    def after(self, entry: _Entry) -> bytes | None:
+        if entry.after is None:
+            return None
+        return self._log.text(self._states[entry.target or entry.path])
+
+    def before(self, entry: _Entry) -> bytes | None:
+        state = self._log.before(self._states[entry.path])
+        return None if state is None or entry.before is None else self._log.text(state)
+
+
+def _is_applied(root: Path, entry: _Entry, texts: _Texts, found: list[tuple[str, bytes]]) -> bool:
+    """Return whether a change reached its file; add texts of other programs to `found`."""
+    file = _file(root, entry)
+    if entry.target is not None:
+        return _is_moved(file, entry)
+    restore_swap(file.temporary)
+    held, current = read_file(file.temporary), read_file(file.path)
+    if entry.before is None:
+        return held is None and current is not None
+    if held is None:
+        return False
+    if _digest(held) == entry.before:  # it was swapped out
+        return True
+    after = texts.after(entry)
+    if after is not None and after.startswith(held):
+        return False
+    # Another program saved between the check and the swap, and its text was swapped out.
+    if current is None:
+        os.rename(file.temporary, file.path)
+        return False
+    found.append((entry.path, held))
+    if current == after:
+        os.replace(file.temporary, file.path)
+        return False
+    found.append((entry.path, current))
+    return True
+
+
+def _is_moved(file: FileChange, entry: _Entry) -> bool:
+    assert file.target is not None
+    moved = read_file(file.target)
+    if moved is None or _digest(moved) != entry.before:
+        return False
+    if file.path.exists() and os.path.samefile(file.path, file.target):
+        file.path.unlink()  # a link was made in place of a rename
+    return True
+
+
+def _finish(root: Path, entry: _Entry, texts: _Texts) -> bool:
+    """Make the rest of a change that reached another note; False where it cannot be made."""
+    file = _file(root, entry)
+    with contextlib.suppress(OSError):
+        file.clean_up()
+    change = FileChange(
+        file.path, texts.before(entry), texts.after(entry), file.temporary, file.target
+    )
+    try:
+        change.apply()
+    except ChangedMeanwhileError:
+        return False
+    return True
+
+
+def _forget(connection: apsw.Connection, entry: _Entry) -> None:
+    """Remove the versions of a change that did not reach its file."""
+    connection.execute(
+        "DELETE FROM version WHERE batch = ? AND note IN "
+        "(SELECT id FROM note WHERE path IN (?, ?))",
+        (entry.version, entry.path, entry.target),
+    )
+
+
+def _file(root: Path, entry: _Entry) -> FileChange:
+    path = root.joinpath(*entry.path.split("/"))
+    target = root.joinpath(*entry.target.split("/")) if entry.target else None
+    return FileChange(path, None, None, path.with_name(entry.temporary), target)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()

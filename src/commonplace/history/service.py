@@ -1,0 +1,313 @@
+"""Note service: the notes of a workspace as objects that are written, changed and taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.errors import ConflictError, PathNotAllowedError
+from commonplace.history.database import HistoryFile
+from commonplace.history.edits import replace_passage, replace_text
+from commonplace.history.merge import OverlapError, revert
+from commonplace.history.mutations import Mutation, Mutator
+from commonplace.history.versions import State, VersionLog, content_hash
+from commonplace.types import citation
+from commonplace.workspace.file_text import decode_text
+from commonplace.workspace.notes import create_folder
+
+if TYPE_CHECKING:
+    from commonplace.settings import HistorySettings
+    from commonplace.system.state import StateLocation
+    from commonplace.types import Change, Origin, Version
+    from commonplace.workspace.discovery import Workspace
+
+__all__ = ["NoteService"]
+
+_IGNORES_CASE = sys.platform in ("darwin", "win32")
+"""Whether the usual file systems find a file under names that differ in case."""
+
+
+class NoteService:
+    """The notes of one workspace: mutations, and the versions that they leave.
+
+    Args:
+        workspace: The files.
+        state: Where the history is.
+        settings: What of it is kept.
+        index_files: Brings the index up to date with some files.
+        now: Returns the time.
+
+    Attributes:
+        log: The versions.
+        mutator: Changes files.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: StateLocation,
+        settings: HistorySettings,
+        *,
+        index_files: Callable[[list[str]], object],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._workspace = workspace
+        self._index_files = index_files
+        self.log = VersionLog(HistoryFile(state.history))
+        self.mutator = Mutator(self.log, workspace.root, enabled=settings.enabled, now=now)
+
+    # -- verbs -----------------------------------------------------------------------------------
+
+    def paths(self, prefix: str) -> list[str]:
+        """Return the paths of the notes that begin with a prefix, sorted."""
+        files = self._workspace.scan().files
+        return sorted(
+            file.path
+            for file in files
+            if file.source == "memory" and file.path.startswith(prefix.removeprefix("./"))
+        )
+
+    def write(
+        self, path: str, text: str, *, if_version: str | None, origin: Origin | None
+    ) -> Version:
+        """Create a note, or replace the whole of it."""
+
+        def compute(before: bytes | None) -> bytes:
+            _check_version(path, before, if_version)
+            return replace_text(before, text)
+
+        return self._change(path, compute, change="write", origin=origin, creates=True)
+
+    def edit(
+        self, path: str, old: str, new: str, *, if_version: str | None, origin: Origin | None
+    ) -> Version:
+        """Replace the one place where a passage stands."""
+
+        def compute(before: bytes | None) -> bytes:
+            _check_version(path, before, if_version)
+            return replace_passage(path, _there(path, before), old, new)
+
+        return self._change(path, compute, change="edit", origin=origin)
+
+    def delete(self, path: str, *, if_version: str | None, origin: Origin | None) -> Version:
+        """Delete a note; its text stays in the history."""
+
+        def compute(before: bytes | None) -> None:
+            _check_version(path, before, if_version)
+            _there(path, before)
+
+        return self._change(path, compute, change="delete", origin=origin)
+
+    def move(self, path: str, to: str, *, if_version: str | None, origin: Origin | None) -> Version:
+        """Move a note to a path where there is none."""
+        name, target = self.note_path(path), self.note_path(to)
+
+        def compute(before: bytes | None) -> bytes:
+            _check_version(path, before, if_version)
+            place = self._workspace.locate(target)
+            if target == name or os.path.lexists(place):
+                raise ConflictError(
+                    f"{to} is there already; nothing was moved. Choose another path, or delete it.",
+                    version=_hash_at(place),
+                )
+            return _there(path, before)
+
+        with self._folder_of(target):
+            return self._apply([Mutation(name, compute, target)], change="move", origin=origin)
+
+    def history(self, path: str | None, *, limit: int) -> list[Version]:
+        """Return the versions of a note, or of all, newest first."""
+        if limit < 1:
+            raise ValueError(f"limit is {limit}; it must be at least 1.")
+        name = None if path is None else self._workspace.plain_name(path)
+        if name is not None:
+            self._workspace.locate(name)
+        return self.log.history(name, limit=limit)
+
+    def undo(self, version_id: int, *, origin: Origin | None) -> Version:
+        """Take a change back where nothing later touched the same lines."""
+        states = self.log.batch(version_id)
+        if not states:
+            raise ValueError(f"there is no version {version_id}; history() lists them.")
+        moved = next((state.version for state in states if state.version.moved_from), None)
+        if moved is not None and moved.moved_from is not None:
+            return self.move(moved.path, moved.moved_from, if_version=None, origin=origin)
+        mutations = [self._reversal(state) for state in states]
+        return self._apply(mutations, change="undo", origin=origin)
+
+    def text_at(self, path: str, moment: datetime) -> str | None:
+        """Return the text that a note had at a moment; None where there was none.
+
+        A note that was there when its history began counts as having been so before.
+        """
+        states = self.log.states_of(path)
+        if not states:
+            found = self._workspace.stat(path)
+            return decode_text(found.absolute.read_bytes())[0] if found else None
+        state = next((one for one in states if one.version.when <= moment), None)
+        if state is None:
+            state = states[-1] if states[-1].version.change == "found" else None
+        if state is None or not state.exists:
+            return None
+        return decode_text(self.log.text(state))[0]
+
+    # -- how -------------------------------------------------------------------------------------
+
+    def _change(
+        self,
+        path: str,
+        compute: Callable[[bytes | None], bytes | None],
+        *,
+        change: Change,
+        origin: Origin | None,
+        creates: bool = False,
+    ) -> Version:
+        name = self.note_path(path)
+        with self._folder_of(name) if creates else contextlib.nullcontext():
+            return self._apply([Mutation(name, compute)], change=change, origin=origin)
+
+    def _apply(
+        self, mutations: list[Mutation], *, change: Change, origin: Origin | None
+    ) -> Version:
+        states = self.mutator.apply(mutations, change=change, origin=origin)
+        self._index_files(
+            [path for one in mutations for path in (one.target, one.path) if path is not None]
+        )
+        return states[0].version
+
+    def _reversal(self, state: State) -> Mutation:
+        """Return the change that takes another one back."""
+        path, before = state.version.path, self.log.before(state)
+        if before is None and state.version.change == "found":
+            raise ConflictError(
+                f"the history of {path} begins with version {state.version.id}: there is no text "
+                "of before. Choose a later one.",
+                version=state.version.hash,
+            )
+        old = self.log.text(before) if before is not None and before.exists else None
+        new = self.log.text(state) if state.exists else None
+        return Mutation(path, functools.partial(_reverted, state.version, old, new))
+
+    def note_path(self, path: str) -> str:
+        """Return the path of a note that may be written: MEMORY.md, or one below memory/.
+
+        Raises:
+            PathNotAllowedError: It is another path, or crosses a link; or there is a folder of this
+                name, or a name that differs from it in case or Unicode form only.
+        """
+        space = self._workspace
+        name = space.plain_name(path)
+        if name == "MEMORY.md":
+            name = space.long_term_path
+        elif name != space.long_term_path and not name.startswith("memory/"):
+            raise PathNotAllowedError(
+                f"{path!r} cannot be written. Allowed are MEMORY.md and memory/**/*.md."
+            )
+        place = space.locate(name)
+        if os.path.isdir(place):
+            raise PathNotAllowedError(f"{path} is a folder; a note is a file. Choose another path.")
+        if _IGNORES_CASE or not os.path.lexists(place):
+            _check_unlike(space.root, name)
+        return name
+
+    @contextlib.contextmanager
+    def _folder_of(self, path: str) -> Iterator[None]:
+        """Make the folder of a new note; it goes again when the note is not written."""
+        self._workspace.check_there()  # a folder made in its place would pass for all there is
+        place = self._workspace.locate(path)
+        missing = [folder for folder in place.parents if not os.path.lexists(folder)]
+        create_folder(place.parent)
+        try:
+            yield
+        except BaseException:
+            for folder in missing:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            raise
+
+
+def _check_version(path: str, before: bytes | None, if_version: str | None) -> None:
+    """Raise a `ConflictError` where a note is not in the expected state."""
+    found = "" if before is None else content_hash(before)
+    if if_version is None or found == if_version:
+        return
+    if before is None:
+        reason = f"{path} is not there any more"
+    elif not if_version:
+        reason = f"{path} is there already"
+    else:
+        reason = f"{path} was changed since it was read"
+    raise ConflictError(
+        f"{reason}: its version is {found or 'empty'}, and {if_version or 'none'} was expected. "
+        "Nothing was written; read it again.",
+        version=found,
+    )
+
+
+def _there(path: str, before: bytes | None) -> bytes:
+    if before is None:
+        raise ConflictError(f"there is no note {path}; nothing was changed. See paths().")
+    return before
+
+
+def _reverted(
+    version: Version, old: bytes | None, new: bytes | None, current: bytes | None
+) -> bytes | None:
+    """Return the current bytes of a note without a change from `old` to `new`."""
+    if current == new:
+        return old
+    known = "" if current is None else content_hash(current)
+    if new is None or current is None:
+        state = "there again" if current is not None else "not there any more"
+        raise ConflictError(
+            f"version {version.id} cannot be taken back: {version.path} is {state}.", version=known
+        )
+    try:
+        merged = revert(old or b"", new, current)
+    except OverlapError as error:
+        place = citation(version.path, error.line, error.line)
+        raise ConflictError(
+            f"version {version.id} cannot be taken back: a later change touched the same lines "
+            f"({place}). Take that one back first, or edit the note.",
+            version=known,
+        ) from error
+    return merged if merged.strip() or old is not None else None
+
+
+def _hash_at(place: Path) -> str:
+    try:
+        return content_hash(place.read_bytes())
+    except OSError:
+        return ""
+
+
+def _check_unlike(root: Path, name: str) -> None:
+    """Raise where a name on the way differs from one that is there in case or Unicode form only."""
+    folder = root
+    for part in name.split("/"):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return
+        if part not in names:
+            like = [one for one in names if _folded(one) == _folded(part)]
+            if like:
+                there = (folder / like[0]).relative_to(root).as_posix()
+                raise PathNotAllowedError(
+                    f"{name} cannot be written: {there} is there, and the names differ in case or "
+                    f"Unicode form only. Use {there!r} as it is spelled."
+                )
+            return
+        folder = folder / part
+
+
+def _folded(name: str) -> str:
+    folded = unicodedata.normalize("NFD", name).casefold()
+    return unicodedata.normalize("NFC", folded)

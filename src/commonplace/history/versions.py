@@ -1,0 +1,369 @@
+"""Version log: the texts that notes had, and the changes that they came with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from commonplace.errors import StateError
+from commonplace.history.deltas import compress, decompress, from_delta, to_delta
+from commonplace.types import Change, Origin, Version
+
+if TYPE_CHECKING:
+    import apsw
+
+    from commonplace.history.database import HistoryFile
+
+    Query = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
+
+__all__ = ["CHANGES", "State", "VersionLog", "content_hash"]
+
+CHANGES: tuple[Change, ...] = get_args(Change)
+"""Kinds of changes; the database has their numbers: a new kind goes to the end."""
+
+_MAX_CHAIN = 256
+"""Deltas behind a whole text, at most: a text is made from the whole one before it."""
+_CHAIN_BYTES = 4
+"""Bytes of the deltas behind a whole text, at most, as a multiple of its own."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
+"""Condition on versions: not those of a change that is being made."""
+_COLUMNS = """version.id, batch, note.path, origin_note.path, at, change, author, session, tool,
+    size, hash"""
+_JOINED = """version JOIN note ON note.id = version.note
+    LEFT JOIN note AS origin_note ON origin_note.id = version.moved_from
+    LEFT JOIN origin ON origin.id = version.origin"""
+
+
+class State(NamedTuple):
+    """State of a note after a change.
+
+    Attributes:
+        id: Row of the version; `Version.id` is that of its batch.
+        version: The change.
+    """
+
+    id: int
+    version: Version
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was a note."""
+        return bool(self.version.hash)
+
+
+class VersionLog:
+    """Log of the versions of all notes of a workspace.
+
+    What writes takes the connection of a transaction of the history file.
+    """
+
+    def __init__(self, file: HistoryFile) -> None:
+        self.file = file
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def history(self, path: str | None, *, limit: int) -> list[Version]:
+        """Return the versions of a note, or of all, newest first; a move goes on with the old path.
+
+        Args:
+            path: The note; None for all.
+            limit: Number of versions, at most.
+        """
+        if path is None:
+            sql = f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {_SETTLED} ORDER BY version.id DESC"
+            return [state.version for state in self._states(f"{sql} LIMIT ?", (limit,))]
+        found: list[Version] = []
+        before: int | None = None
+        while path is not None and len(found) < limit:
+            states = self.states_of(path, before=before)[: limit - len(found)]
+            found += [state.version for state in states]
+            oldest = states[-1] if states else None
+            path = oldest.version.moved_from if oldest else None
+            before = oldest.id if oldest else None
+        return found
+
+    def states_of(self, path: str, *, before: int | None = None) -> list[State]:
+        """Return the states of a note, newest first.
+
+        Args:
+            path: The note.
+            before: Leave out the row of this id and later ones.
+        """
+        return self._states(
+            f"SELECT {_COLUMNS} FROM {_JOINED} WHERE note.path = ? AND version.id < ? "
+            f"AND {_SETTLED} ORDER BY version.id DESC",
+            (path, 1 << 62 if before is None else before),
+        )
+
+    def batch(self, version_id: int, *, settled: bool = True) -> list[State]:
+        """Return the states of one change, which an import and a move have for several notes."""
+        # Two conditions, each with its index: most changes are of one note, named by their row.
+        sql = f"SELECT {_COLUMNS} FROM {_JOINED} WHERE (version.id = ?1 OR (batch = ?1 AND "
+        sql += "batch <> version.id)) AND batch = ?1"
+        return self._states(
+            f"{sql} AND {_SETTLED} ORDER BY version.id"
+            if settled
+            else f"{sql} ORDER BY version.id",
+            (version_id,),
+        )
+
+    def before(self, state: State) -> State | None:
+        """Return the state of the same note before a change; None for its first."""
+        states = self._states(
+            f"SELECT {_COLUMNS} FROM {_JOINED} WHERE note.path = ? AND version.id < ? "
+            "ORDER BY version.id DESC LIMIT 1",
+            (state.version.path, state.id),
+        )
+        return states[0] if states else None
+
+    def hashes(self) -> dict[str, str]:
+        """Return the newest hash of each note that was ever met; empty for one that is gone."""
+        rows = self.file.rows(
+            "SELECT path, hex(hash) FROM note JOIN version ON version.id = "
+            f"(SELECT max(id) FROM version WHERE note = note.id AND {_SETTLED})"
+        )
+        return {path: known.lower() for path, known in rows}
+
+    def text(self, state: State) -> bytes:
+        """Return the bytes that a note had; none for a note that was gone.
+
+        Raises:
+            StateError: The history is damaged: the text is not the one that was kept.
+        """
+        return self._text(self.file.rows, state.id)
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def add(
+        self,
+        connection: apsw.Connection,
+        path: str,
+        text: bytes | None,
+        *,
+        change: Change,
+        at: datetime,
+        origin: Origin | None = None,
+        batch: int | None = None,
+        moved_from: str | None = None,
+    ) -> State:
+        """Add the state of a note after a change.
+
+        Args:
+            connection: Connection in a transaction.
+            path: The note.
+            text: Bytes of the file; None where it is gone.
+            change: Kind of the change.
+            at: Time of the change.
+            origin: Author of the change.
+            batch: Id of the batch that the change belongs to; None begins one.
+            moved_from: Path that the note had before.
+        """
+        execute = connection.execute
+        note = _interned(connection, path)
+        known = b"" if text is None else hashlib.sha256(text).digest()
+        base, body = self._body(connection, note, text)
+        ms = (at - _EPOCH) // timedelta(milliseconds=1)
+        values = (
+            *(batch or 0, note, moved_from and _interned(connection, moved_from), ms),
+            *(CHANGES.index(change), _origin_id(connection, origin), len(text or b"")),
+            *(None if text is None else known, base, body),
+        )
+        execute(
+            "INSERT INTO version (batch, note, moved_from, at, change, origin, size, hash, base, "
+            "body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        row = connection.last_insert_rowid()
+        if batch is None:
+            execute("UPDATE version SET batch = id WHERE id = ?", (row,))
+        return State(
+            row,
+            Version(
+                *(batch or row, path, _EPOCH + timedelta(milliseconds=ms), change, origin),
+                size=len(text or b""),
+                hash=known.hex(),
+                moved_from=moved_from,
+            ),
+        )
+
+    def meet(
+        self, connection: apsw.Connection, path: str, text: bytes | None, *, at: datetime
+    ) -> State | None:
+        """Add a text that another program wrote, unless it is the newest one.
+
+        Args:
+            connection: Connection in a transaction.
+            path: The note.
+            text: Bytes of the file; None where it is gone.
+            at: Time of the change.
+
+        Returns:
+            The newest state; None for a note that was never there.
+        """
+        latest = self.latest(connection, path)
+        if (latest.version.hash if latest else "") == ("" if text is None else content_hash(text)):
+            return latest
+        change: Change = "changed"
+        if latest is None:
+            change = "found"
+        elif text is None:
+            change = "gone"
+        elif not latest.exists:
+            change = "created"
+        return self.add(connection, path, text, change=change, at=at)
+
+    def latest(self, connection: apsw.Connection, path: str) -> State | None:
+        """Return the newest state of a note; None for one that was never met."""
+        rows = connection.execute(
+            f"SELECT {_COLUMNS} FROM {_JOINED} WHERE note.path = ? ORDER BY version.id DESC "
+            "LIMIT 1",
+            (path,),
+        )
+        return next(map(_state, rows), None)
+
+    def rewrite(
+        self, connection: apsw.Connection, change: Callable[[str, bytes], bytes | None]
+    ) -> int:
+        """Replace texts of the past; return the number of versions that changed.
+
+        Args:
+            connection: Connection in a transaction.
+            change: Takes a path and a text, and returns another text, the same one, or None where
+                the version is to be removed.
+        """
+        count = 0
+        for note, path in connection.execute("SELECT id, path FROM note").fetchall():
+            texts = list(self._texts(connection, note))
+            changed = [(row, text, change(path, text)) for row, text in texts]
+            differing = sum(text != other for _, text, other in changed)
+            if differing:
+                count += differing
+                self._replace(connection, [(row, other) for row, _, other in changed])
+        return count
+
+    def _replace(
+        self, connection: apsw.Connection, texts: Sequence[tuple[int, bytes | None]]
+    ) -> None:
+        """Replace all texts of a note; None removes the version."""
+        base: tuple[int, bytes] | None = None
+        for number, (row, text) in enumerate(texts):
+            if text is None:
+                connection.execute("DELETE FROM version WHERE id = ?", (row,))
+                continue
+            whole = base is None or not number % _MAX_CHAIN
+            body = compress(text) if base is None or whole else to_delta(text, base[1])
+            connection.execute(
+                "UPDATE version SET size = ?, hash = ?, base = ?, body = ? WHERE id = ?",
+                (
+                    *(len(text), hashlib.sha256(text).digest()),
+                    *(None if base is None or whole else base[0], body, row),
+                ),
+            )
+            base = row, text
+
+    def make_whole(self, connection: apsw.Connection, row: int) -> None:
+        """Keep a text as a whole, so that those before it can be removed."""
+        whole = compress(self._text(connection.execute, row))
+        connection.execute("UPDATE version SET base = NULL, body = ? WHERE id = ?", (whole, row))
+
+    # -- texts -----------------------------------------------------------------------------------
+
+    def _body(
+        self, connection: apsw.Connection, note: int, text: bytes | None
+    ) -> tuple[int | None, bytes | None]:
+        """Return what is kept of a text, and the row that it is a difference from."""
+        if text is None:
+            return None, None
+        whole = "note = ? AND base IS NULL ORDER BY id DESC LIMIT 1"
+        rows = connection.execute(
+            f"SELECT id, length(body) FROM version WHERE id >= (SELECT id FROM version "
+            f"WHERE {whole}) AND note = ? ORDER BY id",
+            (note, note),
+        ).fetchall()
+        if not rows or rows[-1][1] is None:  # a new note, or one that was gone
+            return None, compress(text)
+        (_, size), *deltas = rows
+        if len(deltas) >= _MAX_CHAIN or sum(each for _, each in deltas) > _CHAIN_BYTES * size:
+            return None, compress(text)
+        base = rows[-1][0]
+        return base, to_delta(text, self._text(connection.execute, base))
+
+    def _text(self, query: Query, row: int) -> bytes:
+        """Return a text: the whole one before it, and the deltas up to it."""
+        chain = query(
+            """WITH RECURSIVE chain (id, base, body, hash) AS (
+                SELECT id, base, body, hash FROM version WHERE id = ?
+                UNION ALL
+                SELECT version.id, version.base, version.body, version.hash
+                FROM chain JOIN version ON version.id = chain.base)
+            SELECT base, body, hash FROM chain ORDER BY id""",
+            (row,),
+        )
+        text, known = b"", None
+        for base, body, digest in chain:
+            known = digest
+            if body is not None:
+                text = decompress(body) if base is None else from_delta(body, text)
+        if known is not None and hashlib.sha256(text).digest() != known:
+            raise StateError(
+                f"the history file {self.file.path} is damaged: the text of version {row} is not "
+                "the one that was kept. Restore the file from a backup; the notes are not touched."
+            )
+        return text
+
+    def _texts(self, connection: apsw.Connection, note: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the row and the text of each version of a note that has one, in order."""
+        text = b""
+        rows = connection.execute(
+            "SELECT id, base, body FROM version WHERE note = ? AND body NOT NULL ORDER BY id",
+            (note,),
+        )
+        for row, base, body in rows:
+            text = decompress(body) if base is None else from_delta(body, text)
+            yield row, text
+
+    def _states(self, sql: str, values: Sequence[Any]) -> list[State]:
+        return [_state(row) for row in self.file.rows(sql, tuple(values))]
+
+
+def content_hash(data: bytes) -> str:
+    """Return the hash of a file's bytes, as `if_version` takes it."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _state(row: tuple[Any, ...]) -> State:
+    number, batch, path, moved_from, at, change, author, session, tool, size, known = row
+    return State(
+        number,
+        Version(
+            id=batch,
+            path=path,
+            when=_EPOCH + timedelta(milliseconds=at),
+            change=CHANGES[change],
+            origin=Origin(author, session, tool) if author else None,
+            size=size,
+            hash=known.hex() if known else "",
+            moved_from=moved_from,
+        ),
+    )
+
+
+def _interned(connection: apsw.Connection, path: str) -> int:
+    connection.execute("INSERT OR IGNORE INTO note (path) VALUES (?)", (path,))
+    return int(connection.execute("SELECT id FROM note WHERE path = ?", (path,)).get)
+
+
+def _origin_id(connection: apsw.Connection, origin: Origin | None) -> int | None:
+    if origin is None:
+        return None
+    values = (origin.author, origin.session, origin.tool)
+    sql = "SELECT id FROM origin WHERE author = ? AND session IS ? AND tool IS ?"
+    found = connection.execute(sql, values).get
+    if found is None:
+        connection.execute("INSERT INTO origin (author, session, tool) VALUES (?, ?, ?)", values)
+        found = connection.last_insert_rowid()
+    return int(found)
