@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import hashlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -220,7 +221,9 @@ def test_ranges_are_those_of_the_reference(notes, given, expected):
 def test_an_excerpt_says_what_it_shows_and_where_it_goes_on(notes, arguments, expected):
     notes.write("memory/a.md", "a\nb\nc\n")
     with notes.open() as memory:
-        assert memory.get("memory/a.md", **arguments) == Excerpt("memory/a.md", *expected)
+        version = hashlib.sha256(b"a\nb\nc\n").hexdigest()
+        shown = Excerpt("memory/a.md", *expected, version=version)
+        assert memory.get("memory/a.md", **arguments) == shown
 
 
 @pytest.mark.parametrize("text", ["", "a", "a\n", "a\r\nb\r\n", "\n\n", "\ufeffa\n", "a\n\nb"])

@@ -14,20 +14,22 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
 from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
+from commonplace.async_twins import AsyncTwins
 from commonplace.errors import (
     CommonplaceError,
     EmbedderError,
-    PathNotAllowedError,
     SettingsError,
     StateError,
     WorkspaceError,
 )
 from commonplace.history.database import HistoryFile
 from commonplace.history.ledger import OriginLedger
+from commonplace.history.service import NoteService
+from commonplace.history.versions import content_hash
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService
 from commonplace.indexing.slots import IndexSlot, IndexSlots
@@ -46,6 +48,7 @@ from commonplace.types import (
     SearchResults,
     Source,
     Status,
+    Version,
 )
 from commonplace.workspace.dates import parse_day
 from commonplace.workspace.discovery import Workspace
@@ -95,8 +98,6 @@ _RANKING |= {
 }
 """Search settings that the index does not depend on."""
 
-_T = TypeVar("_T")
-
 
 class _Limits(NamedTuple):
     """Limits of an answer."""
@@ -106,7 +107,7 @@ class _Limits(NamedTuple):
     min_score: float
 
 
-class Memory:
+class Memory(AsyncTwins):
     """A folder of Markdown files that can be searched, read and appended to.
 
     Use it as a context manager, or call `close`. It may be shared by threads; any number of
@@ -141,6 +142,13 @@ class Memory:
         self._index = IndexService(
             workspace, store, settings=settings, profile=profile, requested=embedder, state=state
         )
+        self._notes = NoteService(
+            *(workspace, state, settings.history),
+            index_files=self._index_written,
+            now=self._now,
+            zone=self._zone,
+        )
+        self._notes.mutator.recover()
         self._background = BackgroundSupervisor(workspace, self._index)
         self.slot: IndexSlot | None = None
         """Slot among the open memories of a pool; None for a memory by itself."""
@@ -505,8 +513,15 @@ class Memory:
 
     # -- files -----------------------------------------------------------------------------------
 
-    def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
-        """Read a file, or some of its lines, from the disk.
+    def get(
+        self,
+        path: str,
+        *,
+        from_line: int | None = None,
+        lines: int | None = None,
+        as_of: date | datetime | str | None = None,
+    ) -> Excerpt:
+        """Read a file, or some of its lines, from the disk, or as it was at a time.
 
         A session file is rendered as it is indexed: what user and assistant said, secrets masked,
         on lines that are numbered as the file's; the other lines are empty.
@@ -515,9 +530,11 @@ class Memory:
             path: As search shows it.
             from_line: First line; below 1 counts as 1.
             lines: How many lines, below 1 counts as 1; to the end by default.
+            as_of: A note as it was then: a date (its end), an aware time, or an ISO text of either.
 
         Raises:
             PathNotAllowedError: The path is not one of the memory's files.
+            ValueError: `as_of` is not a time.
             WorkspaceError: The file cannot be read.
         """
         absolute = self.workspace.locate(path)
@@ -526,16 +543,17 @@ class Memory:
         try:
             if is_session_path(name):
                 return self._session_excerpt(name, absolute, start, lines)
-            text = read_text(absolute).text
+            read = read_text(absolute) if as_of is None else self._notes.text_at(name, as_of)
         except FileNotFoundError:
             return Excerpt(name, "", start, 0, False, None, "not_found")
         except UnreadableFileError as error:
             raise WorkspaceError(f"{name}: {error}.") from error
-        excerpt = _excerpt(name, text, start, lines)
+        excerpt = _excerpt(name, read.text, start, lines)
         untrusted = self._ledger.untrusted_lines(name, excerpt.text, first_line=start)
         reads = self.profile.reads_front_matter
-        metadata = read_front_matter(text).metadata or {} if reads else {}
-        return replace(excerpt, metadata=metadata, untrusted=untrusted)
+        metadata = read_front_matter(read.text).metadata or {} if reads else {}
+        version = content_hash(read.data)
+        return replace(excerpt, version=version, metadata=metadata, untrusted=untrusted)
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
@@ -579,7 +597,7 @@ class Memory:
             return self._append(log_path(day), text, title=day.isoformat(), origin=origin)
         if when is not None:
             raise ValueError("path and when are both given; when chooses the log, path a note.")
-        name = self._note_path(path)
+        name = self._notes.note_path(path)
         named = log_date(name)
         title = named.isoformat() if named and name == log_path(named) else None
         return self._append(name, text, title=title, origin=origin)
@@ -636,21 +654,8 @@ class Memory:
             self._attribute_text(path, text, origin or Origin("agent", session=session or None))
             if create_file(self._place_of(path), text):
                 break
-        self._index_written(path)
+        self._index_written([path])
         return path
-
-    def _note_path(self, path: str) -> str:
-        """Return the path of a note that may be written: MEMORY.md, or one below memory/."""
-        name = self.workspace.plain_name(path)
-        if name == "MEMORY.md":
-            return self.workspace.long_term_path
-        if name == self.workspace.long_term_path:
-            return name
-        if not name.startswith("memory/"):
-            raise PathNotAllowedError(
-                f"{path!r} cannot be written. Allowed are MEMORY.md and memory/**/*.md."
-            )
-        return self.workspace.display_path(self.workspace.locate(name))
 
     def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
         if not text.strip():
@@ -658,7 +663,7 @@ class Memory:
         if origin is not None:
             self._attribute_text(path, text, origin)
         if append_note(self._place_of(path), text, title=title):
-            self._index_written(path)
+            self._index_written([path])
         return path
 
     def record_exposure(self, session: str) -> None:
@@ -697,9 +702,99 @@ class Memory:
         create_folder(absolute.parent)
         return absolute
 
-    def _index_written(self, path: str) -> None:
+    def _index_written(self, paths: list[str]) -> None:
         with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later
-            self._index.index_file(path)
+            self._index.index_files(paths)
+
+    # -- notes -----------------------------------------------------------------------------------
+
+    def paths(self, prefix: str = "") -> list[str]:
+        """Return the paths of the notes that begin with a prefix, sorted."""
+        return self._notes.paths(prefix)
+
+    def write(
+        self,
+        path: str,
+        text: str,
+        *,
+        if_version: str | None = None,
+        origin: Origin | None = None,
+    ) -> Version:
+        """Create a note, or replace the whole of it; the next search, in any process, finds it.
+
+        Like each change of a note it is atomic and durable, the text of before is kept, and `undo`
+        takes it back. Mode, owner, encoding and line endings of the file stay.
+
+        Args:
+            path: ``MEMORY.md`` or a note below ``memory/``.
+            text: The whole text.
+            if_version: The version that the note must have, `Excerpt.version`; an empty text for a
+                note that must not exist.
+            origin: Author; a user by default.
+
+        Raises:
+            PathNotAllowedError: The path is not one of a note.
+            ConflictError: The note has another version; nothing was written.
+            WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
+            StateError: The history cannot be written; nothing was changed.
+        """
+        return self._notes.write(path, text, if_version=if_version, origin=origin)
+
+    def edit(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        if_version: str | None = None,
+        origin: Origin | None = None,
+    ) -> Version:
+        """Replace the one place where a passage stands in a note; see `write`.
+
+        Raises:
+            EditError: The passage stands nowhere, or in several places, which the message names.
+        """
+        return self._notes.edit(path, old, new, if_version=if_version, origin=origin)
+
+    def delete(
+        self, path: str, *, if_version: str | None = None, origin: Origin | None = None
+    ) -> Version:
+        """Delete a note; its text stays in the history; see `write`."""
+        return self._notes.delete(path, if_version=if_version, origin=origin)
+
+    def move(
+        self,
+        path: str,
+        to: str,
+        *,
+        if_version: str | None = None,
+        origin: Origin | None = None,
+    ) -> Version:
+        """Move a note to a path where there is none; see `write`."""
+        return self._notes.move(path, to, if_version=if_version, origin=origin)
+
+    def history(self, path: str | None = None, *, limit: int = 50) -> list[Version]:
+        """Return the versions of a note, or of all notes, newest first.
+
+        Changes by other programs are among them, as index runs met them. The versions of a note
+        that was moved go on with those of its old path.
+        """
+        return self._notes.history(path, limit=limit)
+
+    def undo(self, version_id: int, *, origin: Origin | None = None) -> Version:
+        """Take a change back where nothing later touched the same lines; see `write`.
+
+        What undoes a change is a change itself, which can be undone.
+
+        Args:
+            version_id: `Version.id`; that of an import takes all of it back.
+            origin: Author; a user by default.
+
+        Raises:
+            ConflictError: A later change touched the same lines; nothing was changed.
+            ValueError: There is no such version.
+        """
+        return self._notes.undo(version_id, origin=origin)
 
     # -- prompts ---------------------------------------------------------------------------------
 
@@ -758,32 +853,6 @@ class Memory:
             return when.astimezone(self._zone).date()
         return when
 
-    # -- async twins -----------------------------------------------------------------------------
-
-    async def asearch(self, query: str, **options: Any) -> SearchResults:
-        """`search` in a thread: the event loop is not blocked."""
-        return await _in_thread(self.search, query, **options)
-
-    async def aget(self, path: str, **options: Any) -> Excerpt:
-        """`get` in a thread."""
-        return await _in_thread(self.get, path, **options)
-
-    async def aappend(self, text: str, **options: Any) -> str:
-        """`append` in a thread."""
-        return await _in_thread(self.append, text, **options)
-
-    async def awrite_session_note(self, messages: Iterable[Any], **options: Any) -> str:
-        """`write_session_note` in a thread."""
-        return await _in_thread(self.write_session_note, messages, **options)
-
-    async def aindex(self, **options: Any) -> IndexReport:
-        """`index` in a thread."""
-        return await _in_thread(self.index, **options)
-
-    async def astatus(self, **options: Any) -> Status:
-        """`status` in a thread."""
-        return await _in_thread(self.status, **options)
-
 
 def _state_location(
     index: str | os.PathLike[str], store: Store, root: Path, settings: Settings
@@ -800,12 +869,6 @@ def _state_location(
         sessions=sessions_path(settings, root=root, index_path=path),
         owner=file.name if file else store.location,
     )
-
-
-async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
-    import asyncio  # a caller that awaits has loaded it; others do not pay for it
-
-    return await asyncio.to_thread(call, *arguments, **options)
 
 
 def _file_state(path: Path) -> tuple[object, ...] | None:

@@ -288,8 +288,8 @@ Change = Literal[
 ``created``, ``changed`` and ``gone``: by another program; the others: by the verb of that name."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Version(DisplayedDataclass):
+@dataclass(frozen=True, slots=True)
+class Version:
     """State of a note after a change.
 
     Attributes:
@@ -315,8 +315,8 @@ class Version(DisplayedDataclass):
     moved_from: str | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class BlameLine(DisplayedDataclass):
+@dataclass(frozen=True, slots=True)
+class BlameLine:
     """Line of a note with the change that it came with.
 
     Attributes:
@@ -332,8 +332,8 @@ class BlameLine(DisplayedDataclass):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ForgetReceipt(DisplayedDataclass):
+@dataclass(frozen=True, slots=True)
+class ForgetReceipt:
     """Receipt of `Memory.forget`: what went, without repeating it.
 
     Attributes:

@@ -21,6 +21,7 @@ from commonplace.errors import ConflictError, StateError, WorkspaceError, Worksp
 from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.locks import FileLease
+from commonplace.types import Version
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
@@ -114,9 +115,19 @@ class Mutator:
             version="" if found is None else content_hash(found),
         )
 
+    def recover(self) -> None:
+        """Settle what a process that died left in the journal, unless another process is at it."""
+        with contextlib.suppress(StateError, WorkspaceError, OSError):
+            if self.log.file.rows("SELECT 1 FROM pending WHERE NOT done LIMIT 1"):
+                with self.exclusive(timeout_s=0):
+                    pass
+
     @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self, *, timeout_s: float = _LEASE_TIMEOUT_S) -> Iterator[None]:
         """Hold the lease of changes; what a process that died left behind is settled first.
+
+        Args:
+            timeout_s: Seconds to wait for it.
 
         Raises:
             WorkspaceReadOnlyError: Another process held it for too long.
@@ -128,7 +139,7 @@ class Mutator:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 lease = FileLease(path.with_name(f"{path.name}.lock"))
-                acquired = stack.enter_context(lease.held(timeout_s=_LEASE_TIMEOUT_S))
+                acquired = stack.enter_context(lease.held(timeout_s=timeout_s))
             except OSError as error:
                 raise StateError(
                     f"the history {path} cannot be locked ({error.strerror or error}); nothing was "
@@ -197,7 +208,7 @@ class Mutator:
                 path, file = step.mutation.path, step.file
                 met = self.log.meet(connection, path, file.before, at=at) if self._enabled else None
                 if not step.is_change:
-                    begun.append(replace(step, state=met))
+                    begun.append(replace(step, state=met or _unkept(path, file.before, at)))
                     continue
                 state = self._add(
                     connection, step, change=change, at=at, origin=origin, batch=batch
@@ -278,6 +289,13 @@ class Mutator:
 
     def _place(self, path: str) -> Path:
         return self._root.joinpath(*path.split("/"))
+
+
+def _unkept(path: str, data: bytes | None, at: datetime) -> State:
+    """Return the state of a note that was not changed, and of which no text is kept."""
+    size = 0 if data is None else len(data)
+    known = "" if data is None else content_hash(data)
+    return State(0, Version(0, path, at, "found", size=size, hash=known))
 
 
 def _hash(data: bytes | None) -> bytes | None:

@@ -8,7 +8,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ from commonplace.history.merge import OverlapError, revert
 from commonplace.history.mutations import Mutation, Mutator
 from commonplace.history.versions import State, VersionLog, content_hash
 from commonplace.types import citation
-from commonplace.workspace.file_text import decode_text
+from commonplace.workspace.dates import parse_moment
+from commonplace.workspace.file_text import FileText, decode_text, read_text
 from commonplace.workspace.notes import create_folder
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class NoteService:
         settings: What of it is kept.
         index_files: Brings the index up to date with some files.
         now: Returns the time.
+        zone: Zone of the days; None for the machine's.
 
     Attributes:
         log: The versions.
@@ -57,7 +59,9 @@ class NoteService:
         *,
         index_files: Callable[[list[str]], object],
         now: Callable[[], datetime],
+        zone: tzinfo | None,
     ) -> None:
+        self._zone = zone
         self._workspace = workspace
         self._index_files = index_files
         self.log = VersionLog(HistoryFile(state.history))
@@ -105,7 +109,15 @@ class NoteService:
 
         return self._change(path, compute, change="delete", origin=origin)
 
-    def move(self, path: str, to: str, *, if_version: str | None, origin: Origin | None) -> Version:
+    def move(
+        self,
+        path: str,
+        to: str,
+        *,
+        if_version: str | None,
+        origin: Origin | None,
+        change: Change = "move",
+    ) -> Version:
         """Move a note to a path where there is none."""
         name, target = self.note_path(path), self.note_path(to)
 
@@ -120,7 +132,7 @@ class NoteService:
             return _there(path, before)
 
         with self._folder_of(target):
-            return self._apply([Mutation(name, compute, target)], change="move", origin=origin)
+            return self._apply([Mutation(name, compute, target)], change=change, origin=origin)
 
     def history(self, path: str | None, *, limit: int) -> list[Version]:
         """Return the versions of a note, or of all, newest first."""
@@ -138,25 +150,32 @@ class NoteService:
             raise ValueError(f"there is no version {version_id}; history() lists them.")
         moved = next((state.version for state in states if state.version.moved_from), None)
         if moved is not None and moved.moved_from is not None:
-            return self.move(moved.path, moved.moved_from, if_version=None, origin=origin)
+            back = moved.moved_from
+            return self.move(moved.path, back, if_version=None, origin=origin, change="undo")
         mutations = [self._reversal(state) for state in states]
         return self._apply(mutations, change="undo", origin=origin)
 
-    def text_at(self, path: str, moment: datetime) -> str | None:
-        """Return the text that a note had at a moment; None where there was none.
+    def text_at(self, path: str, as_of: date | datetime | str) -> FileText:
+        """Return a note as it was at a time.
 
         A note that was there when its history began counts as having been so before.
+
+        Raises:
+            FileNotFoundError: It was not there.
+            ValueError: The time is none.
         """
+        moment = parse_moment(as_of, timezone=self._zone)
         states = self.log.states_of(path)
-        if not states:
-            found = self._workspace.stat(path)
-            return decode_text(found.absolute.read_bytes())[0] if found else None
+        if not states:  # never met
+            return read_text(self._workspace.locate(path))
         state = next((one for one in states if one.version.when <= moment), None)
-        if state is None:
-            state = states[-1] if states[-1].version.change == "found" else None
+        if state is None and states[-1].version.change == "found":
+            state = states[-1]
         if state is None or not state.exists:
-            return None
-        return decode_text(self.log.text(state))[0]
+            raise FileNotFoundError(path)
+        data = self.log.text(state)
+        text, note = decode_text(data)
+        return FileText(text, len(data), 0, note, data)
 
     # -- how -------------------------------------------------------------------------------------
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from commonplace.errors import StateError
-from commonplace.history.deltas import compress, decompress, from_delta, to_delta
+from commonplace.history.bodies import make_body, read_body
 from commonplace.types import Change, Origin, Version
 
 if TYPE_CHECKING:
@@ -16,17 +15,11 @@ if TYPE_CHECKING:
 
     from commonplace.history.database import HistoryFile
 
-    Query = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
-
 __all__ = ["CHANGES", "State", "VersionLog", "content_hash"]
 
 CHANGES: tuple[Change, ...] = get_args(Change)
 """Kinds of changes; the database has their numbers: a new kind goes to the end."""
 
-_MAX_CHAIN = 256
-"""Deltas behind a whole text, at most: a text is made from the whole one before it."""
-_CHAIN_BYTES = 4
-"""Bytes of the deltas behind a whole text, at most, as a multiple of its own."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
@@ -134,7 +127,7 @@ class VersionLog:
         Raises:
             StateError: The history is damaged: the text is not the one that was kept.
         """
-        return self._text(self.file.rows, state.id)
+        return read_body(self.file.rows, state.id)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -165,7 +158,7 @@ class VersionLog:
         execute = connection.execute
         note = _interned(connection, path)
         known = b"" if text is None else hashlib.sha256(text).digest()
-        base, body = self._body(connection, note, text)
+        base, body = make_body(connection, note, text)
         ms = (at - _EPOCH) // timedelta(milliseconds=1)
         values = (
             *(batch or 0, note, moved_from and _interned(connection, moved_from), ms),
@@ -225,106 +218,7 @@ class VersionLog:
         )
         return next(map(_state, rows), None)
 
-    def rewrite(
-        self, connection: apsw.Connection, change: Callable[[str, bytes], bytes | None]
-    ) -> int:
-        """Replace texts of the past; return the number of versions that changed.
-
-        Args:
-            connection: Connection in a transaction.
-            change: Takes a path and a text, and returns another text, the same one, or None where
-                the version is to be removed.
-        """
-        count = 0
-        for note, path in connection.execute("SELECT id, path FROM note").fetchall():
-            texts = list(self._texts(connection, note))
-            changed = [(row, text, change(path, text)) for row, text in texts]
-            differing = sum(text != other for _, text, other in changed)
-            if differing:
-                count += differing
-                self._replace(connection, [(row, other) for row, _, other in changed])
-        return count
-
-    def _replace(
-        self, connection: apsw.Connection, texts: Sequence[tuple[int, bytes | None]]
-    ) -> None:
-        """Replace all texts of a note; None removes the version."""
-        base: tuple[int, bytes] | None = None
-        for number, (row, text) in enumerate(texts):
-            if text is None:
-                connection.execute("DELETE FROM version WHERE id = ?", (row,))
-                continue
-            whole = base is None or not number % _MAX_CHAIN
-            body = compress(text) if base is None or whole else to_delta(text, base[1])
-            connection.execute(
-                "UPDATE version SET size = ?, hash = ?, base = ?, body = ? WHERE id = ?",
-                (
-                    *(len(text), hashlib.sha256(text).digest()),
-                    *(None if base is None or whole else base[0], body, row),
-                ),
-            )
-            base = row, text
-
-    def make_whole(self, connection: apsw.Connection, row: int) -> None:
-        """Keep a text as a whole, so that those before it can be removed."""
-        whole = compress(self._text(connection.execute, row))
-        connection.execute("UPDATE version SET base = NULL, body = ? WHERE id = ?", (whole, row))
-
-    # -- texts -----------------------------------------------------------------------------------
-
-    def _body(
-        self, connection: apsw.Connection, note: int, text: bytes | None
-    ) -> tuple[int | None, bytes | None]:
-        """Return what is kept of a text, and the row that it is a difference from."""
-        if text is None:
-            return None, None
-        whole = "note = ? AND base IS NULL ORDER BY id DESC LIMIT 1"
-        rows = connection.execute(
-            f"SELECT id, length(body) FROM version WHERE id >= (SELECT id FROM version "
-            f"WHERE {whole}) AND note = ? ORDER BY id",
-            (note, note),
-        ).fetchall()
-        if not rows or rows[-1][1] is None:  # a new note, or one that was gone
-            return None, compress(text)
-        (_, size), *deltas = rows
-        if len(deltas) >= _MAX_CHAIN or sum(each for _, each in deltas) > _CHAIN_BYTES * size:
-            return None, compress(text)
-        base = rows[-1][0]
-        return base, to_delta(text, self._text(connection.execute, base))
-
-    def _text(self, query: Query, row: int) -> bytes:
-        """Return a text: the whole one before it, and the deltas up to it."""
-        chain = query(
-            """WITH RECURSIVE chain (id, base, body, hash) AS (
-                SELECT id, base, body, hash FROM version WHERE id = ?
-                UNION ALL
-                SELECT version.id, version.base, version.body, version.hash
-                FROM chain JOIN version ON version.id = chain.base)
-            SELECT base, body, hash FROM chain ORDER BY id""",
-            (row,),
-        )
-        text, known = b"", None
-        for base, body, digest in chain:
-            known = digest
-            if body is not None:
-                text = decompress(body) if base is None else from_delta(body, text)
-        if known is not None and hashlib.sha256(text).digest() != known:
-            raise StateError(
-                f"the history file {self.file.path} is damaged: the text of version {row} is not "
-                "the one that was kept. Restore the file from a backup; the notes are not touched."
-            )
-        return text
-
-    def _texts(self, connection: apsw.Connection, note: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the row and the text of each version of a note that has one, in order."""
-        text = b""
-        rows = connection.execute(
-            "SELECT id, base, body FROM version WHERE note = ? AND body NOT NULL ORDER BY id",
-            (note,),
-        )
-        for row, base, body in rows:
-            text = decompress(body) if base is None else from_delta(body, text)
-            yield row, text
+    # -- how -------------------------------------------------------------------------------------
 
     def _states(self, sql: str, values: Sequence[Any]) -> list[State]:
         return [_state(row) for row in self.file.rows(sql, tuple(values))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from commonplace.errors import CommonplaceError, EmbedderError, StoreError
@@ -180,12 +180,12 @@ class IndexService:
             self._query_client = identity, client
         return client, reason
 
-    def index_file(self, path: str) -> None:
-        """Index one file that was just written, without waiting for a run in flight.
+    def index_files(self, paths: Sequence[str]) -> None:
+        """Index files that were just written or removed, without waiting for a run in flight.
 
         Vectors are made at once where the model is local; else the next run makes them.
         """
-        self.recovering(self._index_file, path)
+        self.recovering(self._index_files, paths)
 
     def finish_sessions(self, *, timeout_s: float) -> None:
         """Index the ends of session files that are too short to be read by themselves.
@@ -298,19 +298,25 @@ class IndexService:
         store = self.store
         return store.complete or (store.access == "read-only" and store.identity is not None)
 
-    def _index_file(self, path: str) -> None:
+    def _index_files(self, paths: Sequence[str]) -> None:
         written_ns = time.time_ns()
         store = self.store
         with store.lease("swap", timeout_s=_SWAP_TIMEOUT_S):
             identity = store.identity
             if identity is None or store.access == "read-only":
                 return  # the first search or run indexes everything
-            file = self._workspace.stat(path)
+            read, removed = [], []
             with store.snapshot() as snapshot:
-                record = snapshot.file(path)
-            if file is None or (record is not None and record.indexed_ns > written_ns):
-                return  # another process has indexed it since
-            plan = IndexPlan(((file, record, "was written"),), (), 0)
+                known = [(path, snapshot.file(path)) for path in paths]
+            for path, record in known:
+                file = self._workspace.stat(path)
+                if record is not None and record.indexed_ns > written_ns:
+                    continue  # another process has indexed it since
+                if file is not None:
+                    read.append((file, record, "was written"))
+                elif record is not None:
+                    removed.append(path)
+            plan = IndexPlan(tuple(read), tuple(removed), 0)
             self._pipeline(self._local_client(identity), self.check_running).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:

@@ -117,7 +117,7 @@ class FileChange:
             else:
                 _swap(self.temporary, self.path)
         except (FileExistsError, FileNotFoundError) as error:
-            raise ChangedMeanwhileError(read_file(self.target or self.path)) from error
+            raise ChangedMeanwhileError(read_file(self.path)) from error
 
     def _check(self) -> None:
         """Compare what was swapped out with what was expected, and put it back if it differs."""

@@ -1,0 +1,90 @@
+"""Async twins: each verb of a memory that touches a disk, in a thread; the event loop goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from commonplace.types import Excerpt, IndexReport, SearchResults, Status, Version
+
+__all__ = ["AsyncTwins"]
+
+_T = TypeVar("_T")
+
+
+class AsyncTwins:
+    """Mixin of `Memory`: ``asearch`` is `search` in a thread, with the same arguments."""
+
+    if TYPE_CHECKING:
+        append: Callable[..., str]
+        delete: Callable[..., Version]
+        edit: Callable[..., Version]
+        get: Callable[..., Excerpt]
+        history: Callable[..., list[Version]]
+        index: Callable[..., IndexReport]
+        move: Callable[..., Version]
+        paths: Callable[..., list[str]]
+        search: Callable[..., SearchResults]
+        status: Callable[..., Status]
+        undo: Callable[..., Version]
+        write: Callable[..., Version]
+        write_session_note: Callable[..., str]
+
+    async def asearch(self, query: str, **options: Any) -> SearchResults:
+        """`search` in a thread."""
+        return await _in_thread(self.search, query, **options)
+
+    async def aget(self, path: str, **options: Any) -> Excerpt:
+        """`get` in a thread."""
+        return await _in_thread(self.get, path, **options)
+
+    async def aappend(self, text: str, **options: Any) -> str:
+        """`append` in a thread."""
+        return await _in_thread(self.append, text, **options)
+
+    async def apaths(self, prefix: str = "", **options: Any) -> list[str]:
+        """`paths` in a thread."""
+        return await _in_thread(self.paths, prefix, **options)
+
+    async def awrite(self, path: str, text: str, **options: Any) -> Version:
+        """`write` in a thread."""
+        return await _in_thread(self.write, path, text, **options)
+
+    async def aedit(self, path: str, old: str, new: str, **options: Any) -> Version:
+        """`edit` in a thread."""
+        return await _in_thread(self.edit, path, old, new, **options)
+
+    async def adelete(self, path: str, **options: Any) -> Version:
+        """`delete` in a thread."""
+        return await _in_thread(self.delete, path, **options)
+
+    async def amove(self, path: str, to: str, **options: Any) -> Version:
+        """`move` in a thread."""
+        return await _in_thread(self.move, path, to, **options)
+
+    async def ahistory(self, path: str | None = None, **options: Any) -> list[Version]:
+        """`history` in a thread."""
+        return await _in_thread(self.history, path, **options)
+
+    async def aundo(self, version_id: int, **options: Any) -> Version:
+        """`undo` in a thread."""
+        return await _in_thread(self.undo, version_id, **options)
+
+    async def awrite_session_note(self, messages: Iterable[Any], **options: Any) -> str:
+        """`write_session_note` in a thread."""
+        return await _in_thread(self.write_session_note, messages, **options)
+
+    async def aindex(self, **options: Any) -> IndexReport:
+        """`index` in a thread."""
+        return await _in_thread(self.index, **options)
+
+    async def astatus(self, **options: Any) -> Status:
+        """`status` in a thread."""
+        return await _in_thread(self.status, **options)
+
+
+async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
+    import asyncio  # a caller that awaits has loaded it; others do not pay for it
+
+    return await asyncio.to_thread(call, *arguments, **options)
