@@ -305,18 +305,13 @@ class IndexService:
             identity = store.identity
             if identity is None or store.access == "read-only":
                 return  # the first search or run indexes everything
-            read, removed = [], []
             with store.snapshot() as snapshot:
-                known = [(path, snapshot.file(path)) for path in paths]
-            for path, record in known:
-                file = self._workspace.stat(path)
-                if record is not None and record.indexed_ns > written_ns:
-                    continue  # another process has indexed it since
-                if file is not None:
-                    read.append((file, record, "was written"))
-                elif record is not None:
-                    removed.append(path)
-            plan = IndexPlan(tuple(read), tuple(removed), 0)
+                known = [(self._workspace.stat(path), snapshot.file(path), path) for path in paths]
+            # What another process has indexed since is left out.
+            late = [one for one in known if one[1] is None or one[1].indexed_ns <= written_ns]
+            read = tuple((file, record, "was written") for file, record, _ in late if file)
+            removed = tuple(path for file, record, path in late if record and not file)
+            plan = IndexPlan(read, removed, 0)
             self._pipeline(self._local_client(identity), self.check_running).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:
