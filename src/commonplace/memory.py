@@ -22,6 +22,7 @@ from commonplace.async_twins import AsyncTwins
 from commonplace.errors import (
     CommonplaceError,
     EmbedderError,
+    PathNotAllowedError,
     SettingsError,
     StateError,
     WorkspaceError,

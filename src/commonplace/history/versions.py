@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from commonplace.history.bodies import make_body, read_body
+from commonplace.history.ledger import note_id, origin_id
 from commonplace.types import Change, Origin, Version
 
 if TYPE_CHECKING:
@@ -156,13 +157,13 @@ class VersionLog:
             moved_from: Path that the note had before.
         """
         execute = connection.execute
-        note = _interned(connection, path)
+        note = note_id(connection, path)
         known = b"" if text is None else hashlib.sha256(text).digest()
         base, body = make_body(connection, note, text)
         ms = (at - _EPOCH) // timedelta(milliseconds=1)
         values = (
-            *(batch or 0, note, moved_from and _interned(connection, moved_from), ms),
-            *(CHANGES.index(change), _origin_id(connection, origin), len(text or b"")),
+            *(batch or 0, note, moved_from and note_id(connection, moved_from), ms),
+            *(CHANGES.index(change), origin and origin_id(connection, origin), len(text or b"")),
             *(None if text is None else known, base, body),
         )
         execute(
@@ -244,20 +245,3 @@ def _state(row: tuple[Any, ...]) -> State:
             moved_from=moved_from,
         ),
     )
-
-
-def _interned(connection: apsw.Connection, path: str) -> int:
-    connection.execute("INSERT OR IGNORE INTO note (path) VALUES (?)", (path,))
-    return int(connection.execute("SELECT id FROM note WHERE path = ?", (path,)).get)
-
-
-def _origin_id(connection: apsw.Connection, origin: Origin | None) -> int | None:
-    if origin is None:
-        return None
-    values = (origin.author, origin.session, origin.tool)
-    sql = "SELECT id FROM origin WHERE author = ? AND session IS ? AND tool IS ?"
-    found = connection.execute(sql, values).get
-    if found is None:
-        connection.execute("INSERT INTO origin (author, session, tool) VALUES (?, ?, ?)", values)
-        found = connection.last_insert_rowid()
-    return int(found)
