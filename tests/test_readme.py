@@ -5,73 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from support import readme_parts
+from support import pages, readme_parts
 from support.loopback_openai import LoopbackOpenAI, calling
+from support.pages import Example, run, without_days
 
 bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 README = Path(__file__).parent.parent / "README.md"
 
 
-class Block(NamedTuple):
-    language: str
-    text: str
-
-
-def blocks() -> list[Block]:
-    found = re.findall(
-        r"^```(\w+)\n(.*?)^```$", README.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    return [Block(language, text) for language, text in found]
-
-
-def without_days(text: str) -> str:
-    return re.sub(r"\d{4}-\d{2}-\d{2}", "YYYY-MM-DD", text).rstrip()
-
-
-class Example(NamedTuple):
-    """Code, the commands that run it, and what they print.
-
-    Code whose first line is a file's name is that file, and the commands are those below it.
-    """
-
-    code: str
-    commands: list[list[str]]
-    output: str
-
-    @property
-    def file(self) -> str | None:
-        named = re.match(r"# (\w+\.py)\n", self.code)
-        return named and named[1]
-
-    @property
-    def framework(self) -> str | None:
-        imported = re.search(
-            r"^(?:from|import) (langchain|llama_index\.core)(?:_core)?\b", self.code, re.MULTILINE
-        )
-        return imported and imported[1]
+def blocks() -> list[pages.Block]:
+    return pages.blocks(README.read_text("utf-8"))
 
 
 def examples() -> list[Example]:
-    found, rest = [], blocks()
-    while rest:
-        block = rest.pop(0)
-        if block.language != "python":
-            continue
-        commands = [["python", "-c", block.text]]
-        if block.text.startswith("# ") and rest[0].language == "sh":
-            commands = [shlex.split(line) for line in rest.pop(0).text.splitlines()]
-        assert rest[0].language == "text"
-        found.append(Example(block.text, commands, rest.pop(0).text))
-    return found
+    return pages.examples(README.read_text("utf-8"))
 
 
 def the_agent() -> Example:
@@ -87,20 +40,6 @@ def the_short_one(framework: str) -> Example:
 @pytest.fixture
 def folder(tmp_path):
     return tmp_path
-
-
-def run(command, folder, **variables):
-    state = {"COMMONPLACE_STATE_DIR": str(folder / "state"), "HOME": str(folder)}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **state, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.slow
@@ -195,8 +134,9 @@ def test_the_short_examples_have_ten_lines(framework):
     assert len(lines) == 10
 
 
-def test_what_is_made_of_the_code_is_up_to_date():
-    text = README.read_text("utf-8")
+@pytest.mark.parametrize("page", [readme_parts.README, readme_parts.SETTINGS], ids=lambda p: p.name)
+def test_what_is_made_of_the_code_is_up_to_date(page):
+    text = page.read_text("utf-8")
     assert readme_parts.with_parts(text) == text, "run: python tests/support/readme_parts.py"
 
 

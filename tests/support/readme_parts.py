@@ -20,6 +20,7 @@ from commonplace.demo import write_demo_workspace
 from commonplace.settings import Settings, SyncSettings
 
 README = Path(__file__).parents[2] / "README.md"
+SETTINGS = README.parent / "docs" / "settings.md"
 PICTURE = README.parent / "notebooks" / "images" / "search.svg"
 
 _TODAY = date(2026, 11, 20)
@@ -125,11 +126,12 @@ def with_parts(text: str) -> str:
             text,
             flags=re.DOTALL,
         )
-        assert found == 1, f"README.md has {found} places for {name}; one was expected."
+        assert found == 1, f"the page has {found} places for {name}; one was expected."
     return text
 
 
 if __name__ == "__main__":
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture(), encoding="utf-8")
-    README.write_text(with_parts(README.read_text("utf-8")), encoding="utf-8")
+    for page in (README, SETTINGS):
+        page.write_text(with_parts(page.read_text("utf-8")), encoding="utf-8")

@@ -1,0 +1,84 @@
+"""Blocks of a Markdown page: code, the commands that run it, and what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file that the block is: its first line, as a comment."""
+        named = re.match(r"# ([\w.]+\.(?:py|toml))\n", self.text)
+        return named and named[1]
+
+
+def blocks(text: str) -> list[Block]:
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [Block(language, code) for language, code in found]
+
+
+class Example(NamedTuple):
+    """Code, the commands that run it, and what they print.
+
+    Code whose first line is a file's name is that file, and the commands are those below it.
+    """
+
+    code: str
+    commands: list[list[str]]
+    output: str
+
+    @property
+    def file(self) -> str | None:
+        return Block("python", self.code).file
+
+    @property
+    def framework(self) -> str | None:
+        imported = re.search(
+            r"^(?:from|import) (langchain|llama_index\.core)(?:_core)?\b", self.code, re.MULTILINE
+        )
+        return imported and imported[1]
+
+
+def examples(text: str) -> list[Example]:
+    """Return the Python of a page whose every block is followed by what it prints."""
+    found, rest = [], blocks(text)
+    while rest:
+        block = rest.pop(0)
+        if block.language != "python":
+            continue
+        commands = [["python", "-c", block.text]]
+        if block.file and rest[0].language == "sh":
+            commands = [shlex.split(line) for line in rest.pop(0).text.splitlines()]
+        assert rest[0].language == "text"
+        found.append(Example(block.text, commands, rest.pop(0).text))
+    return found
+
+
+def without_days(text: str) -> str:
+    return re.sub(r"\d{4}-\d{2}-\d{2}", "YYYY-MM-DD", text).rstrip()
+
+
+def run(command: list[str], folder: Path, **variables: str) -> str:
+    """Run a command in a folder that is its home, too; return what it prints."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    state = {"COMMONPLACE_STATE_DIR": str(folder / "state"), "HOME": str(folder), "PATH": path}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **state, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
