@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ import pytest
 
 from commonplace import Memory, Settings
 from commonplace.errors import CommonplaceError
-from commonplace.settings import SearchSettings, SessionsSettings, SyncSettings
+from commonplace.settings import HistorySettings, SearchSettings, SessionsSettings, SyncSettings
 from support.engines import index_at
 from support.fakes import HashedWords
 
@@ -52,6 +53,7 @@ def place(tmp_path, engine):
             file = tmp_path / "notes" / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text.encode())
+            os.utime(file, (1_700_000_000, 1_700_000_000))  # not a moment ago
         memory = Memory.open(
             tmp_path / "notes",
             settings=settings,
@@ -212,6 +214,102 @@ def test_a_note_is_not_found_from_the_moment_on_at_which_it_expires(place, embed
     now.set("2026-11-21T12:00:00")
     assert [hit.path for hit in memory.search("guest", min_score=0)] == ["memory/never.md"]
     assert memory.search("guest", paths=["memory/day"]) == []
+
+
+def test_an_index_run_sweeps_expired_notes_into_the_history(place, tmp_path):
+    now = Moment("2026-11-20T12:00:00")
+    guest = "---\nexpires: 2026-11-20\n---\nThe guest code is 4711.\n"
+    memory = place({"memory/guest.md": guest, "memory/other.md": "Other.\n"}, now=now)
+    memory.index()
+    file = tmp_path / "notes/memory/guest.md"
+    assert file.exists()
+    now.set("2026-11-21T00:00:00")
+    report = memory.index()
+    assert (report.removed, report.failed, report.chunks) == (1, (), 1)
+    assert not file.exists()
+    swept = memory.history("memory/guest.md")[0]
+    assert (swept.change, swept.origin) == ("expire", None)
+    memory.undo(swept.id)
+    assert file.read_text() == guest
+    assert memory.search("guest code", min_score=0, paths=["memory/guest"]) == []
+
+
+def test_a_note_that_is_written_after_it_expired_is_swept_by_the_same_run(place, tmp_path):
+    memory = place({"memory/guest.md": "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n"})
+    report = memory.index()
+    assert (report.added, report.removed, report.chunks) == (1, 1, 0)
+    assert not (tmp_path / "notes/memory/guest.md").exists()
+    assert memory.status().stale == ()
+
+
+def test_a_note_whose_expiry_was_put_off_is_not_swept(place, tmp_path):
+    now = Moment("2026-11-20T12:00:00")
+    memory = place(
+        {"memory/guest.md": "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n"}, now=now
+    )
+    memory.index()
+    now.set("2026-11-22T12:00:00")
+    file = tmp_path / "notes/memory/guest.md"
+    file.write_text("---\nexpires: 2026-11-29\n---\nThe code is 4711.\n")
+    sweeper = memory._index.runner.sweeper
+    with memory.snapshot() as snapshot:
+        assert sweeper.due(snapshot) == ["memory/guest.md"]
+    assert sweeper.sweep(["memory/guest.md"]) == []
+    assert file.exists()
+    assert memory.index().updated == 1
+    assert [hit.path for hit in memory.search("code")] == ["memory/guest.md"]
+
+
+def test_only_notes_below_memory_are_swept(place, tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/a.md").write_text("---\nexpires: 2026-11-20\n---\nThe code is 4711.\n")
+    settings = replace(QUIET, extra_paths=(str(tmp_path / "more"),))
+    text = "---\nexpires: 2026-11-20\n---\nThe code is 4712.\n"
+    memory = place({"MEMORY.md": text}, settings=settings)
+    for _ in range(2):
+        report = memory.index()
+        assert (report.removed, report.failed) == (0, ())
+    assert (tmp_path / "notes/MEMORY.md").exists()
+    assert (tmp_path / "more/a.md").exists()
+    assert memory.search("code", min_score=0) == []
+
+
+def test_without_a_history_nothing_is_swept(place, tmp_path):
+    settings = replace(QUIET, history=HistorySettings(enabled=False))
+    text = "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n"
+    memory = place({"memory/guest.md": text}, settings=settings)
+    memory.index()
+    memory.index()
+    assert (tmp_path / "notes/memory/guest.md").exists()
+    assert memory.search("code", min_score=0) == []
+
+
+def test_a_note_that_cannot_be_swept_is_said_in_failed(place, tmp_path):
+    now = Moment("2026-11-20T12:00:00")
+    text = "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n"
+    memory = place({"memory/guest.md": text, "elsewhere.md": text}, now=now)
+    memory.index()
+    now.set("2026-11-22T12:00:00")
+    file = tmp_path / "notes/memory/guest.md"
+    file.unlink()
+    file.symlink_to(tmp_path / "notes/elsewhere.md")
+    ((path, reason),) = memory._index.runner.sweeper.sweep(["memory/guest.md"])
+    assert path == "memory/guest.md"
+    assert reason.startswith("it is expired and could not be deleted: ")
+    assert (tmp_path / "notes/elsewhere.md").read_text() == text
+
+
+def test_background_runs_sweep_as_well(place, tmp_path):
+    now = Moment("2026-11-20T12:00:00")
+    memory = place(
+        {"memory/guest.md": "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n"}, now=now
+    )
+    memory.index()
+    assert memory._index.refresh() is None
+    now.set("2026-11-22T12:00:00")
+    assert memory._index.refresh().removed == 1
+    assert memory._index.refresh() is None
+    assert not (tmp_path / "notes/memory/guest.md").exists()
 
 
 # -- paths -----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from commonplace.errors import (
     WorkspaceError,
 )
 from commonplace.history.database import HistoryFile
+from commonplace.history.expiry import ExpirySweeper
 from commonplace.history.ledger import OriginLedger
 from commonplace.history.service import NoteService
 from commonplace.history.versions import content_hash
@@ -149,6 +150,10 @@ class Memory(AsyncTwins):
             now=self._now,
             zone=self._zone,
         )
+        if settings.history.enabled:
+            self._index.runner.sweeper = ExpirySweeper(
+                self._notes.mutator, now=self._now, zone=self._zone
+            )
         self._notes.mutator.recover()
         self._background = BackgroundSupervisor(workspace, self._index)
         self.slot: IndexSlot | None = None

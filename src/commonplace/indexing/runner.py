@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
@@ -17,7 +17,7 @@ from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan, plan_index
 from commonplace.settings import Settings
-from commonplace.store.base import Store
+from commonplace.store.base import Snapshot, Store
 from commonplace.store.records import IndexIdentity
 from commonplace.system.state import StateLocation
 from commonplace.transcripts.cursor import unread_content
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
     from commonplace.profiles import Profile
 
-__all__ = ["IndexRunner", "Outcome", "Problems", "Skip"]
+__all__ = ["IndexRunner", "Outcome", "Problems", "Skip", "Sweeper"]
 
 _SCHEMA = 2
 """Version of what the indexer writes: raise it when chunks or vectors are made another way."""
@@ -41,6 +41,16 @@ Outcome = tuple[IndexReport, EmbedderError | None]
 """Report of a run, and the failure that ended embedding in it, if any."""
 Problems = tuple[tuple[str, str], ...]
 """``(path, reason)`` of files that could not be examined."""
+
+
+class Sweeper(Protocol):
+    """What deletes the notes that are expired; see `commonplace.history.expiry`."""
+
+    def due(self, snapshot: Snapshot) -> list[str]:
+        """Return the notes that an index knows to be expired."""
+
+    def sweep(self, paths: Iterable[str]) -> list[tuple[str, str]]:
+        """Delete notes; return ``(path, reason)`` of those that could not be deleted."""
 
 
 class IndexRunner:
@@ -56,6 +66,9 @@ class IndexRunner:
         selector: Selects the embedding client.
         state: Where the jobs of batch APIs are noted.
         check: Called between the steps of a run; what it raises ends the run.
+
+    Attributes:
+        sweeper: Deletes expired notes at the end of a run; None leaves them.
     """
 
     def __init__(
@@ -73,6 +86,7 @@ class IndexRunner:
         self._profile = profile
         self.selector = selector
         self.check = check
+        self.sweeper: Sweeper | None = None
         self._workspace = workspace
         self._store = store
         self._state = state
@@ -195,7 +209,24 @@ class IndexRunner:
             )
             if failure is not None and self._use_fallback(failure):
                 report, _ = self._update(progress=progress, skip=skip)
+            return self._swept(report, skip=skip)
+
+    def _swept(self, report: IndexReport, *, skip: Skip) -> IndexReport:
+        """Delete expired notes, and return the report with their removal."""
+        due = self.due()
+        if not due or self.sweeper is None:
             return report
+        unswept = self.sweeper.sweep(due)
+        then, _ = self._update(progress=None, skip=skip)
+        failed = dict.fromkeys((*report.failed, *then.failed, *unswept))
+        return replace(cost_estimate.combined(report, then), failed=tuple(failed))
+
+    def due(self) -> list[str]:
+        """Return the expired notes that a run deletes."""
+        if self.sweeper is None:
+            return []
+        with self._store.snapshot() as snapshot:
+            return self.sweeper.due(snapshot)
 
     def _update(
         self,

@@ -276,7 +276,7 @@ class IndexService:
             rebuild = not complete or (rebuild and named)
             if look and complete and (fits or not rebuild):
                 plan, _ = runner.plan(runner.client() if fits else None)
-                if plan.without(skip).is_empty:
+                if plan.without(skip).is_empty and not runner.due():
                     return None
             report = runner.run(skip=skip, rebuild=rebuild, wait_s=0.0)
             self._note_fallback()
