@@ -251,10 +251,8 @@ def test_a_note_whose_expiry_was_put_off_is_not_swept(place, tmp_path):
     now.set("2026-11-22T12:00:00")
     file = tmp_path / "notes/memory/guest.md"
     file.write_text("---\nexpires: 2026-11-29\n---\nThe code is 4711.\n")
-    sweeper = memory._index.runner.sweeper
-    with memory.snapshot() as snapshot:
-        assert sweeper.due(snapshot) == ["memory/guest.md"]
-    assert sweeper.sweep(["memory/guest.md"]) == []
+    assert memory._index.runner.due() == ["memory/guest.md"]
+    assert memory._index.runner.sweeper.sweep(["memory/guest.md"]) == []
     assert file.exists()
     assert memory.index().updated == 1
     assert [hit.path for hit in memory.search("code")] == ["memory/guest.md"]

@@ -20,8 +20,6 @@ from commonplace.workspace.file_text import decode_text
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from commonplace.store.base import Snapshot
-
 __all__ = ["ExpirySweeper"]
 
 
@@ -38,13 +36,8 @@ class ExpirySweeper:
         self, mutator: Mutator, *, now: Callable[[], datetime], zone: tzinfo | None
     ) -> None:
         self._mutator = mutator
-        self._now = now
+        self.now = now
         self._zone = zone
-
-    def due(self, snapshot: Snapshot) -> list[str]:
-        """Return the notes that an index knows to be expired, and that may be swept."""
-        expired = snapshot.expired(self._now_ms())
-        return sorted(path for path in expired if path.startswith("memory/"))
 
     def sweep(self, paths: Iterable[str]) -> list[tuple[str, str]]:
         """Delete expired notes; return ``(path, reason)`` of those that could not be deleted."""
@@ -65,7 +58,4 @@ class ExpirySweeper:
             at_ms = expiry_ms(metadata or {}, self._zone)
         except ValueError:
             return before
-        return before if at_ms is None or at_ms > self._now_ms() else None
-
-    def _now_ms(self) -> int:
-        return int(self._now().timestamp() * 1000)
+        return before if at_ms is None or at_ms > self.now().timestamp() * 1000 else None

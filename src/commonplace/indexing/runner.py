@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.embeddings.client import EmbeddingClient
@@ -17,7 +18,7 @@ from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan, plan_index
 from commonplace.settings import Settings
-from commonplace.store.base import Snapshot, Store
+from commonplace.store.base import Store
 from commonplace.store.records import IndexIdentity
 from commonplace.system.state import StateLocation
 from commonplace.transcripts.cursor import unread_content
@@ -46,8 +47,8 @@ Problems = tuple[tuple[str, str], ...]
 class Sweeper(Protocol):
     """What deletes the notes that are expired; see `commonplace.history.expiry`."""
 
-    def due(self, snapshot: Snapshot) -> list[str]:
-        """Return the notes that an index knows to be expired."""
+    now: Callable[[], datetime]
+    """Returns the time."""
 
     def sweep(self, paths: Iterable[str]) -> list[tuple[str, str]]:
         """Delete notes; return ``(path, reason)`` of those that could not be deleted."""
@@ -226,7 +227,8 @@ class IndexRunner:
         if self.sweeper is None:
             return []
         with self._store.snapshot() as snapshot:
-            return self.sweeper.due(snapshot)
+            expired = snapshot.expired(int(self.sweeper.now().timestamp() * 1000))
+        return sorted(path for path in expired if path.startswith("memory/"))
 
     def _update(
         self,
