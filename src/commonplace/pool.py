@@ -69,10 +69,10 @@ class MemoryPool:
         """
         if max_open < 1:
             raise ValueError(f"max_open is {max_open}; it must be at least 1.")
-        self._settings = settings or Settings.load()
-        _check_apart(self._settings)
+        self.settings = settings or Settings.load()
+        _check_apart(self.settings)
         self.root = Path(os.path.abspath(os.path.expanduser(root)))
-        self._selector = EmbedderSelector(self._settings.embedding, embedder)
+        self._selector = EmbedderSelector(self.settings.embedding, embedder)
         self._slots = IndexSlots(max_open)
         self._memories: weakref.WeakValueDictionary[str, Memory] = weakref.WeakValueDictionary()
         """Memories that are open or referred to; an open one is kept by its slot."""
@@ -114,7 +114,7 @@ class MemoryPool:
         assert memory.slot is not None  # it was opened with the pool's slots
         return MemoryLease(memory, memory.slot)
 
-    def resolver(self, key: str) -> Callable[[Mapping[str, Any]], Memory]:
+    def resolver(self, key: str) -> MemoryResolver:
         """Return a function from a run's configuration to the memory of its user.
 
         It is what ``memory=`` of the adapters for LangChain takes. Each verb of a memory that it
@@ -124,11 +124,7 @@ class MemoryPool:
             key: Name of the value in ``configurable``, or in the runtime's context, that is the
                 namespace, such as ``user_id``. A run without it is a `NamespaceError`.
         """
-
-        def resolve(config: Mapping[str, Any]) -> Memory:
-            return self._memory_of(_run_value(config, key))
-
-        return resolve
+        return MemoryResolver(self._memory_of, key, self.settings)
 
     def close(self) -> None:
         """Close all memories and the embedder; no memory of the pool can be used afterwards."""
@@ -147,9 +143,25 @@ class MemoryPool:
                 with contextlib.suppress(EmbedderError):
                     self._selector.select(None)
                 memory = self._memories[namespace] = Memory.open(
-                    folder, settings=self._settings, embedder=self._selector, slots=self._slots
+                    folder, settings=self.settings, embedder=self._selector, slots=self._slots
                 )
         return memory
+
+
+class MemoryResolver:
+    """Function from a run's configuration to its memory; see `MemoryPool.resolver`.
+
+    Attributes:
+        settings: Settings of every memory that it returns.
+    """
+
+    def __init__(self, memory_of: Callable[[str], Memory], key: str, settings: Settings) -> None:
+        self._memory_of = memory_of
+        self._key = key
+        self.settings = settings
+
+    def __call__(self, config: Mapping[str, Any]) -> Memory:
+        return self._memory_of(_run_value(config, self._key))
 
 
 class MemoryLease:

@@ -12,6 +12,13 @@
         tools=memory_tools(memory, write=True),
         middleware=[MemoryContextMiddleware(memory=memory), ChatMemory(model, memory=memory)],
     )
+
+A workspace is one circle of trust. For many users, each has a workspace of a pool, and ``memory=``
+takes a function from a run's configuration to its memory::
+
+    pool = MemoryPool("users")
+    tools = memory_tools(pool.resolver("user_id"))
+    agent.invoke(question, config={"configurable": {"user_id": "alice", "thread_id": "1"}})
 """
 
 from langchain_commonplace.chat_memory import ChatMemory

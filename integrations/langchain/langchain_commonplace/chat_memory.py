@@ -9,17 +9,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain.chat_models import BaseChatModel, init_chat_model
 from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from commonplace import FlushReport, Memory
+from commonplace import FlushReport
 from commonplace.flush import token_limit
-from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush
+from langchain_commonplace.flush_model import LangChainFlushModel
+from langchain_commonplace.flush_session import FlushSession, FlushSessions, FlushState, OnFlush
 from langchain_commonplace.lru import LRUCache
+from langchain_commonplace.memory_source import MemorySource, source_settings
 from langchain_commonplace.message_conversion import current_thread
 from langchain_commonplace.token_counting import (
     TokenCounter,
@@ -49,10 +53,11 @@ class _CompactionPostponedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ConversationRun:
-    """Conversation that the summarization's hooks work on, and its thread id."""
+    """Conversation that the hooks work on, its thread id, and the flushes of its memory."""
 
     messages: Sequence[AnyMessage]
     thread: str
+    session: FlushSession
 
 
 _RUN: ContextVar[_ConversationRun] = ContextVar("_RUN")
@@ -74,7 +79,7 @@ class ChatMemory(SummarizationMiddleware):
         self,
         model: str | BaseChatModel,
         *,
-        memory: Memory,
+        memory: MemorySource,
         trigger: Any = None,
         keep: Any = ("messages", 20),
         token_counter: TokenCounter | None = None,
@@ -86,7 +91,8 @@ class ChatMemory(SummarizationMiddleware):
 
         Args:
             model: The agent's model: its window is counted against, and it writes the summaries.
-            memory: Takes the notes; it is not closed by the middleware.
+            memory: Takes the notes; it is not closed by the middleware. Or a function from a run's
+                configuration to it, such as ``pool.resolver("user_id")``.
             trigger: When to compact, in any form that `SummarizationMiddleware` takes. By default
                 when the model's window, less a reserve, is nearly full.
             keep: Messages or tokens that a compaction keeps.
@@ -97,52 +103,58 @@ class ChatMemory(SummarizationMiddleware):
         """
         chat = init_chat_model(model) if isinstance(model, str) else model
         window = context_window(chat)
+        settings = source_settings(memory)
         if trigger is None:
-            limit = token_limit(memory, context_window=window)
+            limit = token_limit(settings, context_window=window)
             trigger = ("tokens", limit) if limit else None
         count = token_counter or conversation_counter(chat)
         super().__init__(chat, trigger=trigger, keep=keep, token_counter=count, **options)
         if token_counter is None and hasattr(self, "_partial_token_counter"):
             self._partial_token_counter = partial_counter(chat)
         self.tools = []
-        self._window = window or memory.settings.flush.context_window
-        self._session = FlushSession(
-            memory, chat, flush_model=flush_model or chat, count=count, on_flush=on_flush
+        self._window = window or settings.flush.context_window
+        make_session = partial(
+            FlushSession,
+            model=chat,
+            flush_model=LangChainFlushModel(flush_model or chat),
+            count=count,
+            on_flush=on_flush,
         )
+        self._sessions = FlushSessions(memory, make_session)
         self._conversations: LRUCache[list[AnyMessage]] = LRUCache(_MAX_CONVERSATIONS)
 
     # -- in an agent -------------------------------------------------------------------------------
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Process pending flushes, at the first call only."""
-        self._session.open()
+        """Process pending flushes, at a memory's first call only."""
+        self._sessions.current().open()
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Process pending flushes, at the first call only."""
-        await self._session.aopen()
+        """Process pending flushes, at a memory's first call only."""
+        await (await self._sessions.acurrent()).aopen()
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Flush and compact, if it is due."""
-        with _current_run(state["messages"]) as run:
+        with self._run(state["messages"]) as run:
             try:
                 update = super().before_model(state, runtime)
             except _CompactionPostponedError:
                 return None
             if update is not None:
                 if not _HAS_SUMMARY_HOOK:
-                    self._session.flush(
-                        _removed(run, update), thread=run.thread, reason="compaction"
-                    )
+                    run.session.flush(_removed(run, update), thread=run.thread, reason="compaction")
                 return update
-            reason = self._session.due_reason(run.messages, state, thread=run.thread)
+            reason = run.session.due_reason(run.messages, state, thread=run.thread)
             if reason is None:
                 return None
-            report = self._session.flush(run.messages, thread=run.thread, reason=reason)
-            return self._session.record_flush(run.messages, state, report)
+            report = run.session.flush(run.messages, thread=run.thread, reason=reason)
+            return run.session.record_flush(run.messages, state, report)
 
     async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Flush and compact, if it is due."""
-        with _current_run(state["messages"]) as run:
+        outer = _RUN.get(None)
+        session = outer.session if outer else await self._sessions.acurrent()
+        with self._run(state["messages"], session=session) as run:
             await asyncio.to_thread(warm_up_counters, run.messages)
             try:
                 update = await super().abefore_model(state, runtime)
@@ -151,33 +163,35 @@ class ChatMemory(SummarizationMiddleware):
             if update is not None:
                 if not _HAS_SUMMARY_HOOK:
                     removed = _removed(run, update)
-                    await self._session.aflush(removed, thread=run.thread, reason="compaction")
+                    await session.aflush(removed, thread=run.thread, reason="compaction")
                 return update
-            reason = await self._session.adue_reason(run.messages, state, thread=run.thread)
+            reason = await session.adue_reason(run.messages, state, thread=run.thread)
             if reason is None:
                 return None
-            report = await self._session.aflush(run.messages, thread=run.thread, reason=reason)
-            return self._session.record_flush(run.messages, state, report)
+            report = await session.aflush(run.messages, thread=run.thread, reason=reason)
+            return session.record_flush(run.messages, state, report)
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
         """Keep the conversation for the end of its session."""
-        self._conversations.set(current_thread(), list(state["messages"]))
+        key = self._sessions.current().key(current_thread())
+        self._conversations.set(key, list(state["messages"]))
 
-    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> None:
+    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
         """Keep the conversation for the end of its session."""
-        self.after_agent(state, runtime)
+        key = (await self._sessions.acurrent()).key(current_thread())
+        self._conversations.set(key, list(state["messages"]))
 
     def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """Flush the messages that LangChain is about to summarize."""
         run = _RUN.get()
-        report = self._session.flush(messages_to_summarize, thread=run.thread, reason="compaction")
+        report = run.session.flush(messages_to_summarize, thread=run.thread, reason="compaction")
         self._postpone_unless_safe(report)
         return super()._create_summary(messages_to_summarize)
 
     async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """Flush the messages that LangChain is about to summarize."""
         run = _RUN.get()
-        report = await self._session.aflush(
+        report = await run.session.aflush(
             messages_to_summarize, thread=run.thread, reason="compaction"
         )
         self._postpone_unless_safe(report)
@@ -192,7 +206,11 @@ class ChatMemory(SummarizationMiddleware):
     # -- without an agent --------------------------------------------------------------------------
 
     def compact(
-        self, messages: Sequence[AnyMessage], *, thread_id: str | None = None
+        self,
+        messages: Sequence[AnyMessage],
+        *,
+        thread_id: str | None = None,
+        config: RunnableConfig | None = None,
     ) -> list[AnyMessage]:
         """Return a conversation, flushed and compacted if that is due.
 
@@ -201,38 +219,44 @@ class ChatMemory(SummarizationMiddleware):
         Args:
             messages: The whole conversation.
             thread_id: Conversation id; the run's own by default.
+            config: Configuration that says whose memory it is; the run's own by default.
         """
-        self._session.open()
-        with _current_run(messages, thread_id=thread_id):
+        session = self._sessions.current(config)
+        session.open()
+        with self._run(messages, thread_id=thread_id, session=session) as run:
             update = self.before_model({"messages": list(messages)}, _NO_RUNTIME)
-        return self._compacted(messages, update, thread_id)
+        return self._compacted(run, update)
 
     async def acompact(
-        self, messages: Sequence[AnyMessage], *, thread_id: str | None = None
-    ) -> list[AnyMessage]:
-        """Run `compact` without blocking the event loop."""
-        await self._session.aopen()
-        with _current_run(messages, thread_id=thread_id):
-            update = await self.abefore_model({"messages": list(messages)}, _NO_RUNTIME)
-        return self._compacted(messages, update, thread_id)
-
-    def _compacted(
         self,
         messages: Sequence[AnyMessage],
-        update: dict[str, Any] | None,
-        thread_id: str | None,
+        *,
+        thread_id: str | None = None,
+        config: RunnableConfig | None = None,
     ) -> list[AnyMessage]:
+        """Run `compact` without blocking the event loop."""
+        session = await self._sessions.acurrent(config)
+        await session.aopen()
+        with self._run(messages, thread_id=thread_id, session=session) as run:
+            update = await self.abefore_model({"messages": list(messages)}, _NO_RUNTIME)
+        return self._compacted(run, update)
+
+    def _compacted(self, run: _ConversationRun, update: dict[str, Any] | None) -> list[AnyMessage]:
         compacted = update.get("messages") if update else None
-        kept = list(messages)
+        kept = list(run.messages)
         if compacted:
             kept = [m for m in compacted if not isinstance(m, RemoveMessage)]
-        self._conversations.set(current_thread() if thread_id is None else thread_id, list(kept))
+        self._conversations.set(run.session.key(run.thread), list(kept))
         return kept
 
     # -- when a session ends -----------------------------------------------------------------------
 
     def end_session(
-        self, thread_id: str, *, messages: Sequence[AnyMessage] | None = None
+        self,
+        thread_id: str,
+        *,
+        messages: Sequence[AnyMessage] | None = None,
+        config: RunnableConfig | None = None,
     ) -> FlushReport:
         """Flush the rest of a conversation, and write the conversation to a session file.
 
@@ -240,51 +264,64 @@ class ChatMemory(SummarizationMiddleware):
             thread_id: Conversation id.
             messages: Its messages; by default those that this object saw last. After a restart,
                 take them from the agent's state.
+            config: Configuration that says whose memory it is; the run's own by default.
         """
-        last = self._last_messages(thread_id, messages)
-        report = self._session.flush(last, thread=thread_id, reason="session_end")
-        return self._archived(last, report, thread_id)
+        session = self._sessions.current(config)
+        last = self._last_messages(session.key(thread_id), messages)
+        report = session.flush(last, thread=thread_id, reason="session_end")
+        return _archived(session, last, report)
 
     async def aend_session(
-        self, thread_id: str, *, messages: Sequence[AnyMessage] | None = None
+        self,
+        thread_id: str,
+        *,
+        messages: Sequence[AnyMessage] | None = None,
+        config: RunnableConfig | None = None,
     ) -> FlushReport:
         """Run `end_session` without blocking the event loop."""
-        last = self._last_messages(thread_id, messages)
-        report = await self._session.aflush(last, thread=thread_id, reason="session_end")
-        return await asyncio.to_thread(self._archived, last, report, thread_id)
+        session = await self._sessions.acurrent(config)
+        last = self._last_messages(session.key(thread_id), messages)
+        report = await session.aflush(last, thread=thread_id, reason="session_end")
+        return await asyncio.to_thread(_archived, session, last, report)
 
     def _last_messages(
-        self, thread_id: str, messages: Sequence[AnyMessage] | None
+        self, key: str, messages: Sequence[AnyMessage] | None
     ) -> Sequence[AnyMessage]:
-        kept = self._conversations.pop(thread_id)
+        kept = self._conversations.pop(key)
         return (kept or []) if messages is None else messages
 
-    def _archived(
-        self, messages: Sequence[AnyMessage], report: FlushReport, thread_id: str
-    ) -> FlushReport:
-        if not messages:
-            return report
+    @contextmanager
+    def _run(
+        self,
+        messages: Sequence[AnyMessage],
+        *,
+        thread_id: str | None = None,
+        session: FlushSession | None = None,
+    ) -> Iterator[_ConversationRun]:
+        """Set the run for the hooks below; the outermost call decides thread and memory."""
+        outer = _RUN.get(None)
+        thread = thread_id if thread_id is not None else outer.thread if outer else current_thread()
+        session = session or (outer.session if outer else self._sessions.current())
+        run = _ConversationRun(list(messages), thread, session)
+        token = _RUN.set(run)
         try:
-            path = self._session.archive(messages, thread=thread_id)
-        except OSError:
-            logger.exception("the session could not be archived")
-            return report
-        return dataclasses.replace(report, transcript=path)
+            yield run
+        finally:
+            _RUN.reset(token)
 
 
-@contextmanager
-def _current_run(
-    messages: Sequence[AnyMessage], *, thread_id: str | None = None
-) -> Iterator[_ConversationRun]:
-    """Set the run for the hooks below; the outermost call decides the thread id."""
-    outer = _RUN.get(None)
-    thread = thread_id if thread_id is not None else outer.thread if outer else current_thread()
-    run = _ConversationRun(list(messages), thread)
-    token = _RUN.set(run)
+def _archived(
+    session: FlushSession, messages: Sequence[AnyMessage], report: FlushReport
+) -> FlushReport:
+    """Write a conversation to a session file, and name it in the report."""
+    if not messages:
+        return report
     try:
-        yield run
-    finally:
-        _RUN.reset(token)
+        path = session.archive(messages, thread=report.thread)
+    except OSError:
+        logger.exception("the session could not be archived")
+        return report
+    return dataclasses.replace(report, transcript=path)
 
 
 def _removed(run: _ConversationRun, update: dict[str, Any]) -> list[AnyMessage]:

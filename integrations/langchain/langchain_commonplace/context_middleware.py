@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from commonplace import CommonplaceError, Memory
 from commonplace.agent.recall import recall_notes
 from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown
+from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryContextMiddleware"]
@@ -33,11 +34,12 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     Read errors of the memory are logged; the user's turn continues without its context.
     """
 
-    def __init__(self, *, memory: Memory, private: bool = True, recall: int = 0) -> None:
+    def __init__(self, *, memory: MemorySource, private: bool = True, recall: int = 0) -> None:
         """Set up the context of an agent.
 
         Args:
-            memory: The memory; it is not closed by the middleware.
+            memory: The memory, or a function from a run's configuration to it, such as
+                ``pool.resolver("user_id")``; it is not closed by the middleware.
             private: Whether the conversation has one user and no other readers; otherwise MEMORY.md
                 and sessions are left out.
             recall: Number of notes to recall for the user's last message, without a model call;
@@ -68,32 +70,33 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return await handler(await asyncio.to_thread(self._with_memory, request))
 
     def _with_memory(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        memory = current_memory(self.memory)
         for step in (self._with_context, self._with_recall):
             try:
-                request = step(request)
+                request = step(request, memory)
             except CommonplaceError:
                 logger.exception("the memory cannot be read; this model call goes without it")
         return request
 
-    def _with_context(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        text = self._system_text(request.tools)
+    def _with_context(self, request: ModelRequest[Any], memory: Memory) -> ModelRequest[Any]:
+        text = self._system_text(request.tools, memory)
         if not text:
             return request
         system = request.system_message
         system = _with_text(system, text) if system else SystemMessage(text)
         return request.override(system_message=system)
 
-    def _with_recall(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _with_recall(self, request: ModelRequest[Any], memory: Memory) -> ModelRequest[Any]:
         """Append the best notes for the user's last message to it, as a quote."""
         messages = request.messages
         position = _last_user_message(messages) if self.recall else None
         if position is None:
             return request
         text = recall_notes(
-            self.memory,
+            memory,
             str(messages[position].text),
             limit=self.recall,
-            cited=self._cited,
+            cited=self._is_cited(memory),
             private=self.private,
             session=current_thread(),
         )
@@ -104,18 +107,17 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             messages=[*messages[:position], question, *messages[position + 1 :]]
         )
 
-    @property
-    def _cited(self) -> bool:
-        return citations_shown(self.memory.settings.citations, private=self.private)
+    def _is_cited(self, memory: Memory) -> bool:
+        return citations_shown(memory.settings.citations, private=self.private)
 
-    def _system_text(self, tools: Iterable[Any]) -> str:
+    def _system_text(self, tools: Iterable[Any], memory: Memory) -> str:
         """Render the context, and the instructions for the memory tools that the agent has."""
         names = {_tool_name(tool) for tool in tools}
-        instructions = self.memory.recall_instructions(
+        instructions = memory.recall_instructions(
             tools=[tool.name for tool in (SEARCH_TOOL, GET_TOOL) if tool.name in names],
-            citations="on" if self._cited else "off",
+            citations="on" if self._is_cited(memory) else "off",
         )
-        context = self.memory.startup_context(private=self.private)
+        context = memory.startup_context(private=self.private)
         return "\n\n".join(part.strip("\n") for part in (context, instructions) if part.strip())
 
 

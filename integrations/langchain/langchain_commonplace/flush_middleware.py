@@ -6,6 +6,7 @@ import asyncio
 import logging
 import warnings
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, SummarizationMiddleware
@@ -15,11 +16,11 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import ensure_config
 from langgraph.runtime import Runtime
 
-from commonplace import Memory
 from langchain_commonplace.compaction_trigger import CompactionTrigger
-from langchain_commonplace.flush_model import TRANSFORMERS
-from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush
+from langchain_commonplace.flush_model import TRANSFORMERS, LangChainFlushModel
+from langchain_commonplace.flush_session import FlushSession, FlushSessions, FlushState, OnFlush
 from langchain_commonplace.lru import LRUCache
+from langchain_commonplace.memory_source import MemorySource
 from langchain_commonplace.message_conversion import current_thread, cycle_id
 from langchain_commonplace.token_counting import TokenCounter, context_window, conversation_counter
 
@@ -49,7 +50,7 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
     def __init__(
         self,
         *,
-        memory: Memory,
+        memory: MemorySource,
         model: str | BaseChatModel,
         trigger: Any = None,
         before: SummarizationMiddleware[Any, Any] | None = None,
@@ -59,7 +60,8 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         """Set up the flush.
 
         Args:
-            memory: Takes the notes; it is not closed by the middleware.
+            memory: Takes the notes; it is not closed by the middleware. Or a function from a run's
+                configuration to it, such as ``pool.resolver("user_id")``.
             model: Writes the notes.
             trigger: When to flush, in any form that `SummarizationMiddleware` takes. By default
                 `before`'s; else when the model's window, less a reserve, is nearly full.
@@ -76,48 +78,52 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         self._count = token_counter or (
             before.token_counter if before is not None else conversation_counter(chat)
         )
-        self._session = FlushSession(
-            memory,
-            counted_model,
-            flush_model=chat,
+        window = context_window(counted_model)
+        make_session = partial(
+            FlushSession,
+            model=counted_model,
+            flush_model=LangChainFlushModel(chat),
             count=self._count,
-            trigger=trigger,
+            trigger=None if trigger is None else CompactionTrigger(trigger, window=window),
             on_flush=on_flush,
         )
+        self._sessions = FlushSessions(memory, make_session)
         self._seen: LRUCache[list[AnyMessage]] = LRUCache(256)
         self._handled_cycles: LRUCache[str] = LRUCache()
         self._has_trigger = trigger is not None
         self._has_warned = False
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Process pending flushes, at the first call only, and save the cycle."""
-        self._session.open()
-        return self._session.state_update(_visible(state), state, thread=current_thread())
+        """Process pending flushes, at a memory's first call only, and save the cycle."""
+        session = self._sessions.current()
+        session.open()
+        return session.state_update(_visible(state), state, thread=current_thread())
 
     async def abefore_agent(
         self,
         state: Any,
         runtime: Runtime[Any],  # noqa: ARG002
     ) -> dict[str, Any] | None:
-        """Process pending flushes, at the first call only, and save the cycle."""
-        await self._session.aopen()
-        return self._session.state_update(_visible(state), state, thread=current_thread())
+        """Process pending flushes, at a memory's first call only, and save the cycle."""
+        session = await self._sessions.acurrent()
+        await session.aopen()
+        return session.state_update(_visible(state), state, thread=current_thread())
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
         """Flush, if it is due."""
-        thread = current_thread()
-        self._observe(state, thread)
+        session, thread = self._sessions.current(), current_thread()
+        self._observe(state, session.key(thread))
         if removed := self._to_be_removed(state):
-            self._session.flush(removed, thread=thread, reason="compaction")
+            session.flush(removed, thread=thread, reason="compaction")
             return None
         if self._can_wait():
             return None
         visible = _visible(state)
-        reason = self._session.due_reason(visible, state, thread=thread)
+        reason = session.due_reason(visible, state, thread=thread)
         if reason is None:
             return None
-        report = self._session.flush(visible, thread=thread, reason=reason)
-        return self._session.record_flush(visible, state, report)
+        report = session.flush(visible, thread=thread, reason=reason)
+        return session.record_flush(visible, state, report)
 
     async def abefore_model(
         self,
@@ -125,19 +131,19 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         runtime: Runtime[Any],  # noqa: ARG002
     ) -> dict[str, Any] | None:
         """Flush, if it is due."""
-        thread = current_thread()
-        self._observe(state, thread)
+        session, thread = await self._sessions.acurrent(), current_thread()
+        self._observe(state, session.key(thread))
         if removed := await asyncio.to_thread(self._to_be_removed, state):
-            await self._session.aflush(removed, thread=thread, reason="compaction")
+            await session.aflush(removed, thread=thread, reason="compaction")
             return None
         if self._can_wait():
             return None
         visible = _visible(state)
-        reason = await self._session.adue_reason(visible, state, thread=thread)
+        reason = await session.adue_reason(visible, state, thread=thread)
         if reason is None:
             return None
-        report = await self._session.aflush(visible, thread=thread, reason=reason)
-        return self._session.record_flush(visible, state, report)
+        report = await session.aflush(visible, thread=thread, reason=reason)
+        return session.record_flush(visible, state, report)
 
     def wrap_model_call(
         self,
@@ -145,9 +151,9 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelCallResult[Any]:
         """Flush the messages that a compaction has just removed, then call the model."""
-        thread = current_thread()
-        if removed := self._removed(request, thread):
-            self._session.flush(removed, thread=thread, reason="compaction")
+        session, thread = self._sessions.current(), current_thread()
+        if removed := self._removed(request, session.key(thread)):
+            session.flush(removed, thread=thread, reason="compaction")
         return handler(request)
 
     async def awrap_model_call(
@@ -156,28 +162,34 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelCallResult[Any]:
         """Flush the messages that a compaction has just removed, then call the model."""
-        thread = current_thread()
-        if removed := self._removed(request, thread):
-            await self._session.aflush(removed, thread=thread, reason="compaction")
+        session, thread = await self._sessions.acurrent(), current_thread()
+        if removed := self._removed(request, session.key(thread)):
+            await session.aflush(removed, thread=thread, reason="compaction")
         return await handler(request)
 
     def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
         """Save the cycle."""
-        return self._session.state_update(_visible(state), state, thread=current_thread())
+        session = self._sessions.current()
+        return session.state_update(_visible(state), state, thread=current_thread())
 
-    async def aafter_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def aafter_model(
+        self,
+        state: Any,
+        runtime: Runtime[Any],  # noqa: ARG002
+    ) -> dict[str, Any] | None:
         """Save the cycle."""
-        return self.after_model(state, runtime)
+        session = await self._sessions.acurrent()
+        return session.state_update(_visible(state), state, thread=current_thread())
 
     # -- detection of compactions ------------------------------------------------------------------
 
-    def _observe(self, state: Any, thread: str) -> None:
+    def _observe(self, state: Any, key: str) -> None:
         """Keep the conversation, and warn if it was compacted since the last model call."""
         messages = list(state["messages"])
         if messages:
-            self._seen.set(str(messages[-1].id), messages)
+            self._seen.set(f"{key} {messages[-1].id}", messages)
         cycle, saved = cycle_id(messages), state.get("commonplace_flush")
-        if not cycle or not saved or cycle in (saved["id"], self._handled_cycles.get(thread)):
+        if not cycle or not saved or cycle in (saved["id"], self._handled_cycles.get(key)):
             return
         if not self._has_warned:
             self._has_warned = True
@@ -199,14 +211,14 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         messages = list(state["messages"])
         return messages[: _next_cutoff(self._before, messages)]
 
-    def _removed(self, request: ModelRequest[Any], thread: str) -> list[AnyMessage]:
+    def _removed(self, request: ModelRequest[Any], key: str) -> list[AnyMessage]:
         """Return the messages that the last compaction removed, once for each compaction."""
         last = request.messages[-1].id if request.messages else None
-        seen = self._seen.pop(str(last)) or request.state["messages"]
+        seen = self._seen.pop(f"{key} {last}") or request.state["messages"]
         cycle = cycle_id(request.messages)
-        if not cycle or cycle == self._handled_cycles.get(thread):
+        if not cycle or cycle == self._handled_cycles.get(key):
             return []
-        self._handled_cycles.set(thread, cycle)
+        self._handled_cycles.set(key, cycle)
         kept = {message.id for message in request.messages}
         return [message for message in seen if message.id not in kept]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date
 from typing import Any
 
@@ -11,11 +14,13 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun as Asyn
 from langchain_core.callbacks import CallbackManagerForRetrieverRun as Run
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
-from commonplace import Memory, SearchResult, SearchResults
+from commonplace import SearchResult, SearchResults
 from commonplace.tools import quoted_snippet
 from commonplace.types import Source
+from langchain_commonplace.memory_source import MemorySource, current_memory
 
 __all__ = ["CommonplaceRetriever"]
 
@@ -29,8 +34,9 @@ class CommonplaceRetriever(BaseRetriever):
     score of each stage of the search.
     """
 
-    memory: Memory = Field(exclude=True, repr=False)
-    """The memory to search; it is not closed by the retriever."""
+    memory: MemorySource = Field(exclude=True, repr=False)
+    """The memory to search, or a function from a run's configuration to it, such as
+    ``pool.resolver("user_id")``; the retriever does not close it."""
     k: int | None = Field(default=None, ge=1)
     """Number of documents, if so many notes reach `min_score`."""
     min_score: float | None = Field(default=None, ge=0, le=1)
@@ -44,6 +50,26 @@ class CommonplaceRetriever(BaseRetriever):
 
     _embedder: tuple[str | None, str | None] = PrivateAttr(default=(None, None))
     """Embedding provider and model of the last search, for traces."""
+
+    def invoke(
+        self,
+        input: str,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Search; the configuration says whose memory, where that differs by run."""
+        with _config_of_run(config):
+            return super().invoke(input, config, **kwargs)
+
+    async def ainvoke(
+        self,
+        input: str,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Search without blocking the event loop."""
+        with _config_of_run(config):
+            return await super().ainvoke(input, config, **kwargs)
 
     def _get_relevant_documents(
         self,
@@ -65,7 +91,8 @@ class CommonplaceRetriever(BaseRetriever):
 
     def _search(self, query: str, **options: Any) -> list[Document]:
         values = {name: getattr(self, name) for name in _OPTIONS} | _checked(options)
-        found: SearchResults = self.memory.search(
+        memory = current_memory(self.memory, _CONFIG.get(None))
+        found: SearchResults = memory.search(
             query, max_results=values.pop("k"), explain=True, **values
         )
         self._embedder = (found.provider, found.model)
@@ -79,6 +106,19 @@ class CommonplaceRetriever(BaseRetriever):
             ls_embedding_provider=provider,
             ls_embedding_model=model,
         )
+
+
+_CONFIG: ContextVar[RunnableConfig | None] = ContextVar("_CONFIG")
+
+
+@contextmanager
+def _config_of_run(config: RunnableConfig | None) -> Iterator[None]:
+    """Keep the configuration of a call: LangChain hands a retriever its callbacks only."""
+    token = _CONFIG.set(config)
+    try:
+        yield
+    finally:
+        _CONFIG.reset(token)
 
 
 _OPTIONS = ("k", "min_score", "sources", "after", "before")

@@ -32,6 +32,7 @@ from commonplace.tools import (
     get_answer,
     search_answer,
 )
+from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryAppendTool", "MemoryGetTool", "MemorySearchTool", "memory_tools"]
@@ -44,8 +45,8 @@ class _MemoryTool(BaseTool):
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: bool | str | Callable[[ToolException], str] | None = True
-    memory: Memory = Field(exclude=True, repr=False)
-    """The memory; it is not closed by the tool."""
+    memory: MemorySource = Field(exclude=True, repr=False)
+    """The memory, or a function from a run's configuration to it; the tool does not close it."""
     memory_name: str | None = None
     """Name of the memory, where an agent has several: tool and answers then carry it."""
     private: bool = True
@@ -68,7 +69,7 @@ class _MemoryTool(BaseTool):
         """Return what the model sees."""
 
     @abstractmethod
-    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the answer."""
 
     def _artifact(self, answer: dict[str, Any]) -> dict[str, Any] | list[dict[str, Any]]:
@@ -95,8 +96,9 @@ class _MemoryTool(BaseTool):
 
     # `self` is positional only: a model may well send an argument of that name.
     def _run(self, /, *_: Any, **arguments: Any) -> tuple[str, Any]:
+        memory = current_memory(self.memory)  # a run that does not say whose is no model's mistake
         try:
-            answer = self._answer(arguments)
+            answer = self._answer(memory, arguments)
             return answer_json(answer), self._artifact(answer)
         except CommonplaceError as error:
             raise ToolException(str(error)) from error
@@ -126,9 +128,9 @@ class MemorySearchTool(_MemoryTool):
     def _spec(self) -> ToolSpec:
         return SEARCH_TOOL
 
-    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
         return search_answer(
-            self.memory,
+            memory,
             arguments,
             citations=self.citations,
             private=self.private,
@@ -150,9 +152,9 @@ class MemoryGetTool(_MemoryTool):
     def _spec(self) -> ToolSpec:
         return GET_TOOL
 
-    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
         return get_answer(
-            self.memory,
+            memory,
             arguments,
             private=self.private,
             name=self.memory_name,
@@ -172,9 +174,9 @@ class MemoryAppendTool(_MemoryTool):
     def _spec(self) -> ToolSpec:
         return append_tool(private=self.private)
 
-    def _answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
         return append_answer(
-            self.memory,
+            memory,
             arguments,
             private=self.private,
             redact=self.redact,
@@ -184,7 +186,7 @@ class MemoryAppendTool(_MemoryTool):
 
 
 def memory_tools(
-    memory: Memory,
+    memory: MemorySource,
     *,
     write: bool = False,
     citations: Citations | None = None,
@@ -195,7 +197,8 @@ def memory_tools(
     """Return the memory's tools, for ``create_agent(model, tools=memory_tools(memory))``.
 
     Args:
-        memory: The memory; it is not closed by the tools.
+        memory: The memory, or a function from a run's configuration to it, such as
+            ``pool.resolver("user_id")``; it is not closed by the tools.
         write: Whether the agent may append notes, with ``memory_append``.
         citations: Whether results carry citations; None is the memory's setting.
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are

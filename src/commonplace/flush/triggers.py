@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from commonplace.profiles import from_settings
+from commonplace.settings import Settings
 from commonplace.types import FlushReason, FlushReport
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FlushCycle", "FlushLimits", "flush_reason", "token_limit"]
 
 
-def token_limit(memory: FlushMemory, *, context_window: int | None = None) -> int | None:
+def token_limit(memory: FlushMemory | Settings, *, context_window: int | None = None) -> int | None:
     """Return the trigger threshold in tokens; None for never.
 
     The threshold is the window less the reserve less the soft threshold. In a small window the
@@ -26,13 +28,17 @@ def token_limit(memory: FlushMemory, *, context_window: int | None = None) -> in
     memory's profile says otherwise.
 
     Args:
-        memory: Its settings have the reserve, the soft threshold, and a window where none is given.
+        memory: Its settings, or these by themselves, have the reserve, the soft threshold, and a
+            window where none is given.
         context_window: Context window of the chat model, in tokens.
     """
-    settings = memory.settings.flush
-    window = settings.context_window if context_window is None else context_window
-    reserve, soft = settings.reserve_tokens, settings.soft_threshold_tokens
-    if memory.profile.flush.fits_small_windows:
+    if isinstance(memory, Settings):
+        flush, profile = memory.flush, from_settings(memory)
+    else:
+        flush, profile = memory.settings.flush, memory.profile
+    window = flush.context_window if context_window is None else context_window
+    reserve, soft = flush.reserve_tokens, flush.soft_threshold_tokens
+    if profile.flush.fits_small_windows:
         reserve = min(reserve, window // 4)
         soft = min(soft, (window - reserve) // 2)
     limit = window - reserve - soft
