@@ -40,9 +40,12 @@ __all__ = [
     "fused_ranking",
 ]
 
-_RARE_TERMS = 3
-"""Terms that bring candidates. Commoner ones cost more, and only separate candidates."""
-_CHUNKS_PER_PLACE = 3
+_RARE_TERMS = (3, 8)
+"""Terms that bring candidates, the rarest: so many in any case, and so many at most."""
+_MATCHED_CHUNKS = 1_000
+"""Sum of the document frequencies up to which further terms bring candidates, for the engine scores
+each chunk that holds one. Commoner terms cost more, and only separate candidates."""
+_CHUNKS_PER_PLACE = 4
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
@@ -60,6 +63,7 @@ class QueryTerms(NamedTuple):
     Attributes:
         known: Terms that occur in the index.
         weights: Their idf.
+        rarest: Those of them that bring candidates.
         unknown: The other terms, which may still occur in a path.
         unknown_weights: Their idf.
         total: The idf of all terms together.
@@ -67,6 +71,7 @@ class QueryTerms(NamedTuple):
 
     known: list[Term]
     weights: Floats
+    rarest: list[Term]
     unknown: list[Term]
     unknown_weights: Floats
     total: float
@@ -128,10 +133,7 @@ def candidate_chunks(
     depth = min(MAX_CANDIDATES, analyzed.places * settings.candidate_multiplier)
     lists: list[list[tuple[int, float]]] = []
     every = settings.operator == "and"
-    wanted = terms.known
-    if not every:
-        rarest = np.argsort(-terms.weights, kind="stable")[:_RARE_TERMS]
-        wanted = [wanted[at] for at in rarest.tolist()]
+    wanted = terms.known if every else terms.rarest
     for rows in _row_filters(query.rows, analyzed.days):
         if analyzed.direction is not None:
             lists.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
@@ -202,10 +204,20 @@ def _weighted(
     return QueryTerms(
         [word for word, is_known in zip(words, known, strict=True) if is_known],
         weights[known],
+        _rarest(frequencies),
         [word for word, is_known in zip(words, known, strict=True) if not is_known],
         weights[~known],
         max(float(weights[known | counts].sum()), 1e-6),
     )
+
+
+def _rarest(frequencies: dict[Term, int]) -> list[Term]:
+    """Return the rarest of the terms that occur, as many as an engine matches in good time."""
+    ordered = sorted(filter(frequencies.__getitem__, frequencies), key=frequencies.__getitem__)
+    sums = itertools.accumulate(map(frequencies.__getitem__, ordered))
+    least, most = _RARE_TERMS
+    few = sum(1 for total in sums if total <= _MATCHED_CHUNKS)
+    return ordered[: max(least, min(few, most))]
 
 
 def _idf(frequencies: Floats, count: int) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,17 @@ _TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
 question."""
 _TERM_ABOVE = 0.5
 """Credit for a term in the headings or the path above a line."""
+_TITLE = 2.0
+"""For a line whose headings and path hold all terms of the query: its subject is the query's."""
 
 _VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
 """Number of lines before that count, and the weights of the cosines from the first of them to the
 line behind; the line's own is the greatest."""
+_VECTOR_HEADING = 2.0
+"""For each unit of the cosine of the heading above a line, which names the line's subject."""
+_VECTOR_SECTION = 4.0
+"""For each unit of the greatest cosine in a line's section: the lines of a section are about one
+subject, and some of them name it."""
 _PADDING = 4
 """Neighbours of a line on each side, at most."""
 
@@ -72,7 +79,6 @@ _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
 _SPEAKER_NAME = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:")
-_HEADING_MARK = re.compile(r"#{1,6}(?:\s|$)")
 _NAME = re.compile(r"\b[A-Z][\w-]+")
 _ASKS_WHEN = re.compile(
     r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long"
@@ -127,15 +133,16 @@ def score_lines(
     total_weight = settings.vector_weight + settings.text_weight
     present, above = terms_of_lines(table, terms.known, analyzer)
     rows = _Neighbours(table.passage)
-    scores = _form_scores(table.text, table.start, table.end, query.text)
+    scores = _form_scores(table, query.text)
     text_weight = settings.text_weight / total_weight / 0.3
-    scores += text_weight * _term_scores(present, terms.weights, rows, above=above)
+    scores += text_weight * _term_scores(present, terms, rows, above=above)
     near = None
     if query.vector is not None and mean is not None and table.vectors is not None:
         near = _nearness(table.vectors, query.vector, mean)
         _estimate_missing(near, present, terms)
         vector_weight = settings.vector_weight / total_weight / 0.7
         scores += vector_weight * _vector_scores(near.centred, rows)
+        scores += vector_weight * _section_scores(near.centred, table)
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
@@ -177,14 +184,15 @@ class _Neighbours:
         return lines
 
 
-def _term_scores(present: Floats, weights: Floats, rows: _Neighbours, *, above: Floats) -> Floats:
+def _term_scores(present: Floats, terms: QueryTerms, rows: _Neighbours, *, above: Floats) -> Floats:
     """Score lines by the query's terms in them, around them and above them.
 
-    A term is credited once, for its best place.
+    A term is credited once, for its best place; and the headings for the part of the query that
+    they hold.
 
     Args:
         present: ``(lines, terms)`` of 0 and 1.
-        weights: The terms' idf.
+        terms: The terms.
         rows: The lines' neighbours.
         above: ``(lines, terms)`` of 0 and 1: headings and path.
     """
@@ -198,8 +206,9 @@ def _term_scores(present: Floats, weights: Floats, rows: _Neighbours, *, above: 
         near *= worth
         np.maximum(credit, near, out=credit)
     found = np.maximum(rows.gather(credit), np.maximum(present, _TERM_ABOVE * above))
-    total = max(float(weights.sum()), 1e-6)
-    scores: Floats = _TERMS / total**_TERMS_DAMPING * (found @ weights)
+    total = max(float(terms.weights.sum()), 1e-6)
+    scores: Floats = _TERMS / total**_TERMS_DAMPING * (found @ terms.weights)
+    scores += _TITLE / terms.total * (above @ terms.weights)
     return scores
 
 
@@ -210,21 +219,26 @@ def _vector_scores(cosines: Floats, rows: _Neighbours) -> Floats:
     return rows.gather(np.correlate(grid, kernel, mode="valid"))
 
 
-def _form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], query: str) -> Floats:
-    """Score lines by their form: length, speaker, question mark, heading, time words.
+def _section_scores(cosines: Floats, table: PassageTable) -> Floats:
+    """Score lines by the centred cosines of their heading and of the best line of their section.
 
-    Args:
-        text: All lines.
-        start: First character of each line.
-        end: Character behind its last.
-        query: The question.
+    A section begins with a heading or with a passage.
     """
+    begins = table.headings == np.arange(len(table))
+    begins[0] = True
+    begins[1:] |= table.passage[1:] != table.passage[:-1]
+    best = np.maximum.reduceat(cosines, begins.nonzero()[0])[begins.cumsum() - 1]
+    heading = np.where(table.headings >= 0, cosines[table.headings], 0)
+    scores: Floats = _VECTOR_HEADING * heading + _VECTOR_SECTION * best
+    return scores
+
+
+def _form_scores(table: PassageTable, query: str) -> Floats:
+    """Score lines by their form: length, speaker, question mark, heading, time words."""
+    text, start, end = table.text, table.start, table.end
     scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
-    signs = _signs(text)
-    scores[signs[end - 1] == ord("?")] += _ASKS
-    marked = (signs[start] == ord("#")).nonzero()[0]
-    marks = zip(marked.tolist(), start[marked].tolist(), end[marked].tolist(), strict=True)
-    scores[[row for row, *span in marks if _is_heading(text, *span)]] += _HEADING
+    scores[table.signs[end - 1] == ord("?")] += _ASKS
+    scores[table.headings == np.arange(len(table))] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
     wants_time = _ASKS_WHEN.search(query) is not None
     spans = list(zip(start.tolist(), end.tolist(), strict=True)) if names or wants_time else []
@@ -236,18 +250,6 @@ def _form_scores(text: str, start: NDArray[np.int64], end: NDArray[np.int64], qu
         scores[timed] += _HOLDS_TIME
     rounded: Floats = scores.astype(np.float32)
     return rounded
-
-
-def _signs(text: str) -> NDArray[Any]:
-    """Return the characters of a text as numbers."""
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-
-
-def _is_heading(text: str, start: int, end: int) -> bool:
-    """Return whether a line is a heading; a chunk that begins with one holds more."""
-    return bool(_HEADING_MARK.match(text, start, end)) and text.find("\n", start, end) < 0
 
 
 def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:

@@ -6,9 +6,10 @@ its real neighbours. All passages make up one text, which is searched in one pas
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,8 @@ class PassageTable:
         chunks: The candidates, in file order.
         chunk: Index of the candidate that brought the unit.
         days: Proleptic ordinal of the unit's day; 0 for an evergreen file.
+        headings: Index of the last heading at or above the unit in its passage; -1 without one.
+        signs: The characters of the text as numbers.
         vectors: ``(units, d)``; rows of zeros where there is no vector; None without any.
         hidden: Whether the unit is found but not shown: the labels of a note.
     """
@@ -71,6 +74,8 @@ class PassageTable:
     chunks: list[StoredChunk]
     chunk: Numbers
     days: Numbers
+    headings: Numbers
+    signs: NDArray[Any]
     vectors: Matrix | None
     hidden: NDArray[np.bool_]
 
@@ -108,13 +113,42 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
         vectors = None if vectors is None else vectors[new]
         np.maximum(units[:, 0], held, out=units[:, 0])
     units += rows[:, 1:2]
+    text = "\n".join(layout.parts)
+    signs = _signs(text)
+    passage, start, end = rows[:, 0], units[:, 0], units[:, 1]
     return PassageTable(
-        "\n".join(layout.parts), layout.passages, rows[:, 0], units[:, 0], units[:, 1], ordered,
-        chunk, rows[:, 3], vectors, hidden,
+        text, layout.passages, passage, start, end, ordered, chunk, rows[:, 3],
+        _headings(text, signs, passage, start, end), signs, vectors, hidden,
     )  # fmt: skip
 
 
 _UNIT_BYTES = 12
+_HEADING_MARK = re.compile(r"#{1,6}(?:\s|$)")
+
+
+def _signs(text: str) -> NDArray[Any]:
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+def _headings(
+    text: str, signs: NDArray[Any], passage: Numbers, start: Numbers, end: Numbers
+) -> Numbers:
+    """Return the last heading at or above each unit in its passage; -1 without one."""
+    marked = (signs[start] == ord("#")).nonzero()[0]
+    spans = zip(marked.tolist(), start[marked].tolist(), end[marked].tolist(), strict=True)
+    found = [unit for unit, *span in spans if _is_heading(text, *span)]
+    above = np.full(len(start), -1)
+    above[found] = found
+    np.maximum.accumulate(above, out=above)
+    above[(above >= 0) & (passage[above] != passage)] = -1
+    return above
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """Return whether a unit is a heading; a chunk that begins with one holds more."""
+    return bool(_HEADING_MARK.match(text, start, end)) and text.find("\n", start, end) < 0
 
 
 @dataclass(slots=True)

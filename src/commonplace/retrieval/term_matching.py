@@ -55,7 +55,8 @@ def terms_of_lines(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return which terms each line holds, and which the path and the headings above it hold.
 
-    Both are ``(lines, terms)`` of 0 and 1.
+    Both are ``(lines, terms)`` of 0 and 1. The index names the headings above the first line of a
+    chunk; the last heading in the passage is among the lines.
     """
     labels = [f"{chunk.path} {chunk.heading}" for chunk in table.chunks]
     lengths = (len(label) + 1 for label in labels)
@@ -67,7 +68,10 @@ def terms_of_lines(
         terms,
         analyzer,
     )
-    return found[: len(table)], found[len(table) :][table.chunk]
+    present, above = found[: len(table)], found[len(table) :][table.chunk]
+    inside = table.headings >= 0
+    above[inside] = np.maximum(above[inside], present[table.headings[inside]])
+    return present, above
 
 
 def occurrences(
