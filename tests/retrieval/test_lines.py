@@ -528,3 +528,34 @@ def test_a_word_that_nothing_holds_lets_nothing_match_when_all_are_wanted(space)
     with space.open(None, operator="and") as memory:
         assert memory.search("apple spaceship", min_score=0) == []
         assert len(memory.search("apple", min_score=0)) == 1
+
+
+# Sections.
+
+
+@both
+def test_a_line_is_found_under_its_title(found, embedder):
+    said = "It listens on port 4040 and is restarted on Mondays."
+    notes = {
+        f"memory/{name}.md": f"# {name.title()}\n\n{filler(4, at)}\n\n{said}\n"
+        for at, name in enumerate(("printer", "greenhouse", "telescope", "aquarium"))
+    }
+    hits = found(notes, "on which port does the telescope listen?", embedder=embedder)
+    assert (hits[0].path, first(hits[:1], said)) == ("memory/telescope.md", 1)
+
+
+def test_the_heading_counts_for_its_own_section_only(found):
+    sections = [
+        f"## {name}\n\n{filler(20, at)}\n- It costs {price} euros a month.\n"
+        for at, (name, price) in enumerate((("Cinema", 9), ("Library", 3), ("Swimming pool", 20)))
+    ]
+    hits = found({"MEMORY.md": "\n".join(sections)}, "what does the library cost?")
+    costs = [first(hits, f"costs {price} euros") for price in (3, 9, 20)]
+    assert costs[0] < min(costs[1:])
+
+
+def test_commoner_terms_bring_candidates_while_few_chunks_hold_them(found):
+    words = ["amber", "basil", "cedar", "daisy", "elder"]
+    notes = {f"memory/{word}.md": f"- {word} {FILLER[at]}\n" for at, word in enumerate(words)}
+    hits = found(notes, " ".join(words), embedder=None)
+    assert {hit.path for hit in hits} == set(notes)

@@ -1,8 +1,8 @@
 """Ranking by lines, as a list of stages.
 
 1. Candidates: the rarest terms and the vector of the query bring chunks.
-2. Features: each line of them is scored by terms, vector, form and day, its own and its
-   neighbours', and the scores become shares of the evidence.
+2. Features: each line of them is scored by terms, vector, form and day, its own, its neighbours'
+   and its section's, and the scores become shares of the evidence.
 3. Windows: long and short ones are packed with as much of the evidence as the answer holds.
 4. Reranking: a reranker, where one was given, orders the best of them.
 5. Results: the windows are scored and cut out, and notes and sessions share the places of the
