@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from commonplace.types import Excerpt, IndexReport, SearchResults, Status, Version
+    from commonplace.types import BlameLine, Excerpt, IndexReport, SearchResults, Status, Version
 
 __all__ = ["AsyncTwins"]
 
@@ -18,6 +18,8 @@ class AsyncTwins:
 
     if TYPE_CHECKING:
         append: Callable[..., str]
+        blame: Callable[..., list[BlameLine]]
+        correct: Callable[..., Version]
         delete: Callable[..., Version]
         edit: Callable[..., Version]
         get: Callable[..., Excerpt]
@@ -62,6 +64,14 @@ class AsyncTwins:
     async def amove(self, path: str, to: str, **options: Any) -> Version:
         """`move` in a thread."""
         return await _in_thread(self.move, path, to, **options)
+
+    async def acorrect(self, citation: str, text: str, **options: Any) -> Version:
+        """`correct` in a thread."""
+        return await _in_thread(self.correct, citation, text, **options)
+
+    async def ablame(self, path: str, **options: Any) -> list[BlameLine]:
+        """`blame` in a thread."""
+        return await _in_thread(self.blame, path, **options)
 
     async def ahistory(self, path: str | None = None, **options: Any) -> list[Version]:
         """`history` in a thread."""

@@ -27,9 +27,7 @@ from commonplace.errors import (
     StateError,
     WorkspaceError,
 )
-from commonplace.history.database import HistoryFile
 from commonplace.history.expiry import ExpirySweeper
-from commonplace.history.ledger import OriginLedger
 from commonplace.history.service import NoteService
 from commonplace.history.versions import content_hash
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
@@ -42,6 +40,7 @@ from commonplace.system.state import StateLocation
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.quotation import without_lines
 from commonplace.types import (
+    BlameLine,
     Excerpt,
     IndexReport,
     Origin,
@@ -137,8 +136,6 @@ class Memory(AsyncTwins):
         self.settings = settings
         self._now = now or _utc_now
         self.state = state
-        self._history = HistoryFile(state.history)
-        self._ledger = OriginLedger(self._history)
         self._ledger_was_empty: object = None
         """State of the history file in which the ledger was last found to be empty."""
         self._index = IndexService(
@@ -147,9 +144,11 @@ class Memory(AsyncTwins):
         self._notes = NoteService(
             *(workspace, state, settings.history),
             index_files=self._index_written,
+            elsewhere=self._notes_holding,
             now=self._now,
             zone=self._zone,
         )
+        self._ledger = self._notes.ledger
         if settings.history.enabled:
             self._index.runner.sweeper = ExpirySweeper(
                 self._notes.mutator, now=self._now, zone=self._zone
@@ -682,24 +681,27 @@ class Memory(AsyncTwins):
 
     def _attribute_text(self, path: str, text: str, origin: Origin) -> None:
         """Record the origin of a text before it is appended to a note."""
-        from commonplace.history.occurrences import notes_holding
-
         held = self._text_of(path)
         given = self._ledger.effective(origin)
         try:
-            with self._history.transaction() as connection:
+            with self._notes.log.file.transaction() as connection:
                 self._ledger.attribute(
                     connection,
                     path,
                     held,
                     f"{held}\n{text}",
                     given,
-                    elsewhere=lambda line: notes_holding(self._index.store, line) - {path},
+                    elsewhere=lambda line: self._notes_holding(line) - {path},
                 )
         except StateError as error:
             if given.author == "untrusted":  # without its origin, it would pass for the user's
                 raise
             logger.warning("a note is written without its origin: %s", error)
+
+    def _notes_holding(self, line: str) -> set[str]:
+        from commonplace.history.occurrences import notes_holding
+
+        return notes_holding(self._index.store, line)
 
     def _place_of(self, path: str) -> Path:
         """Return where a note is written; its folder is made."""
@@ -778,6 +780,46 @@ class Memory(AsyncTwins):
     ) -> Version:
         """Move a note to a path where there is none; see `write`."""
         return self._notes.move(path, to, if_version=if_version, origin=origin)
+
+    def correct(
+        self,
+        citation: str,
+        text: str,
+        *,
+        when: date | datetime | None = None,
+        origin: Origin | None = None,
+    ) -> Version:
+        """Strike wrong lines through where they stand, and write what is right to a day's log.
+
+        The struck lines and the correction are linked with each other. Search takes a struck line
+        for the past. Both files are changed in one step, which one `undo` takes back.
+
+        Args:
+            citation: The wrong lines, such as ``MEMORY.md#L3`` or ``MEMORY.md#L3-L9``. Lines that
+                have moved since they were indexed are found by their content.
+            text: What is right.
+            when: Day of the log; today by default. A time must be aware.
+            origin: Author of the correction; a user by default.
+
+        Raises:
+            EditError: The lines are not there any more, or cannot be struck through, as in code.
+            ConflictError: The file did not stay as it was read for long enough.
+        """
+        from commonplace.history.corrections import Corrector
+
+        corrector = Corrector(self._notes, self._index.store)
+        return corrector.correct(citation, text, day=self._day(when), origin=origin)
+
+    def blame(self, path: str) -> list[BlameLine]:
+        """Return the lines of a note, each with the change that it came with, and its origin.
+
+        Args:
+            path: The note.
+        """
+        from commonplace.history.blame import blame
+
+        name = self._notes.note_path(path)
+        return blame(self._notes.log, self._ledger, name, self._text_of(name))
 
     def history(self, path: str | None = None, *, limit: int = 50) -> list[Version]:
         """Return the versions of a note, or of all notes, newest first.

@@ -12,7 +12,7 @@ from commonplace.errors import EditError
 from commonplace.types import citation
 from commonplace.workspace.file_text import utf16_encoding
 
-__all__ = ["FileCodec", "replace_passage", "replace_text"]
+__all__ = ["FileCodec", "nearest_lines", "replace_passage", "replace_text"]
 
 _MAX_PLACES = 5
 """Places that an error names."""
@@ -107,13 +107,13 @@ def _places(path: str, text: str, wanted: str, starts: list[int]) -> str:
             f"old stands {len(starts)} times in {path}: {', '.join(shown[:_MAX_PLACES])}{more}. "
             "Nothing was changed; give more of the text around the one that is meant."
         )
-    near = _nearest(text, wanted)
+    near = nearest_lines(text, wanted)
     found = "; ".join(f"{citation(path, line, line)}: {said}" for line, said in near)
     hint = f"The nearest lines are {found}." if near else "Read the note, and copy from it."
     return f"old does not stand in {path}; it must be a verbatim part of it. {hint}"
 
 
-def _nearest(text: str, wanted: str) -> list[tuple[int, str]]:
+def nearest_lines(text: str, wanted: str) -> list[tuple[int, str]]:
     """Return the lines that are most like the first line of a passage, with their numbers."""
     first = next((line for line in wanted.split("\n") if line.strip()), "").strip()
     words = set(re.findall(r"\w+", first.casefold()))

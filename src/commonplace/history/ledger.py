@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from commonplace.errors import StateError
 from commonplace.history.lines import hunks, line_key, normal_line, standing_keys
@@ -82,9 +82,11 @@ class OriginLedger:
         rows: dict[bytes, tuple[Origin, bool]] = {}
         for removed, added in hunks(before.split("\n"), after.split("\n")):
             given = origin
-            if removed and origin.author != "user":
-                replaced = lowest([origin, *self.of_lines(path, removed)])
-                given = replace(origin, author=replaced.author)
+            kept = set(map(line_key, added))  # moved, formatted or struck through
+            replaced = [line for line in removed if line_key(line) not in kept]
+            if replaced and origin.author != "user":
+                least = lowest([origin, *self.of_lines(path, replaced)])
+                given = replace(origin, author=least.author)
             standing = standing_keys(before, added)
             for line in added:
                 key = line_key(line)
@@ -121,19 +123,15 @@ class OriginLedger:
             return origin
         return replace(origin, author="untrusted") if self.is_exposed(origin.session) else origin
 
-    def move(self, connection: apsw.Connection, path: str, to: str) -> None:
-        """Record that a note has another path; inside a transaction."""
-        old, new = note_id(connection, path), note_id(connection, to)
-        rows = {
-            key: (Origin(*origin), bool(travels))
-            for key, travels, *origin in connection.execute(
-                "SELECT hash, travels, author, session, tool FROM line_origin"
-                " JOIN origin ON id = origin WHERE note = ?",
-                (old,),
-            )
-        }
-        self._insert(connection, new, rows)
-        connection.execute("DELETE FROM line_origin WHERE note = ?", (old,))
+    def copy(self, connection: apsw.Connection, path: str, to: str) -> None:
+        """Record that the lines of a note stand under another path, too; inside a transaction."""
+        found: Iterable[Any] = connection.execute(
+            "SELECT hash, travels, author, session, tool FROM line_origin"
+            " JOIN origin ON id = origin WHERE note = ?",
+            (note_id(connection, path),),
+        ).fetchall()
+        rows = {key: (Origin(*origin), bool(travels)) for key, travels, *origin in found}
+        self._insert(connection, note_id(connection, to), rows)
 
     # -- conversations ---------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from commonplace.text.strikethrough import without_strikethrough
 
-__all__ = ["hunks", "line_key", "normal_line", "standing_keys"]
+__all__ = ["hunks", "line_key", "matching_blocks", "normal_line", "standing_keys"]
 
 _MOST_COMPARED = 2_000
 """Lines of a change that are compared one by one; a longer change counts as one replacement."""
@@ -42,22 +42,36 @@ def normal_line(line: str) -> str:
     return " ".join(text.split())
 
 
-def hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the removed and the added lines of each place where two texts differ."""
+def matching_blocks(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return the runs of lines that two texts share, in order.
+
+    Returns:
+        Index of the first line in each text, and the number of lines.
+    """
     start, end = 0, 0
     least = min(len(before), len(after))
     while start < least and before[start] == after[start]:
         start += 1
     while end < least - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    old, new = list(before[start : len(before) - end]), list(after[start : len(after) - end])
-    if max(len(old), len(new)) > _MOST_COMPARED:
-        yield old, new
-        return
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for tag, first, last, to_first, to_last in matcher.get_opcodes():
-        if tag != "equal":
-            yield old[first:last], new[to_first:to_last]
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    blocks = [(0, 0, start)]
+    if max(len(old), len(new)) <= _MOST_COMPARED:
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        blocks += [
+            (start + one, start + other, size) for one, other, size in matcher.get_matching_blocks()
+        ]
+    blocks.append((len(before) - end, len(after) - end, end))
+    return [block for block in blocks if block[2]]
+
+
+def hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the removed and the added lines of each place where two texts differ."""
+    at, to = 0, 0
+    for first, to_first, size in [*matching_blocks(before, after), (len(before), len(after), 0)]:
+        if at < first or to < to_first:
+            yield list(before[at:first]), list(after[to:to_first])
+        at, to = first + size, to_first + size
 
 
 def standing_keys(text: str, lines: Sequence[str]) -> set[bytes]:

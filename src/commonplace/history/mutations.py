@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,12 +22,13 @@ from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.locks import FileLease
 from commonplace.types import Version
-from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.file_text import UnreadableFileError, decode_text, read_text
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
 if TYPE_CHECKING:
     import apsw
 
+    from commonplace.history.ledger import OriginLedger
     from commonplace.history.versions import VersionLog
     from commonplace.types import Change, Origin
 
@@ -71,15 +72,26 @@ class Mutator:
 
     Args:
         log: The versions.
+        ledger: The origins of lines.
         root: Folder of the workspace.
         enabled: Whether texts are kept after the change.
         now: Returns the time.
+        elsewhere: Returns the notes in which a line stands.
     """
 
     def __init__(
-        self, log: VersionLog, root: Path, *, enabled: bool, now: Callable[[], datetime]
+        self,
+        log: VersionLog,
+        ledger: OriginLedger,
+        root: Path,
+        *,
+        enabled: bool,
+        now: Callable[[], datetime],
+        elsewhere: Callable[[str], Iterable[str]],
     ) -> None:
         self.log = log
+        self._ledger = ledger
+        self._elsewhere = elsewhere
         self._root = root
         self._enabled = enabled
         self._now = now
@@ -214,6 +226,7 @@ class Mutator:
                     connection, step, change=change, at=at, origin=origin, batch=batch
                 )
                 batch = state.version.id
+                self._attribute(connection, step, change=change, origin=origin)
                 connection.execute(
                     "INSERT INTO pending (version, path, target, temporary, before, after) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
@@ -224,6 +237,20 @@ class Mutator:
                 )
                 begun.append(replace(step, state=state))
         return begun
+
+    def _attribute(
+        self, connection: apsw.Connection, step: _Step, *, change: Change, origin: Origin | None
+    ) -> None:
+        """Record where the new lines come from; those that an undo brings back are known."""
+        path, file = step.mutation.path, step.file
+        if step.mutation.target is not None:
+            self._ledger.copy(connection, path, step.mutation.target)
+        elif change != "undo":
+            before, after = (decode_text(data or b"")[0] for data in (file.before, file.after))
+            self._ledger.attribute(
+                *(connection, path, before, after, origin),
+                elsewhere=lambda line: set(self._elsewhere(line)) - {path},
+            )
 
     def _add(
         self,

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import ConflictError, PathNotAllowedError
 from commonplace.history.database import HistoryFile
 from commonplace.history.edits import replace_passage, replace_text
+from commonplace.history.ledger import OriginLedger
 from commonplace.history.merge import OverlapError, revert
 from commonplace.history.mutations import Mutation, Mutator
 from commonplace.history.versions import State, VersionLog, content_hash
@@ -43,11 +44,13 @@ class NoteService:
         state: Where the history is.
         settings: What of it is kept.
         index_files: Brings the index up to date with some files.
+        elsewhere: Returns the notes in which a line stands.
         now: Returns the time.
         zone: Zone of the days; None for the machine's.
 
     Attributes:
         log: The versions.
+        ledger: The origins of lines.
         mutator: Changes files.
     """
 
@@ -58,6 +61,7 @@ class NoteService:
         settings: HistorySettings,
         *,
         index_files: Callable[[list[str]], object],
+        elsewhere: Callable[[str], Iterable[str]],
         now: Callable[[], datetime],
         zone: tzinfo | None,
     ) -> None:
@@ -65,7 +69,13 @@ class NoteService:
         self._workspace = workspace
         self._index_files = index_files
         self.log = VersionLog(HistoryFile(state.history))
-        self.mutator = Mutator(self.log, workspace.root, enabled=settings.enabled, now=now)
+        self.ledger = OriginLedger(self.log.file)
+        self.mutator = Mutator(
+            *(self.log, self.ledger, workspace.root),
+            enabled=settings.enabled,
+            now=now,
+            elsewhere=elsewhere,
+        )
 
     # -- verbs -----------------------------------------------------------------------------------
 
@@ -96,7 +106,7 @@ class NoteService:
 
         def compute(before: bytes | None) -> bytes:
             _check_version(path, before, if_version)
-            return replace_passage(path, _there(path, before), old, new)
+            return replace_passage(path, there(path, before), old, new)
 
         return self._change(path, compute, change="edit", origin=origin)
 
@@ -105,7 +115,7 @@ class NoteService:
 
         def compute(before: bytes | None) -> None:
             _check_version(path, before, if_version)
-            _there(path, before)
+            there(path, before)
 
         return self._change(path, compute, change="delete", origin=origin)
 
@@ -129,10 +139,10 @@ class NoteService:
                     f"{to} is there already; nothing was moved. Choose another path, or delete it.",
                     version=_hash_at(place),
                 )
-            return _there(path, before)
+            return there(path, before)
 
-        with self._folder_of(target):
-            return self._apply([Mutation(name, compute, target)], change=change, origin=origin)
+        with self.folder_of(target):
+            return self.apply([Mutation(name, compute, target)], change=change, origin=origin)
 
     def history(self, path: str | None, *, limit: int) -> list[Version]:
         """Return the versions of a note, or of all, newest first."""
@@ -153,7 +163,7 @@ class NoteService:
             back = moved.moved_from
             return self.move(moved.path, back, if_version=None, origin=origin, change="undo")
         mutations = [self._reversal(state) for state in states]
-        return self._apply(mutations, change="undo", origin=origin)
+        return self.apply(mutations, change="undo", origin=origin)
 
     def text_at(self, path: str, as_of: date | datetime | str) -> FileText:
         """Return a note as it was at a time.
@@ -189,12 +199,14 @@ class NoteService:
         creates: bool = False,
     ) -> Version:
         name = self.note_path(path)
-        with self._folder_of(name) if creates else contextlib.nullcontext():
-            return self._apply([Mutation(name, compute)], change=change, origin=origin)
+        with self.folder_of(name) if creates else contextlib.nullcontext():
+            return self.apply([Mutation(name, compute)], change=change, origin=origin)
 
-    def _apply(
-        self, mutations: list[Mutation], *, change: Change, origin: Origin | None
+    def apply(
+        self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
     ) -> Version:
+        """Change notes, all or none of them, and index them; return the version of the first."""
+        origin = origin and self.ledger.effective(origin)
         states = self.mutator.apply(mutations, change=change, origin=origin)
         self._index_files(
             [path for one in mutations for path in (one.target, one.path) if path is not None]
@@ -237,7 +249,7 @@ class NoteService:
         return name
 
     @contextlib.contextmanager
-    def _folder_of(self, path: str) -> Iterator[None]:
+    def folder_of(self, path: str) -> Iterator[None]:
         """Make the folder of a new note; it goes again when the note is not written."""
         self._workspace.check_there()  # a folder made in its place would pass for all there is
         place = self._workspace.locate(path)
@@ -270,7 +282,7 @@ def _check_version(path: str, before: bytes | None, if_version: str | None) -> N
     )
 
 
-def _there(path: str, before: bytes | None) -> bytes:
+def there(path: str, before: bytes | None) -> bytes:
     if before is None:
         raise ConflictError(f"there is no note {path}; nothing was changed. See paths().")
     return before

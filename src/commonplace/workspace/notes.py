@@ -13,7 +13,7 @@ from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.locks import lock_descriptor
 from commonplace.workspace.file_text import read_bytes, utf16_encoding
 
-__all__ = ["append_note", "create_file", "create_folder"]
+__all__ = ["append_note", "appended_text", "create_file", "create_folder"]
 
 _WRITE_FLAGS = (
     os.O_CREAT
@@ -102,10 +102,10 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> bool:
     before = read_bytes(descriptor, size)
     encoding = utf16_encoding(before) or "utf-8"
     held = before.decode(encoding, errors="replace")
-    new = _deduplicated(note, held)
-    if new is None:
+    added = appended_text(held, note, title=title)
+    if added is None:
         return False
-    data = _joined(held, new, title).encode(encoding, errors="replace")
+    data = added.encode(encoding, errors="replace")
     try:
         written = os.write(descriptor, data)
         if written != len(data):
@@ -117,6 +117,12 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> bool:
             os.ftruncate(descriptor, size)
         raise
     return True
+
+
+def appended_text(held: str, note: str, *, title: str | None) -> str | None:
+    """Return the text that appending a note adds to a file; None when the file holds the note."""
+    new = _deduplicated(_trim_blank_lines(note), held)
+    return None if new is None else _joined(held, new, title)
 
 
 def _joined(held: str, note: str, title: str | None) -> str:

@@ -1,0 +1,263 @@
+"""Corrections: wrong lines are struck through where they stand, and linked with what corrects them.
+
+Both files are changed in one step, which one `undo` takes back.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.errors import EditError
+from commonplace.history.edits import FileCodec, nearest_lines
+from commonplace.history.mutations import Mutation
+from commonplace.history.service import there
+from commonplace.text.front_matter import read_front_matter
+from commonplace.text.strikethrough import CorrectionLink, is_struck, strike
+from commonplace.types import citation as cited
+from commonplace.workspace.notes import appended_text
+from commonplace.workspace.paths import log_path
+
+if TYPE_CHECKING:
+    from commonplace.history.service import NoteService
+    from commonplace.store.base import Store
+    from commonplace.types import Origin, Version
+
+__all__ = ["Corrector", "Place", "parse_citation"]
+
+_CITATION = re.compile(r"(?P<path>.+)#L(?P<first>[0-9]{1,9})(?:-L(?P<last>[0-9]{1,9}))?")
+_FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?P<mark>`{3,}|~{3,})")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+_LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_DELIMITERS = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r]*")
+_SHOWN_CHARS = 80
+
+
+class Place(NamedTuple):
+    """Lines of a file that a citation names, from 1, both included."""
+
+    path: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return cited(self.path, self.first, self.last)
+
+
+def parse_citation(citation: str) -> Place:
+    """Return the place that a citation names.
+
+    Raises:
+        EditError: The text is no citation.
+    """
+    match = _CITATION.fullmatch(citation.strip())
+    if match is None or not int(match["first"]):
+        raise EditError(
+            f"{citation!r} is no citation; expected is one as memory_search shows it, such as "
+            "MEMORY.md#L3 or MEMORY.md#L3-L9."
+        )
+    first, last = int(match["first"]), int(match["last"] or match["first"])
+    if last < first:
+        raise EditError(f"{citation!r} ends before it begins; give the first line first.")
+    return Place(match["path"], first, last)
+
+
+class Corrector:
+    """Corrects lines of notes.
+
+    Args:
+        notes: Changes the notes.
+        store: The index: what it holds of a citation's lines is what a search has shown.
+    """
+
+    def __init__(self, notes: NoteService, store: Store) -> None:
+        self._notes = notes
+        self._store = store
+
+    def correct(self, citation: str, text: str, *, day: date, origin: Origin | None) -> Version:
+        """Strike the cited lines through, and write what is right to a day's log.
+
+        Args:
+            citation: The lines.
+            text: What is right.
+            day: Day of the log.
+            origin: Author of the correction.
+
+        Raises:
+            EditError: The lines have changed since they were shown, or cannot be struck.
+        """
+        if not text.strip():
+            raise EditError("the correction is empty; give the text that is right.")
+        place = parse_citation(citation)
+        path = self._notes.note_path(place.path)
+        place = place._replace(path=path)
+        log = log_path(day)
+        shown = self._shown_lines(place)
+        found = place
+
+        def struck(before: bytes | None) -> bytes:
+            nonlocal found
+            data = there(path, before)
+            codec = FileCodec.of(data)
+            lines = codec.decode(data).split("\n")
+            found = located_lines(lines, place, shown)
+            link = CorrectionLink(_relative(log, path), day)
+            return codec.encode("\n".join(_struck_lines(lines, found, link)))
+
+        def noted(before: bytes | None) -> bytes | None:
+            codec = FileCodec() if before is None else FileCodec.of(before)
+            held = "" if before is None else codec.decode(before)
+            link = CorrectionLink(_relative(path, log), line=found.first)
+            note = appended_text(held, codec.adapted(_linked(text, link)), title=day.isoformat())
+            return before if note is None else codec.encode(held + note)
+
+        mutations = [Mutation(path, struck), Mutation(log, noted)]
+        if path == log:
+            mutations = [Mutation(path, lambda before: noted(struck(before)))]
+        with self._notes.folder_of(log):
+            return self._notes.apply(mutations, change="correct", origin=origin)
+
+    def _shown_lines(self, place: Place) -> dict[int, set[str]]:
+        """Return the cited lines as the index has them; of an overlong line, its parts."""
+        shown: dict[int, set[str]] = {}
+        if not self._store.exists():
+            return shown
+        with self._store.snapshot() as snapshot:
+            for chunk, _ in snapshot.chunks_of(place.path):
+                for number, line in enumerate(chunk.text.split("\n"), start=chunk.start_line):
+                    if place.first <= number <= place.last:
+                        shown.setdefault(number, set()).add(line)
+        return shown
+
+
+def located_lines(lines: Sequence[str], place: Place, shown: dict[int, set[str]]) -> Place:
+    """Return where cited lines are: where the citation says, or where they have moved to.
+
+    Args:
+        lines: Lines of the file as it is.
+        place: The citation.
+        shown: The lines as they were shown, by number; none where that is not known.
+
+    Raises:
+        EditError: They are in no place, or in several.
+    """
+    size = place.last - place.first + 1
+    if not shown and place.last <= len(lines) - (lines[-1] == ""):
+        return place
+    wanted = [shown.get(place.first + at, set()) for at in range(size)]
+    if shown and _matches(lines, place.first - 1, wanted):
+        return place
+    starts = [at for at in range(len(lines)) if shown and _matches(lines, at, wanted)]
+    if len(starts) == 1:
+        return Place(place.path, starts[0] + 1, starts[0] + size)
+    if starts:
+        places = ", ".join(cited(place.path, at + 1, at + size) for at in starts[:5])
+        raise EditError(
+            f"the lines of {place} have moved, and stand in {len(starts)} places: {places}. "
+            "Nothing was changed; cite the one that is meant."
+        )
+    said = next((part for parts in wanted for part in sorted(parts) if part.strip()), "")
+    near = "; ".join(
+        f"{cited(place.path, number, number)}: {line}"
+        for number, line in nearest_lines("\n".join(lines), said)
+    )
+    hint = f"The nearest are {near}." if near else f"{place.path} has {len(lines)} lines."
+    raise EditError(f"the lines of {place} are not there any more; nothing was changed. {hint}")
+
+
+def _matches(lines: Sequence[str], start: int, wanted: Sequence[set[str]]) -> bool:
+    """Return whether shown lines stand at an index; one of several parts holds them all."""
+    if start + len(wanted) > len(lines) or not any(wanted):
+        return False
+    for line, parts in zip(lines[start:], wanted, strict=False):
+        if len(parts) > 1 and not all(part in line for part in parts):
+            return False
+        if len(parts) <= 1 and line.rstrip("\r") != next(iter(parts), "").rstrip("\r"):
+            return False
+    return True
+
+
+def _struck_lines(lines: list[str], place: Place, link: CorrectionLink) -> list[str]:
+    code = set(_code_lines(lines))
+    struck = list(lines)
+    for at in range(place.first - 1, place.last):
+        line = lines[at]
+        if at in code:
+            raise EditError(
+                f"line {at + 1} of {place.path} is code or front matter, in which nothing can be "
+                "struck through; edit it instead. Nothing was changed."
+            )
+        if not line.lstrip().startswith("|") and _is_row(lines, at):
+            raise EditError(
+                f"line {at + 1} of {place.path} is a row of a table without outer bars, which "
+                "cannot be struck through; edit it instead. Nothing was changed."
+            )
+        if any(map(str.isalnum, line)) and not is_struck(line):
+            try:
+                struck[at] = strike(line, link)
+            except ValueError as error:
+                raise EditError(f"{error} Nothing was changed.") from error
+    if struck == lines:
+        held = lines[place.first - 1].strip()[:_SHOWN_CHARS]
+        what = "struck through already" if is_struck(held) else "without text"
+        raise EditError(f"{place} is {what}: {held!r}. Nothing was changed.")
+    return struck
+
+
+def _code_lines(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the indexes of the lines of front matter, of fenced and of indented code."""
+    front = read_front_matter("\n".join(lines)).lines
+    yield from range(front)
+    fence = ""
+    for at in range(front, len(lines)):
+        line = lines[at]
+        mark = _FENCE.match(line)
+        if fence:
+            yield at
+            if mark and mark["mark"].startswith(fence) and not line.strip(" \t\r>`~"):
+                fence = ""
+        elif mark:
+            fence = mark["mark"]
+            yield at
+        elif line.startswith(("    ", "\t")) and line.strip() and _is_indented_code(lines, at):
+            yield at
+
+
+def _is_indented_code(lines: Sequence[str], at: int) -> bool:
+    """Return whether an indented line is code: neither of a list nor of a paragraph above it."""
+    for before in reversed(lines[:at]):
+        if before.strip() and not before.startswith(("    ", "\t")):
+            return not _ITEM.match(before) and not lines[at - 1].strip()
+        if _ITEM.match(before):
+            return False
+    return True
+
+
+def _is_row(lines: Sequence[str], at: int) -> bool:
+    """Return whether a line is a row of a table: a row of delimiters is among those around it."""
+    if "|" not in lines[at]:
+        return False
+    first = at
+    while first > 0 and lines[first - 1].strip():
+        first -= 1
+    block = lines[first : at + 2]
+    return any("-" in line and "|" in line and _DELIMITERS.fullmatch(line) for line in block)
+
+
+def _linked(text: str, link: CorrectionLink) -> str:
+    """Return a correction as a list item, with the link behind its first line."""
+    lines = text.replace("\r\n", "\n").strip("\n").split("\n")
+    first, rest = lines[0].rstrip(), lines[1:]
+    if _FENCE.match(first) or first.lstrip().startswith(("|", "#", ">")):
+        return "\n".join([f"- A correction: {link}", "", *lines])
+    mark = "" if _LIST_MARK.match(first) else "- "
+    indented = [f"  {line}" if mark and line.strip() else line for line in rest]
+    return "\n".join([f"{mark}{first} {link}", *indented])
+
+
+def _relative(path: str, source: str) -> str:
+    """Return a note's path relative to the folder of another note."""
+    return posixpath.relpath(path, posixpath.dirname(source) or ".")

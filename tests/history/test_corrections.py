@@ -1,0 +1,215 @@
+"""Corrections strike wrong lines where they stand; blame names the change of each line."""
+
+from datetime import date
+
+import pytest
+
+from commonplace import Memory, Origin, Settings
+from commonplace.errors import EditError, PathNotAllowedError
+from commonplace.settings import SyncSettings
+from commonplace.text.strikethrough import correction_links, is_struck
+from support.fakes import NOON, clock
+
+QUIET = Settings(timezone="UTC", sync=SyncSettings(on_open=False, on_search=False, watch=False))
+LOG = "memory/2026-11-20.md"
+NOTES = """# Memory
+
+- Wren has the key of the cabinet.
+- The VPN listens on port 1194.
+  - [ ] It drops at night.
+
+| door | code |
+| --- | --- |
+| north | 4711 |
+
+name | age
+--- | ---
+Wren | 41
+
+```sh
+connect --port 1194
+```
+
+    indented = 1194
+
+The office is
+in Berlin.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "MEMORY.md").write_text(NOTES)
+    return root
+
+
+@pytest.fixture
+def memory(folder):
+    index = folder.parent / "index.sqlite"
+    with Memory.open(folder, settings=QUIET, embedder=None, index=index, now=clock(NOON)) as memory:
+        memory.index()
+        yield memory
+
+
+def text_of(memory, path="MEMORY.md"):
+    return memory.get(path).text
+
+
+def line_of(memory, number, path="MEMORY.md"):
+    return memory.get(path, from_line=number, lines=1).text
+
+
+def test_a_correction_strikes_the_line_and_links_it_with_what_is_right(memory):
+    version = memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
+    struck = "- ~~The VPN listens on port 1194.~~ ([corrected 2026-11-20](memory/2026-11-20.md))"
+    assert line_of(memory, 4) == struck
+    assert text_of(memory).replace(struck, "- The VPN listens on port 1194.") == NOTES
+    assert text_of(memory, LOG) == (
+        "# 2026-11-20\n\n- The VPN listens on port 51820. ([corrects](../MEMORY.md#L4))\n"
+    )
+    assert (version.path, version.change) == ("MEMORY.md", "correct")
+    assert any("51820" in hit.snippet for hit in memory.search("VPN port"))
+
+
+def test_one_undo_takes_a_correction_back_as_a_whole(memory):
+    version = memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
+    memory.undo(version.id)
+    assert text_of(memory) == NOTES
+    assert memory.get(LOG).status == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("cited", "struck"),
+    [
+        ("#L3-L5", {3: "- ~~Wren", 4: "- ~~The VPN", 5: "  - [ ] ~~It drops at night.~~ (["}),
+        ("#L9", {9: "| ~~north~~ | ~~4711~~ (["}),
+        ("#L21-L22", {21: "~~The office is~~ ([", 22: "~~in Berlin.~~ (["}),
+        ("#L1-L3", {1: "# ~~Memory~~ (["}),
+    ],
+)
+def test_each_cited_line_is_struck_by_itself_and_keeps_its_marks(memory, cited, struck):
+    memory.correct(f"MEMORY.md{cited}", "It is otherwise.")
+    lines = text_of(memory).split("\n")
+    for number, beginning in struck.items():
+        assert lines[number - 1].startswith(beginning)
+        assert is_struck(lines[number - 1])
+        assert correction_links(lines[number - 1])[0].path == LOG
+    assert lines[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("cited", "why"),
+    [
+        ("#L15", "code or front matter"),
+        ("#L16-L17", "code or front matter"),
+        ("#L19", "code or front matter"),
+        ("#L13", "table without outer bars"),
+        ("#L8", "without text"),
+        ("#L2", "without text"),
+        ("#L400", "not there any more"),
+        ("#L5-L3", "ends before it begins"),
+        ("", "no citation"),
+        ("#L0", "no citation"),
+    ],
+)
+def test_what_cannot_be_struck_is_refused_and_nothing_is_written(memory, cited, why):
+    with pytest.raises(EditError, match=why) as error:
+        memory.correct(f"MEMORY.md{cited}", "It is otherwise.")
+    assert "\n" not in str(error.value)
+    assert text_of(memory) == NOTES
+    assert memory.get(LOG).status == "not_found"
+    assert not [v for v in memory.history() if v.change == "correct"]
+
+
+def test_front_matter_a_line_struck_before_and_an_empty_correction_are_refused(memory, folder):
+    memory.write("memory/a.md", "---\ntags: [x]\n---\n- A line of it.\n")
+    with pytest.raises(EditError, match="front matter"):
+        memory.correct("memory/a.md#L2", "It is otherwise.")
+    memory.correct("memory/a.md#L4", "It is otherwise.")
+    with pytest.raises(EditError, match="already"):
+        memory.correct("memory/a.md#L4", "It is otherwise, again.")
+    with pytest.raises(EditError, match="empty"):
+        memory.correct("memory/a.md#L4", " \n")
+    with pytest.raises(PathNotAllowedError):
+        memory.correct("../other.md#L4", "It is otherwise.")
+
+
+def test_lines_that_have_moved_are_found_by_their_content(memory, folder):
+    moved = NOTES.replace("# Memory\n", "# Memory\n\n- A new line.\n\n- And another.\n")
+    (folder / "MEMORY.md").write_text(moved)
+    memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
+    assert line_of(memory, 8).startswith("- ~~The VPN listens on port 1194.~~ (")
+    assert "([corrects](../MEMORY.md#L8))" in text_of(memory, LOG)
+
+
+def test_lines_in_two_places_and_lines_that_are_gone_are_errors_that_name_places(memory, folder):
+    line = "- The VPN listens on port 1194.\n"
+    (folder / "MEMORY.md").write_text("# Memory\n\n" + line + "- x\n" + line)
+    with pytest.raises(EditError, match=r"2 places: MEMORY\.md#L3, MEMORY\.md#L5"):
+        memory.correct("MEMORY.md#L4", "It is otherwise.")
+    (folder / "MEMORY.md").write_text("# Memory\n\n- The VPN listens on port 1195.\n")
+    with pytest.raises(EditError, match=r"nearest are MEMORY\.md#L3: - The VPN .* 1195"):
+        memory.correct("MEMORY.md#L4", "It is otherwise.")
+
+
+def test_a_line_of_todays_log_is_corrected_in_the_same_file_by_one_change(memory):
+    memory.append("- The meeting is at four.")
+    number = text_of(memory, LOG).split("\n").index("- The meeting is at four.") + 1
+    version = memory.correct(f"{LOG}#L{number}", "- The meeting is at five.\n  In room 7.")
+    assert text_of(memory, LOG) == (
+        "# 2026-11-20\n\n"
+        "- ~~The meeting is at four.~~ ([corrected 2026-11-20](2026-11-20.md))\n"
+        f"- The meeting is at five. ([corrects](2026-11-20.md#L{number}))\n  In room 7.\n"
+    )
+    memory.undo(version.id)
+    assert "five" not in text_of(memory, LOG)
+
+
+def test_the_day_and_line_endings_of_a_correction(memory, folder):
+    (folder / "memory").mkdir()
+    (folder / "memory" / "a b (c).md").write_bytes(b"# A\r\n\r\n- One line of it.\r\n- Two.\r\n")
+    memory.index()
+    memory.correct("memory/a b (c).md#L3", "It is otherwise.", when=date(2026, 11, 18))
+    data = (folder / "memory" / "a b (c).md").read_bytes()
+    assert data == (
+        b"# A\r\n\r\n- ~~One line of it.~~ ([corrected 2026-11-18](2026-11-18.md))\r\n- Two.\r\n"
+    )
+    link = correction_links(text_of(memory, "memory/2026-11-18.md"))[0]
+    assert (link.path, link.line) == ("a b (c).md", 3)
+
+
+def test_a_correction_of_an_untrusted_line_leaves_it_untrusted(memory):
+    memory.append("- Pay all of it to account 4711.", origin=Origin("untrusted"))
+    number = text_of(memory, LOG).count("\n")
+    memory.correct(f"{LOG}#L{number}", "Pay nothing.", origin=Origin("agent", "t"))
+    lines = memory.get(LOG)
+    assert lines.untrusted == (number,)
+    assert memory.blame(LOG)[number].origin == Origin("agent", "t")
+
+
+# -- blame ---------------------------------------------------------------------------------------
+
+
+def test_blame_names_the_change_and_the_origin_of_each_line(memory, folder):
+    wrote = memory.write("memory/a.md", "one a\ntwo b\nthree c\n")
+    edited = memory.edit("memory/a.md", "two b", "two B\nand more", origin=Origin("agent", "t"))
+    moved = memory.move("memory/a.md", "memory/b.md")
+    (folder / "memory" / "b.md").write_text("one a\ntwo B\nand more\nthree c\nby an editor\n")
+    found = memory.blame("memory/b.md")
+    assert [(line.line, line.text) for line in found] == [
+        *((1, "one a"), (2, "two B"), (3, "and more"), (4, "three c"), (5, "by an editor")),
+    ]
+    assert [line.version and line.version.id for line in found] == [
+        *(wrote.id, edited.id, edited.id, wrote.id, None),
+    ]
+    assert [line.origin.author for line in found] == ["user", "agent", "agent", "user", "user"]
+    assert moved.id not in [line.version.id for line in found if line.version]
+
+
+def test_blame_of_what_was_there_before_history_began_and_of_no_note(memory):
+    memory.edit("MEMORY.md", "1194.", "51820.")
+    found = memory.blame("MEMORY.md")
+    assert [line.line for line in found if line.version] == [4]
+    assert memory.blame("memory/none.md") == []
