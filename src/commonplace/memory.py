@@ -27,9 +27,13 @@ from commonplace.errors import (
     StateError,
     WorkspaceError,
 )
+from commonplace.history.database import HistoryFile
 from commonplace.history.expiry import ExpirySweeper
+from commonplace.history.ledger import OriginLedger
+from commonplace.history.mutations import Mutator
+from commonplace.history.recorder import TextRecorder
 from commonplace.history.service import NoteService
-from commonplace.history.versions import content_hash
+from commonplace.history.versions import VersionLog, content_hash
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService
 from commonplace.indexing.slots import IndexSlot, IndexSlots
@@ -138,22 +142,30 @@ class Memory(AsyncTwins):
         self.state = state
         self._ledger_was_empty: object = None
         """State of the history file in which the ledger was last found to be empty."""
+        log = VersionLog(HistoryFile(state.history))
+        self._ledger = OriginLedger(log.file)
+        mutator = Mutator(
+            *(log, self._ledger, workspace.root),
+            enabled=settings.history.enabled,
+            now=self._now,
+            elsewhere=self._notes_holding,
+        )
+        mutator.recover()
+        self._recorder = TextRecorder(mutator, enabled=settings.history.enabled, now=self._now)
         self._index = IndexService(
-            workspace, store, settings=settings, profile=profile, requested=embedder, state=state
+            workspace,
+            store,
+            settings=settings,
+            profile=profile,
+            requested=embedder,
+            state=state,
+            recorder=self._recorder,
         )
         self._notes = NoteService(
-            *(workspace, state, settings.history),
-            index_files=self._index_written,
-            elsewhere=self._notes_holding,
-            now=self._now,
-            zone=self._zone,
+            workspace, mutator, index_files=self._index_written, zone=self._zone
         )
-        self._ledger = self._notes.ledger
         if settings.history.enabled:
-            self._index.runner.sweeper = ExpirySweeper(
-                self._notes.mutator, now=self._now, zone=self._zone
-            )
-        self._notes.mutator.recover()
+            self._index.runner.sweeper = ExpirySweeper(mutator, now=self._now, zone=self._zone)
         self._background = BackgroundSupervisor(workspace, self._index)
         self.slot: IndexSlot | None = None
         """Slot among the open memories of a pool; None for a memory by itself."""
@@ -667,8 +679,12 @@ class Memory(AsyncTwins):
             raise ValueError("the note is empty; there is nothing to append.")
         if origin is not None:
             self._attribute_text(path, text, origin)
-        if append_note(self._place_of(path), text, title=title):
+        if appended := append_note(self._place_of(path), text, title=title):
+            self._recorder.appended[path] = origin, appended.size
             self._index_written([path])
+            if path in self._recorder.appended:  # there is no index yet, or it cannot be written
+                self._recorder.record_file(self.workspace.stat(path))
+                self._recorder.appended.pop(path, None)
         return path
 
     def record_exposure(self, session: str) -> None:

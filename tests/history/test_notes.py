@@ -323,3 +323,71 @@ async def test_async_twins_do_what_the_verbs_do(memory):
     assert await memory.apaths("memory/b") == ["memory/b.md"]
     await memory.adelete("memory/b.md")
     assert (await memory.aget("memory/b.md")).status == "not_found"
+
+
+# -- other programs --------------------------------------------------------------------------------
+
+
+def changes(memory, path=None):
+    return [(one.path, one.change) for one in reversed(memory.history(path))]
+
+
+def test_edits_of_other_programs_are_kept_as_index_runs_meet_them(notes, memory):
+    memory.index()
+    notes.write("memory/new.md", "new\n")
+    notes.write("MEMORY.md", "other\n")
+    memory.index()
+    (notes.root / "memory/new.md").unlink()
+    notes.write("MEMORY.md", "third\n")
+    memory.index(force=True)
+    assert changes(memory, "MEMORY.md") == [
+        ("MEMORY.md", change) for change in ("found", "changed", "changed")
+    ]
+    assert changes(memory, "memory/new.md") == [
+        ("memory/new.md", change) for change in ("created", "gone")
+    ]
+    gone = memory.history("memory/new.md")[0]
+    memory.undo(gone.id)
+    assert on_disk(notes, "memory/new.md") == b"new\n"
+    second = memory.history("MEMORY.md")[1]
+    memory.undo(memory.history("MEMORY.md")[0].id)
+    assert memory.get("MEMORY.md").version == second.hash
+
+
+def test_an_index_of_before_has_its_texts_kept_by_the_next_run(notes, time):
+    with open_notes(notes, time, history=HistorySettings(enabled=False)) as memory:
+        memory.index()
+        assert memory.history() == []
+    with open_notes(notes, time) as memory:
+        memory.index()
+        assert sorted(changes(memory)) == [
+            ("MEMORY.md", "found"),
+            ("memory/2026-11-20.md", "found"),
+        ]
+        notes.write("MEMORY.md", "other\n")
+        memory.index()
+        assert changes(memory, "MEMORY.md")[-1] == ("MEMORY.md", "changed")
+
+
+def test_an_append_is_a_version_that_can_be_undone(notes, memory):
+    origin = Origin("agent", "t1")
+    memory.append("- before the index", origin=origin)
+    memory.index()
+    memory.append("- second")
+    memory.append("- third", path="memory/topic.md", origin=origin)
+    log = "memory/2026-11-20.md"
+    assert changes(memory, log) == [(log, change) for change in ("found", "append", "append")]
+    assert changes(memory, "memory/topic.md") == [("memory/topic.md", "append")]
+    assert [one.origin for one in memory.history(limit=2)] == [origin, None]
+    memory.undo(memory.history(log)[1].id)
+    assert b"before the index" not in on_disk(notes, log)
+    assert b"second" in on_disk(notes, log)
+
+
+def test_the_text_before_an_edit_of_another_programs_edit_is_kept(notes, memory):
+    memory.index()
+    notes.write("MEMORY.md", "unmet\n")
+    edit = memory.edit("MEMORY.md", "unmet", "edited")
+    assert [one.change for one in memory.history("MEMORY.md")] == ["edit", "changed", "found"]
+    memory.undo(edit.id)
+    assert on_disk(notes, "MEMORY.md") == b"unmet\n"

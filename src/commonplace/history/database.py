@@ -19,6 +19,8 @@ _SCHEMA = (
         id INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER NOT NULL, note INTEGER NOT NULL,
         moved_from INTEGER, at INTEGER NOT NULL, change INTEGER NOT NULL, origin INTEGER,
         size INTEGER NOT NULL, hash BLOB, base INTEGER, body BLOB)""",
+    # A row once every note that was there has its first version: a note that comes later is new.
+    "CREATE TABLE IF NOT EXISTS began (at INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS version_note ON version (note, id)",
     "CREATE INDEX IF NOT EXISTS version_batch ON version (batch) WHERE batch <> id",
     # Origins of lines that a user did not simply write; `hash` as `ledger.line_key` makes it.

@@ -90,7 +90,7 @@ class Mutator:
         elsewhere: Callable[[str], Iterable[str]],
     ) -> None:
         self.log = log
-        self._ledger = ledger
+        self.ledger = ledger
         self._elsewhere = elsewhere
         self._root = root
         self._enabled = enabled
@@ -194,7 +194,7 @@ class Mutator:
         return [step.state for step in steps if step.state is not None]
 
     def _planned(self, mutation: Mutation) -> _Step:
-        place = self._place(mutation.path)
+        place = self.place(mutation.path)
         before: bytes | None
         try:
             before = read_text(place).data
@@ -202,7 +202,7 @@ class Mutator:
             before = None
         except UnreadableFileError as error:
             raise WorkspaceError(f"{mutation.path}: {error}. Nothing was written.") from error
-        target = self._place(mutation.target) if mutation.target else None
+        target = self.place(mutation.target) if mutation.target else None
         temporary = place.with_name(f".commonplace-{uuid.uuid4().hex[:16]}.tmp")
         after = mutation.compute(before)
         return _Step(mutation, FileChange(place, before, after, temporary, target))
@@ -244,10 +244,10 @@ class Mutator:
         """Record where the new lines come from; those that an undo brings back are known."""
         path, file = step.mutation.path, step.file
         if step.mutation.target is not None:
-            self._ledger.copy(connection, path, step.mutation.target)
+            self.ledger.copy(connection, path, step.mutation.target)
         elif change != "undo":
             before, after = (decode_text(data or b"")[0] for data in (file.before, file.after))
-            self._ledger.attribute(
+            self.ledger.attribute(
                 *(connection, path, before, after, origin),
                 elsewhere=lambda line: set(self._elsewhere(line)) - {path},
             )
@@ -314,7 +314,8 @@ class Mutator:
                 for text in error.texts:
                     self.log.meet(connection, failed.mutation.path, text, at=self._now())
 
-    def _place(self, path: str) -> Path:
+    def place(self, path: str) -> Path:
+        """Return the file of a note."""
         return self._root.joinpath(*path.split("/"))
 
 

@@ -7,26 +7,22 @@ import functools
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, PathNotAllowedError
-from commonplace.history.database import HistoryFile
 from commonplace.history.edits import replace_passage, replace_text
-from commonplace.history.ledger import OriginLedger
 from commonplace.history.merge import OverlapError, revert
 from commonplace.history.mutations import Mutation, Mutator
-from commonplace.history.versions import State, VersionLog, content_hash
+from commonplace.history.versions import State, content_hash
 from commonplace.types import citation
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, decode_text, read_text
 from commonplace.workspace.notes import create_folder
 
 if TYPE_CHECKING:
-    from commonplace.settings import HistorySettings
-    from commonplace.system.state import StateLocation
     from commonplace.types import Change, Origin, Version
     from commonplace.workspace.discovery import Workspace
 
@@ -41,41 +37,27 @@ class NoteService:
 
     Args:
         workspace: The files.
-        state: Where the history is.
-        settings: What of it is kept.
+        mutator: Changes files, and keeps their versions.
         index_files: Brings the index up to date with some files.
-        elsewhere: Returns the notes in which a line stands.
-        now: Returns the time.
         zone: Zone of the days; None for the machine's.
 
     Attributes:
         log: The versions.
-        ledger: The origins of lines.
-        mutator: Changes files.
     """
 
     def __init__(
         self,
         workspace: Workspace,
-        state: StateLocation,
-        settings: HistorySettings,
+        mutator: Mutator,
         *,
         index_files: Callable[[list[str]], object],
-        elsewhere: Callable[[str], Iterable[str]],
-        now: Callable[[], datetime],
         zone: tzinfo | None,
     ) -> None:
-        self._zone = zone
         self._workspace = workspace
         self._index_files = index_files
-        self.log = VersionLog(HistoryFile(state.history))
-        self.ledger = OriginLedger(self.log.file)
-        self.mutator = Mutator(
-            *(self.log, self.ledger, workspace.root),
-            enabled=settings.enabled,
-            now=now,
-            elsewhere=elsewhere,
-        )
+        self._zone = zone
+        self.mutator = mutator
+        self.log = mutator.log
 
     # -- verbs -----------------------------------------------------------------------------------
 
@@ -206,7 +188,7 @@ class NoteService:
         self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
     ) -> Version:
         """Change notes, all or none of them, and index them; return the version of the first."""
-        origin = origin and self.ledger.effective(origin)
+        origin = origin and self.mutator.ledger.effective(origin)
         states = self.mutator.apply(mutations, change=change, origin=origin)
         self._index_files(
             [path for one in mutations for path in (one.target, one.path) if path is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -114,13 +115,22 @@ class VersionLog:
         )
         return states[0] if states else None
 
-    def hashes(self) -> dict[str, str]:
-        """Return the newest hash of each note that was ever met; empty for one that is gone."""
+    def hashes(self, paths: Sequence[str] | None = None) -> dict[str, str]:
+        """Return the newest hash of notes that were ever met; empty for one that is gone.
+
+        Args:
+            paths: The notes; None for all.
+        """
+        given = "path IN (SELECT value FROM json_each(?))"
         rows = self.file.rows(
-            "SELECT path, hex(hash) FROM note JOIN version ON version.id = "
-            f"(SELECT max(id) FROM version WHERE note = note.id AND {_SETTLED})"
+            f"""SELECT path, lower(hex((
+                SELECT hash FROM version WHERE note = note.id AND {_SETTLED}
+                ORDER BY id DESC LIMIT 1))) FROM note
+            WHERE EXISTS (SELECT 1 FROM version WHERE note = note.id)
+            AND {"?" if paths is None else given}""",
+            (1 if paths is None else json.dumps(paths),),
         )
-        return {path: known.lower() for path, known in rows}
+        return dict(rows)
 
     def text(self, state: State) -> bytes:
         """Return the bytes that a note had; none for a note that was gone.
@@ -203,7 +213,8 @@ class VersionLog:
             return latest
         change: Change = "changed"
         if latest is None:
-            change = "found"
+            began = connection.execute("SELECT count(*) FROM began").get
+            change = "created" if began else "found"
         elif text is None:
             change = "gone"
         elif not latest.exists:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from commonplace.store.records import FileRecord
 from commonplace.text.chunking import make_chunk, split_oversized
@@ -26,8 +26,9 @@ from commonplace.workspace.file_text import FileText, UnreadableFileError, read_
 
 if TYPE_CHECKING:
     from commonplace.profiles import Profile
+    from commonplace.workspace.discovery import Scan
 
-__all__ = ["DocumentReader", "ReadDocument", "text_hash"]
+__all__ = ["DocumentReader", "ReadDocument", "TextRecorder", "text_hash"]
 
 _MAX_CHUNK_BYTES = 8000
 """Larger texts are cut: no provider takes more than 8,192 tokens."""
@@ -38,7 +39,7 @@ class ReadDocument:
     """A file that was read and cut; without chunks where the index has its text already.
 
     Of a session file read in parts, `part` is this one, and `known` is whether the file was in the
-    index before the first part.
+    index before the first part. `data` is the bytes of a whole file.
     """
 
     file: MemoryFile
@@ -48,6 +49,7 @@ class ReadDocument:
     embedded: list[ChunkVectors | None] = field(default_factory=list)
     part: SessionPart | None = None
     known: bool = False
+    data: bytes = b""
 
     @property
     def more(self) -> bool:
@@ -60,6 +62,16 @@ class ReadDocument:
         if self.part is not None:
             return [day for _, day in self.part.chunks]
         return [self.record.day] * len(self.chunks or ())
+
+
+class TextRecorder(Protocol):
+    """Keeps the texts of files as index runs meet them."""
+
+    def record(self, documents: Sequence[ReadDocument]) -> None:
+        """Record texts that are about to be indexed; by the thread that writes them."""
+
+    def reconcile(self, scan: Scan) -> None:
+        """Record, at the end of a run, files that are gone, and files that were never met."""
 
 
 class DocumentReader:
@@ -169,7 +181,8 @@ class DocumentReader:
         known = before is not None
         if before and before.hash == record.hash and not before.pending:
             return ReadDocument(file, before, record, None, known=known)
-        return ReadDocument(file, before, record, self._cut(read.text, matter), known=known)
+        chunks = self._cut(read.text, matter)
+        return ReadDocument(file, before, record, chunks, known=known, data=read.data)
 
     def _front_matter(self, read: FileText) -> tuple[FrontMatter, str | None, int | None]:
         """Return the front matter of a file, what is odd about the file, and when it expires."""

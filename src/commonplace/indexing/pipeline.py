@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
-from commonplace.indexing.document_reader import DocumentReader, ReadDocument
+from commonplace.indexing.document_reader import DocumentReader, ReadDocument, TextRecorder
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
@@ -68,6 +68,7 @@ class IndexPipeline:
         check: Called between the steps of a run; what it raises ends the run, and what was written
             so far stays.
         absent: The reason, where there is no client.
+        recorder: Keeps the texts.
 
     Attributes:
         vectors: Embeds the chunks.
@@ -83,8 +84,10 @@ class IndexPipeline:
         sources: Sequence[Store] = (),
         check: Callable[[], object] = lambda: None,
         absent: str = "it was indexed without an embedder",
+        recorder: TextRecorder | None = None,
     ) -> None:
         self._store = store
+        self._recorder = recorder
         self._check = check
         self._client = client
         self._reader = DocumentReader(profile, completes=client is not None, report=self._failed)
@@ -193,7 +196,7 @@ class IndexPipeline:
                 if more or done == len(plan.read) or _is_due(waiting, since, chunks=enough):
                     again += written()
                     self.vectors.begin_writing()
-                    writing = writer.submit(self._write, self._planned(waiting))
+                    writing = writer.submit(self._write, waiting, self._planned(waiting))
                     written = functools.partial(self._settle, waiting, writing)
                     waiting, since = [], time.monotonic()
                 if progress is not None:
@@ -250,8 +253,10 @@ class IndexPipeline:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def _write(self, files: list[IndexedFile]) -> set[str]:
+    def _write(self, batch: list[ReadDocument], files: list[IndexedFile]) -> set[str]:
         """Write files; return the paths that another writer changed meanwhile."""
+        if self._recorder is not None:
+            self._recorder.record(batch)  # first: a file that is indexed is not read again
         return set(self._store.write(files)) if files else set()
 
     def _planned(self, batch: list[ReadDocument]) -> list[IndexedFile]:

@@ -14,6 +14,7 @@ from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
+from commonplace.indexing.document_reader import TextRecorder
 from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan, plan_index
@@ -23,7 +24,7 @@ from commonplace.store.records import IndexIdentity
 from commonplace.system.state import StateLocation
 from commonplace.transcripts.cursor import unread_content
 from commonplace.types import IndexReport, MemoryFile
-from commonplace.workspace.discovery import Workspace
+from commonplace.workspace.discovery import Scan, Workspace
 
 if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
@@ -67,6 +68,7 @@ class IndexRunner:
         selector: Selects the embedding client.
         state: Where the jobs of batch APIs are noted.
         check: Called between the steps of a run; what it raises ends the run.
+        recorder: Keeps the texts that runs read.
 
     Attributes:
         sweeper: Deletes expired notes at the end of a run; None leaves them.
@@ -82,7 +84,10 @@ class IndexRunner:
         selector: EmbedderSelector,
         state: StateLocation,
         check: Callable[[], object],
+        recorder: TextRecorder | None,
     ) -> None:
+        self._recorder = recorder
+        self._scan: Scan | None = None
         self.settings = settings
         self._profile = profile
         self.selector = selector
@@ -131,7 +136,7 @@ class IndexRunner:
             client: Embeds the texts whose vectors are missing; None leaves them missing.
             store: Another index than the memory's own, such as a shadow index.
         """
-        scan = self._workspace.scan()
+        self._scan = scan = self._workspace.scan()
         with (store or self._store).snapshot() as snapshot:
             known = snapshot.files()
         new = functools.partial(unread_content, settings=self.settings)
@@ -156,12 +161,11 @@ class IndexRunner:
             sources=sources,
             check=check or self.check,
             absent=absent,
+            recorder=self._recorder,
         )
 
     def batch_jobs(self, client: EmbeddingClient | None) -> BatchJobQueue | None:
         """Return the queue of the vendor's batch API, where there is one and it is wanted."""
-        if not self.settings.embedding.batch:
-            return None
         if not self.settings.embedding.batch:
             return None
         from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
@@ -210,7 +214,10 @@ class IndexRunner:
             )
             if failure is not None and self._use_fallback(failure):
                 report, _ = self._update(progress=progress, skip=skip)
-            return self._swept(report, skip=skip)
+            report = self._swept(report, skip=skip)
+            if self._recorder is not None and self._scan is not None:
+                self._recorder.reconcile(self._scan)
+            return report
 
     def _swept(self, report: IndexReport, *, skip: Skip) -> IndexReport:
         """Delete expired notes, and return the report with their removal."""

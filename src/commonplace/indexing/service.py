@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from commonplace.errors import CommonplaceError, EmbedderError, StoreError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
+from commonplace.indexing.document_reader import TextRecorder
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.pipeline import IndexPipeline, Progress
+from commonplace.indexing.pipeline import Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.indexing.slots import IndexSlot
@@ -53,6 +54,7 @@ class IndexService:
         profile: Rules by which files are read and cut.
         requested: The embedder as `Memory.open` takes it, or a selector that others share.
         state: Where the jobs of batch APIs are noted.
+        recorder: Keeps the texts that runs read.
 
     Attributes:
         notices: Sentences for users about this index, in the order of events.
@@ -69,6 +71,7 @@ class IndexService:
         profile: Profile,
         requested: str | Embedder | EmbedderSelector | Any | None,
         state: StateLocation,
+        recorder: TextRecorder | None = None,
     ) -> None:
         self.store = store
         self._shared = requested if isinstance(requested, EmbedderSelector) else None
@@ -81,6 +84,7 @@ class IndexService:
             selector=self.selector,
             state=state,
             check=self.check_running,
+            recorder=recorder,
         )
         self.notices: list[str] = []
         self.problem: str | None = None
@@ -312,7 +316,7 @@ class IndexService:
             read = tuple((file, record, "was written") for file, record, _ in late if file)
             removed = tuple(path for file, record, path in late if record and not file)
             plan = IndexPlan(read, removed, 0)
-            self._pipeline(self._local_client(identity), self.check_running).run(plan)
+            self.runner.pipeline(self._local_client(identity)).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:
         def check() -> None:
@@ -328,16 +332,7 @@ class IndexService:
                 record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
-                self._pipeline(client, check).run(one)
-
-    def _pipeline(
-        self, client: EmbeddingClient | None, check: Callable[[], object]
-    ) -> IndexPipeline:
-        """Return a pipeline for single files."""
-        unit = self._settings.search.unit
-        return IndexPipeline(
-            self.store, client=client, profile=self._profile, unit=unit, check=check
-        )
+                self.runner.pipeline(client, check=check).run(one)
 
     def _local_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """Return the embedding client if it is local and its vectors are those of the index."""

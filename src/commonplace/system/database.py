@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _BUSY_TIMEOUT_MS = 10_000
 _REPAIR_TIMEOUT_S = 10.0
+_UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError)
+"""Errors of opening a file that may still be read: its disk is full, or cannot be written."""
 
 
 class DatabaseFormat(NamedTuple):
@@ -75,11 +77,18 @@ class DatabaseFile:
                 connection.close()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[apsw.Connection]:
-        """Run a block in one write transaction, durable at its end; an exception rolls it back."""
+    def transaction(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        """Run a block in one write transaction; an exception rolls it back.
+
+        Args:
+            durable: Whether it survives a power failure from its end on; if not, it survives the
+                end of the process.
+        """
         with self._translated():
             connection = self._opened()
             try:
+                if not durable:
+                    connection.pragma("synchronous", "normal")
                 with transaction(connection):
                     yield connection
             finally:
@@ -90,7 +99,10 @@ class DatabaseFile:
         if self.path is not None and not os.path.exists(self.path):
             return []
         with self._translated():
-            connection = self._opened()
+            try:
+                connection = self._opened()
+            except (*_UNWRITABLE, PermissionError):
+                connection = self._opened_read_only()
             try:
                 return list(connection.execute(statement, values))
             finally:
@@ -102,6 +114,22 @@ class DatabaseFile:
         except (apsw.NotADBError, apsw.CorruptError) as error:
             self._move_damaged_aside(error)
             return self._open()
+
+    def _opened_read_only(self) -> apsw.Connection:
+        """Open a file that cannot be written, or whose folder cannot."""
+        assert self.path is not None
+        uri, flags = self.path.as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{uri}?mode=ro", flags=flags)
+        try:
+            connection.pragma("schema_version")
+        except _UNWRITABLE:
+            # Another process has no shared memory there, and none can be created.
+            connection.close()
+            connection = apsw.Connection(f"{uri}?immutable=1", flags=flags)
+        if connection.pragma("user_version") == self.format.version:
+            return connection
+        connection.close()
+        raise apsw.ReadOnlyError("it was written by another version")
 
     def _open(self) -> apsw.Connection:
         if self.path is not None:

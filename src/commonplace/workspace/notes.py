@@ -8,12 +8,13 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.locks import lock_descriptor
 from commonplace.workspace.file_text import read_bytes, utf16_encoding
 
-__all__ = ["append_note", "appended_text", "create_file", "create_folder"]
+__all__ = ["Appended", "append_note", "appended_text", "create_file", "create_folder"]
 
 _WRITE_FLAGS = (
     os.O_CREAT
@@ -23,7 +24,17 @@ _WRITE_FLAGS = (
 )
 
 
-def append_note(path: Path, note: str, *, title: str | None) -> bool:
+class Appended(NamedTuple):
+    """Outcome of an append that wrote something.
+
+    Attributes:
+        size: Bytes of the file before.
+    """
+
+    size: int
+
+
+def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
     """Append a note to a file atomically, unless the file already holds it.
 
     One exclusive lock, one write, one fsync: appends of all processes and threads are serialized.
@@ -35,7 +46,7 @@ def append_note(path: Path, note: str, *, title: str | None) -> bool:
         title: Heading of a new file; None for no heading.
 
     Returns:
-        Whether bytes were written: False when the file already holds the note.
+        The size before; None when the file already holds the note, and nothing was written.
 
     Raises:
         ValueError: The note is empty.
@@ -44,7 +55,7 @@ def append_note(path: Path, note: str, *, title: str | None) -> bool:
     note = _trim_blank_lines(note)
     if not note:
         raise ValueError("the note is empty; there is nothing to append.")
-    written = False
+    written: Appended | None = None
     while True:
         descriptor = _open_for_append(path)
         try:
@@ -96,7 +107,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _append_locked(descriptor: int, note: str, title: str | None) -> bool:
+def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | None:
     size = os.fstat(descriptor).st_size
     os.lseek(descriptor, 0, os.SEEK_SET)
     before = read_bytes(descriptor, size)
@@ -104,7 +115,7 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> bool:
     held = before.decode(encoding, errors="replace")
     added = appended_text(held, note, title=title)
     if added is None:
-        return False
+        return None
     data = added.encode(encoding, errors="replace")
     try:
         written = os.write(descriptor, data)
@@ -116,7 +127,7 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> bool:
         if size < os.fstat(descriptor).st_size <= size + len(data):
             os.ftruncate(descriptor, size)
         raise
-    return True
+    return Appended(size)
 
 
 def appended_text(held: str, note: str, *, title: str | None) -> str | None:

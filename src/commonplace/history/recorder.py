@@ -1,0 +1,158 @@
+"""Text recorder: the texts that other programs wrote go to the history as index runs meet them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.errors import StateError, WorkspaceError
+from commonplace.history.versions import content_hash
+from commonplace.workspace.file_text import UnreadableFileError, read_text
+
+if TYPE_CHECKING:
+    from commonplace.history.mutations import Mutator
+    from commonplace.indexing.document_reader import ReadDocument
+    from commonplace.types import MemoryFile, Origin
+    from commonplace.workspace.discovery import Scan
+
+__all__ = ["TextRecorder"]
+
+logger = logging.getLogger(__name__)
+
+_BATCH_BYTES = 8 * 1024 * 1024
+"""Bytes of texts that were never met, and are read together."""
+
+
+class _Met(NamedTuple):
+    """Text of a file as it was read, and the state of the file then."""
+
+    file: MemoryFile
+    data: bytes
+    state: tuple[int, int]
+
+
+class TextRecorder:
+    """Recorder of the texts of notes; a history that cannot be written never ends a run.
+
+    Args:
+        mutator: Holds the lease of changes, and the versions.
+        enabled: Whether texts are kept.
+        now: Returns the time.
+
+    Attributes:
+        appended: Origin and size before of the notes that were appended to and are not recorded
+            yet, by path: the next text of such a note is the version of an append.
+    """
+
+    def __init__(self, mutator: Mutator, *, enabled: bool, now: Callable[[], datetime]) -> None:
+        self.appended: dict[str, tuple[Origin | None, int]] = {}
+        self._mutator = mutator
+        self._log = mutator.log
+        self._enabled = enabled
+        self._now = now
+
+    def record(self, documents: Sequence[ReadDocument]) -> None:
+        """Record texts that are about to be indexed."""
+        met = [
+            _Met(item.file, item.data, (item.record.size, item.record.mtime_ns))
+            for item in documents
+            if item.chunks is not None and item.file.source == "memory"
+        ]
+        with _reported():
+            self._record(met)
+
+    def record_file(self, file: MemoryFile | None) -> None:
+        """Record the text of one file as it is."""
+        if file is not None:
+            with _reported():
+                self._record(list(self._read([file])))
+
+    def reconcile(self, scan: Scan) -> None:
+        """Record files that are gone, and files that were never met."""
+        if not self._enabled:
+            return
+        with _reported():
+            known = self._log.hashes()
+            files = [file for file in scan.files if file.source == "memory"]
+            present = {file.path for file in files}
+            unseen = [path for path, _ in scan.problems]
+            gone = [
+                path
+                for path, exists in known.items()
+                if exists and path not in present and not _is_under(path, unseen)
+            ]
+            if gone:
+                self._record_gone(gone)
+            batch: list[_Met] = []
+            for met in self._read([file for file in files if file.path not in known]):
+                batch.append(met)
+                if sum(len(one.data) for one in batch) > _BATCH_BYTES:
+                    self._record(batch)
+                    batch = []
+            self._record(batch)
+            self._begin()
+
+    def _begin(self) -> None:
+        """Note that each note has its first version now."""
+        if not self._log.file.rows("SELECT 1 FROM began"):
+            with self._log.file.transaction(durable=False) as connection:
+                connection.execute("INSERT INTO began VALUES (?)", (int(self._now().timestamp()),))
+
+    def _record(self, met: Sequence[_Met]) -> None:
+        if not (met and self._enabled):
+            return
+        known = self._log.hashes([one.file.path for one in met])
+        new = [one for one in met if known.get(one.file.path) != content_hash(one.data)]
+        if not new:
+            return
+        with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:
+            at = self._now()
+            for one in new:
+                if _state(one.file) != one.state:
+                    continue  # changed since: what it is now is met by the next run
+                path = one.file.path
+                if path in self.appended:
+                    origin, size = self.appended.pop(path)
+                    self._log.meet(connection, path, one.data[:size] or None, at=at)
+                    self._log.add(connection, path, one.data, change="append", at=at, origin=origin)
+                else:
+                    self._log.meet(connection, path, one.data, at=at)
+
+    def _record_gone(self, paths: Sequence[str]) -> None:
+        with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:
+            for path in paths:
+                if not os.path.lexists(self._mutator.place(path)):
+                    self._log.meet(connection, path, None, at=self._now())
+
+    def _read(self, files: Sequence[MemoryFile]) -> Iterator[_Met]:
+        for file in files:
+            try:
+                read = read_text(file.absolute)
+            except (FileNotFoundError, UnreadableFileError):
+                continue  # the run reports it
+            yield _Met(file, read.data, (read.size, read.mtime_ns))
+
+
+def _state(file: MemoryFile) -> tuple[int, int] | None:
+    try:
+        info = os.lstat(file.absolute)
+    except OSError:
+        return None
+    return info.st_size, info.st_mtime_ns
+
+
+def _is_under(path: str, folders: Sequence[str]) -> bool:
+    """Return whether a path could not be examined: its absence then means nothing."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    try:
+        yield
+    except (StateError, WorkspaceError) as error:
+        logger.warning("texts of notes could not be kept: %s", error)
