@@ -682,10 +682,18 @@ class Memory(AsyncTwins):
         if appended := append_note(self._place_of(path), text, title=title):
             self._recorder.appended[path] = origin, appended.size
             self._index_written([path])
-            if path in self._recorder.appended:  # there is no index yet, or it cannot be written
-                self._recorder.record_file(self.workspace.stat(path))
-                self._recorder.appended.pop(path, None)
+            if path in self._recorder.appended:  # the index is not there yet, or is not writable
+                self._record(path)
         return path
+
+    def _record(self, path: str) -> None:
+        """Keep the text of a note that was not indexed, by a thread, as index runs do."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        file = self.workspace.stat(path)
+        with ThreadPoolExecutor(max_workers=1) as writer:
+            writer.submit(self._recorder.record_files, [file] if file else []).result()
+        self._recorder.appended.pop(path, None)
 
     def record_exposure(self, session: str) -> None:
         """Record that a conversation was shown untrusted lines; what it writes is untrusted, too.

@@ -65,11 +65,10 @@ class TextRecorder:
         with _reported():
             self._record(met)
 
-    def record_file(self, file: MemoryFile | None) -> None:
-        """Record the text of one file as it is."""
-        if file is not None:
-            with _reported():
-                self._record(list(self._read([file])))
+    def record_files(self, files: Sequence[MemoryFile]) -> None:
+        """Record the texts of files as they are."""
+        with _reported():
+            self._record(list(self._read(files)))
 
     def reconcile(self, scan: Scan) -> None:
         """Record files that are gone, and files that were never met."""

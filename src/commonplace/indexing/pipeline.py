@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from commonplace.profiles import Profile
+    from commonplace.workspace.discovery import Scan
 
     _Again = tuple[MemoryFile, FileRecord | None, str]
     """A file to be read again, its record, and the reason."""
@@ -136,6 +137,14 @@ class IndexPipeline:
             failed=tuple(dict.fromkeys(counts.failed)),
             seconds=time.monotonic() - started,
         )
+
+    def record_scan(self, scan: Scan) -> None:
+        """Note, at the end of a run, which files are gone, and keep texts that were never met."""
+        if self._recorder is not None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(max_workers=1) as writer:
+                writer.submit(self._recorder.reconcile, scan).result()
 
     def lacking(self, plan: IndexPlan) -> dict[str, list[str]]:
         """Return the texts of the chunks of a plan that have no vectors yet, by the chunk's hash.

@@ -215,8 +215,8 @@ class IndexRunner:
             if failure is not None and self._use_fallback(failure):
                 report, _ = self._update(progress=progress, skip=skip)
             report = self._swept(report, skip=skip)
-            if self._recorder is not None and self._scan is not None:
-                self._recorder.reconcile(self._scan)
+            if self._scan is not None:
+                self.pipeline(None).record_scan(self._scan)
             return report
 
     def _swept(self, report: IndexReport, *, skip: Skip) -> IndexReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.document_reader import TextRecorder
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.pipeline import Progress
+from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.indexing.slots import IndexSlot
@@ -86,12 +87,14 @@ class IndexService:
             check=self.check_running,
             recorder=recorder,
         )
+        self._pipeline = functools.partial(
+            IndexPipeline, store, profile=profile, unit=settings.search.unit, recorder=recorder
+        )
         self.notices: list[str] = []
         self.problem: str | None = None
         self.slot: IndexSlot | None = None
         self._workspace = workspace
         self._settings = settings
-        self._profile = profile
         self._stopped = False
         self._turn = threading.Lock()
         """Held by the one thread of this process that indexes."""
@@ -316,7 +319,8 @@ class IndexService:
             read = tuple((file, record, "was written") for file, record, _ in late if file)
             removed = tuple(path for file, record, path in late if record and not file)
             plan = IndexPlan(read, removed, 0)
-            self.runner.pipeline(self._local_client(identity)).run(plan)
+            client = self._local_client(identity)
+            self._pipeline(client=client, check=self.check_running).run(plan)
 
     def _finish(self, plan: IndexPlan, deadline: float) -> None:
         def check() -> None:
@@ -332,7 +336,7 @@ class IndexService:
                 record = snapshot.file(path)
             if file is not None and record is not None:
                 one = IndexPlan(((file, record, why),), (), 0)
-                self.runner.pipeline(client, check=check).run(one)
+                self._pipeline(client=client, check=check).run(one)
 
     def _local_client(self, identity: IndexIdentity) -> EmbeddingClient | None:
         """Return the embedding client if it is local and its vectors are those of the index."""
