@@ -1,8 +1,10 @@
 import asyncio
 import contextlib
+import gc
 import hashlib
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -466,3 +468,15 @@ def test_errors_never_leave_the_tree(notes):
         memory.search("x")
     with contextlib.suppress(CommonplaceError), notes.open("none") as memory:
         assert memory.search("x").mode == "keyword"
+
+
+def test_a_memory_that_was_not_closed_is_freed_at_once(notes):
+    memory = notes.open()
+    memory.append("- One.")
+    gone = weakref.ref(memory)
+    gc.disable()
+    try:
+        del memory
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import itertools
 import json
 import logging
@@ -63,7 +64,7 @@ from commonplace.workspace.paths import is_session_path, log_date, log_path
 from commonplace.workspace.sessions import sessions_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
@@ -142,13 +143,14 @@ class Memory(AsyncTwins):
         self.state = state
         self._ledger_was_empty: object = None
         """State of the history file in which the ledger was last found to be empty."""
+        # What a memory holds does not refer to it: one that was not closed is freed at once.
         log = VersionLog(HistoryFile(state.history))
         self._ledger = OriginLedger(log.file)
         mutator = Mutator(
             *(log, self._ledger, workspace.root),
             enabled=settings.history.enabled,
             now=self._now,
-            elsewhere=self._notes_holding,
+            elsewhere=functools.partial(_notes_holding, store),
         )
         mutator.recover()
         self._recorder = TextRecorder(mutator, enabled=settings.history.enabled, now=self._now)
@@ -161,6 +163,7 @@ class Memory(AsyncTwins):
             state=state,
             recorder=self._recorder,
         )
+        self._index_written = functools.partial(_index_written, self._index)
         self._notes = NoteService(
             workspace, mutator, index_files=self._index_written, zone=self._zone
         )
@@ -715,17 +718,12 @@ class Memory(AsyncTwins):
                     held,
                     f"{held}\n{text}",
                     given,
-                    elsewhere=lambda line: self._notes_holding(line) - {path},
+                    elsewhere=lambda line: _notes_holding(self._index.store, line) - {path},
                 )
         except StateError as error:
             if given.author == "untrusted":  # without its origin, it would pass for the user's
                 raise
             logger.warning("a note is written without its origin: %s", error)
-
-    def _notes_holding(self, line: str) -> set[str]:
-        from commonplace.history.occurrences import notes_holding
-
-        return notes_holding(self._index.store, line)
 
     def _place_of(self, path: str) -> Path:
         """Return where a note is written; its folder is made."""
@@ -733,10 +731,6 @@ class Memory(AsyncTwins):
         self.workspace.check_there()  # a folder made in its place would pass for all there is
         create_folder(absolute.parent)
         return absolute
-
-    def _index_written(self, paths: list[str]) -> None:
-        with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later
-            self._index.index_files(paths)
 
     # -- notes -----------------------------------------------------------------------------------
 
@@ -951,6 +945,17 @@ def _file_state(path: Path) -> tuple[object, ...] | None:
             info = os.stat(name)
             found.append((name, info.st_ino, info.st_size, info.st_mtime_ns))
     return tuple(found) or None
+
+
+def _index_written(index: IndexService, paths: Sequence[str]) -> None:
+    with contextlib.suppress(CommonplaceError):  # the note is safe; the index follows later
+        index.index_files(paths)
+
+
+def _notes_holding(store: Store, line: str) -> set[str]:
+    from commonplace.history.occurrences import notes_holding
+
+    return notes_holding(store, line)
 
 
 def _rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
