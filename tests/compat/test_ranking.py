@@ -287,7 +287,6 @@ class Found:
             hash="",
             text=entry.get("snippet", ""),
             heading="",
-            context="",
             day=day and day.toordinal(),
             units=b"",
             lines=None,

@@ -28,6 +28,9 @@ from langchain_commonplace.reranker import as_reranker
 from langchain_commonplace.retriever import CommonplaceRetriever
 from langchain_commonplace.tools import (
     MemoryAppendTool,
+    MemoryCorrectTool,
+    MemoryDeleteTool,
+    MemoryEditTool,
     MemoryGetTool,
     MemorySearchTool,
     memory_tools,
@@ -38,6 +41,9 @@ __all__ = [
     "CommonplaceRetriever",
     "MemoryAppendTool",
     "MemoryContextMiddleware",
+    "MemoryCorrectTool",
+    "MemoryDeleteTool",
+    "MemoryEditTool",
     "MemoryFlushMiddleware",
     "MemoryGetTool",
     "MemorySearchTool",

@@ -22,20 +22,32 @@ from pydantic import Field
 from commonplace import CommonplaceError, Memory
 from commonplace.tools import (
     APPEND_TOOL,
+    CORRECT_TOOL,
+    DELETE_TOOL,
+    EDIT_TOOL,
     GET_TOOL,
     SEARCH_TOOL,
     Citations,
     ToolSpec,
+    WriteAccess,
     answer_json,
-    append_answer,
-    append_tool,
     get_answer,
     search_answer,
+    write_answer,
+    write_tools,
 )
 from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
-__all__ = ["MemoryAppendTool", "MemoryGetTool", "MemorySearchTool", "memory_tools"]
+__all__ = [
+    "MemoryAppendTool",
+    "MemoryCorrectTool",
+    "MemoryDeleteTool",
+    "MemoryEditTool",
+    "MemoryGetTool",
+    "MemorySearchTool",
+    "memory_tools",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -162,22 +174,22 @@ class MemoryGetTool(_MemoryTool):
         )
 
 
-class MemoryAppendTool(_MemoryTool):
-    """``memory_append``: append a note. The artifact is the answer as a dict."""
+class _MemoryWriteTool(_MemoryTool):
+    """Tool that writes notes. The artifact is the answer as a dict."""
 
-    name: str = APPEND_TOOL.name
-    description: str = APPEND_TOOL.description
-    args_schema: ArgsSchema | None = APPEND_TOOL.schema
     redact: bool = True
-    """Whether keys, tokens and passwords in a note are masked."""
+    """Whether keys, tokens and passwords in what is written are masked."""
 
     def _spec(self) -> ToolSpec:
-        return append_tool(private=self.private)
+        own = type(self).model_fields["name"].default
+        tools = write_tools("edit", private=self.private)
+        return next(tool for tool in tools if tool.name == own)
 
     def _answer(self, memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
-        return append_answer(
+        return write_answer(
             memory,
             arguments,
+            tool=self._spec(),
             private=self.private,
             redact=self.redact,
             name=self.memory_name,
@@ -185,10 +197,50 @@ class MemoryAppendTool(_MemoryTool):
         )
 
 
+class MemoryAppendTool(_MemoryWriteTool):
+    """``memory_append``: append a note."""
+
+    name: str = APPEND_TOOL.name
+    description: str = APPEND_TOOL.description
+    args_schema: ArgsSchema | None = APPEND_TOOL.schema
+
+
+class MemoryEditTool(_MemoryWriteTool):
+    """``memory_edit``: replace a passage of a note."""
+
+    name: str = EDIT_TOOL.name
+    description: str = EDIT_TOOL.description
+    args_schema: ArgsSchema | None = EDIT_TOOL.schema
+
+
+class MemoryCorrectTool(_MemoryWriteTool):
+    """``memory_correct``: strike lines through, and write down what is right."""
+
+    name: str = CORRECT_TOOL.name
+    description: str = CORRECT_TOOL.description
+    args_schema: ArgsSchema | None = CORRECT_TOOL.schema
+
+
+class MemoryDeleteTool(_MemoryWriteTool):
+    """``memory_delete``: delete a note, which stays in the history."""
+
+    name: str = DELETE_TOOL.name
+    description: str = DELETE_TOOL.description
+    args_schema: ArgsSchema | None = DELETE_TOOL.schema
+
+
+_WRITE_TOOLS: dict[str, Callable[..., _MemoryTool]] = {
+    APPEND_TOOL.name: MemoryAppendTool,
+    EDIT_TOOL.name: MemoryEditTool,
+    CORRECT_TOOL.name: MemoryCorrectTool,
+    DELETE_TOOL.name: MemoryDeleteTool,
+}
+
+
 def memory_tools(
     memory: MemorySource,
     *,
-    write: bool = False,
+    write: WriteAccess = False,
     citations: Citations | None = None,
     private: bool = True,
     redact: bool = True,
@@ -199,20 +251,23 @@ def memory_tools(
     Args:
         memory: The memory, or a function from a run's configuration to it, such as
             ``pool.resolver("user_id")``; it is not closed by the tools.
-        write: Whether the agent may append notes, with ``memory_append``.
+        write: What the agent may write: ``"append"`` (True is the same) adds ``memory_append``;
+            ``"edit"`` also ``memory_edit``, ``memory_correct`` and ``memory_delete``, each of which
+            the user can undo.
         citations: Whether results carry citations; None is the memory's setting.
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
-            left out, ``auto`` citations are off, and nothing is appended to MEMORY.md.
+            left out, ``auto`` citations are off, and MEMORY.md is not written.
         redact: Whether keys, tokens and passwords in what a model writes are masked.
         name: Name of the memory, for an agent with several: ``team`` gives ``team_memory_search``,
             and each answer says that it is the team's.
 
     Raises:
-        ValueError: The name cannot be part of a tool's name.
+        ValueError: The name cannot be part of a tool's name, or `write` is none of these.
     """
     shared: dict[str, Any] = {"memory": memory, "private": private, "memory_name": name}
     tools: list[BaseTool] = [
         MemorySearchTool(citations=citations, **shared),
         MemoryGetTool(**shared),
     ]
-    return [*tools, MemoryAppendTool(redact=redact, **shared)] if write else tools
+    wanted = [tool.name for tool in write_tools(write, private=private)]
+    return [*tools, *(_WRITE_TOOLS[own](redact=redact, **shared) for own in wanted)]

@@ -15,11 +15,12 @@ from commonplace.tools import (
     SEARCH_TOOL,
     Citations,
     ToolSpec,
-    append_answer,
-    append_tool,
+    WriteAccess,
     citations_shown,
     get_answer,
     search_answer,
+    write_answer,
+    write_tools,
 )
 from llama_index_commonplace.tool import AnswerFunction, MemoryTool
 
@@ -27,7 +28,7 @@ __all__ = ["CommonplaceToolSpec"]
 
 
 class CommonplaceToolSpec(BaseToolSpec):
-    """Tool spec with ``memory_search``, ``memory_get`` and, if wanted, ``memory_append``.
+    """Tool spec with ``memory_search``, ``memory_get`` and, if wanted, tools that write.
 
     ::
 
@@ -38,7 +39,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         self,
         memory: Memory,
         *,
-        write: bool = False,
+        write: WriteAccess = False,
         citations: Citations | None = None,
         private: bool = True,
         redact: bool = True,
@@ -48,17 +49,19 @@ class CommonplaceToolSpec(BaseToolSpec):
 
         Args:
             memory: The memory; it is not closed by the tools.
-            write: Whether the agent may append notes, with ``memory_append``.
+            write: What the agent may write: ``"append"`` (True is the same) adds
+                ``memory_append``; ``"edit"`` also ``memory_edit``, ``memory_correct`` and
+                ``memory_delete``, each of which the user can undo.
             citations: Whether results carry citations; None is the memory's setting.
             private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
-                left out, ``auto`` citations are off, and nothing is appended to MEMORY.md.
+                left out, ``auto`` citations are off, and MEMORY.md is not written.
             redact: Whether keys, tokens and passwords in what a model writes are masked.
             name: Name of the memory, for an agent with several: ``team`` gives
                 ``team_memory_search``, and each answer says that it is the team's.
 
         Raises:
             SettingsError: `citations` is not one of ``auto``, ``on``, ``off``.
-            ValueError: The name cannot be part of a tool's name.
+            ValueError: The name cannot be part of a tool's name, or `write` is none of these.
         """
         citations_shown(citations or memory.settings.citations, private=private)
         shared: dict[str, Any] = {"private": private, "name": name}
@@ -66,9 +69,9 @@ class CommonplaceToolSpec(BaseToolSpec):
             (SEARCH_TOOL, partial(search_answer, memory, citations=citations, **shared)),
             (GET_TOOL, partial(get_answer, memory, **shared)),
         ]
-        if write:
-            append = partial(append_answer, memory, redact=redact, **shared)
-            answers.append((append_tool(private=private), append))
+        for tool in write_tools(write, private=private):
+            answer = partial(write_answer, memory, tool=tool, redact=redact, **shared)
+            answers.append((tool, answer))
         named = ((tool.of_memory(name), answer) for tool, answer in answers)
         self._tools = {tool.name: (tool, answer) for tool, answer in named}
         self.spec_functions = list(self._tools)

@@ -12,7 +12,7 @@ from commonplace.workspace.paths import is_session_path
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings
-    from commonplace.types import Excerpt, Origin, SearchResults, Source
+    from commonplace.types import Excerpt, Origin, SearchResults, Source, Version
 
 __all__ = ["AgentMemory", "SharedMemory", "visible_memory"]
 
@@ -54,6 +54,15 @@ class AgentMemory(Protocol):
     def record_exposure(self, session: str) -> None:
         """Record that a conversation was shown untrusted lines."""
 
+    def edit(self, path: str, old: str, new: str, *, origin: Origin | None = None) -> Version:
+        """Replace the one place where a passage stands in a note."""
+
+    def correct(self, citation: str, text: str, *, origin: Origin | None = None) -> Version:
+        """Strike the cited lines through, and write the correction to today's log."""
+
+    def delete(self, path: str, *, origin: Origin | None = None) -> Version:
+        """Delete a note; its text stays in the history."""
+
 
 def visible_memory(memory: AgentMemory, *, private: bool) -> AgentMemory:
     """Return the memory itself if the conversation is private, else a `SharedMemory` of it."""
@@ -92,7 +101,7 @@ class SharedMemory:
                 query, max_chars=chars * factor, min_score=min_score, sources=wanted
             )
             shared = within_budget((hit for hit in found if _is_shared(hit.path)), chars)[:limit]
-            private_chars = sum(hit.chars for hit in found if not _is_shared(hit.path))
+            private_chars = sum(len(hit.snippet) for hit in found if not _is_shared(hit.path))
             if len(shared) == limit or private_chars <= chars * (factor - 1):
                 break
         found[:] = shared
@@ -127,6 +136,21 @@ class SharedMemory:
     def record_exposure(self, session: str) -> None:
         """Record that a conversation was shown untrusted lines."""
         self._memory.record_exposure(session)
+
+    def edit(self, path: str, old: str, new: str, *, origin: Origin | None = None) -> Version:
+        """Replace a passage of a shared note; `PathNotAllowedError` where the note is private."""
+        _check_shared(path)
+        return self._memory.edit(path, old, new, origin=origin)
+
+    def correct(self, citation: str, text: str, *, origin: Origin | None = None) -> Version:
+        """Correct lines of a shared note; `PathNotAllowedError` where the note is private."""
+        _check_shared(citation.partition("#")[0])
+        return self._memory.correct(citation, text, origin=origin)
+
+    def delete(self, path: str, *, origin: Origin | None = None) -> Version:
+        """Delete a shared note; `PathNotAllowedError` where the note is private."""
+        _check_shared(path)
+        return self._memory.delete(path, origin=origin)
 
 
 def _check_shared(path: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from commonplace.cli.options import Options, pass_options
+from commonplace.cli.options import Options, pass_options, text_or_stdin
 from commonplace.cli.output import print_text
 from commonplace.errors import CommonplaceError
 
@@ -19,9 +17,7 @@ __all__ = ["append"]
 @pass_options
 def append(options: Options, text: str) -> None:
     """Add TEXT to today's log; "-" reads it from standard input."""
-    if text == "-":
-        data = sys.stdin.buffer.read()
-        text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    text = text_or_stdin(text)
     if not text.strip():
         raise CommonplaceError("there is nothing to append: the text is empty.")
     with options.open_memory() as memory:

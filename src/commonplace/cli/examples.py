@@ -42,6 +42,28 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ('commonplace append "- Decided: hosting is paid by the club"', ""),
         ("echo '- Released 1.2' | commonplace append -", "from standard input"),
     ),
+    "edit": (
+        ('commonplace edit MEMORY.md "port 1194" "port 51820"', "one place, not more"),
+        ('commonplace edit MEMORY.md "- Call Ann." ""', "take a line out"),
+    ),
+    "correct": (
+        ('commonplace correct MEMORY.md#L3 "The VPN listens on 51820"', ""),
+        ("commonplace search VPN", "shows the lines and their citations"),
+    ),
+    "rm": (
+        ("commonplace rm memory/guest.md", ""),
+        ("commonplace history memory/guest.md", "numbers the deletion, for 'undo'"),
+    ),
+    "mv": (("commonplace mv memory/vpn.md memory/network/vpn.md", "with its history"),),
+    "history": (
+        ("commonplace history", "what changed in all notes"),
+        ("commonplace history MEMORY.md --limit 5", "the last changes of one"),
+    ),
+    "undo": (
+        ("commonplace history MEMORY.md", "numbers the changes"),
+        ("commonplace undo 12", "takes number 12 back"),
+    ),
+    "blame": (("commonplace blame MEMORY.md", "line by line"),),
     "watch": (("commonplace watch", "until Ctrl-C"),),
     "eval": (
         ("commonplace -w notes eval questions.jsonl", "your notes, your questions"),

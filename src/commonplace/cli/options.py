@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.settings import Settings
 
-__all__ = ["Options", "json_option", "pass_options"]
+__all__ = ["Options", "json_option", "pass_options", "text_or_stdin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +61,11 @@ class Options:
 pass_options = click.make_pass_decorator(Options)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def text_or_stdin(text: str) -> str:
+    """Return an argument; ``-`` is what standard input holds."""
+    if text != "-":
+        return text
+    data = sys.stdin.buffer.read()
+    return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")

@@ -1,5 +1,6 @@
 """Renderers of values: plain text for pipes, rich for a terminal, HTML for a notebook."""
 
+from commonplace.display.facts import origin_label
 from commonplace.display.marks import matched_spans, matched_words
 from commonplace.display.notebook import as_html
 from commonplace.display.plain import (
@@ -31,6 +32,7 @@ __all__ = [
     "matched_spans",
     "matched_words",
     "one_line",
+    "origin_label",
     "plain_report",
     "plain_result",
     "plain_results",

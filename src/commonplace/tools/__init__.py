@@ -1,6 +1,6 @@
 """Tools for agents: their schemas, and one renderer of their answers for all frameworks."""
 
-from commonplace.text.quotation import quoted_context, quoted_snippet
+from commonplace.text.quotation import quoted_snippet
 from commonplace.tools.answers import (
     MAX_GET_CHARS,
     MAX_GET_LINES,
@@ -14,22 +14,35 @@ from commonplace.tools.answers import (
     search_answer,
     unavailable_answer,
 )
+from commonplace.tools.changes import change_answer, write_answer
 from commonplace.tools.schemas import (
     APPEND_TOOL,
+    CORRECT_TOOL,
+    DELETE_TOOL,
+    EDIT_TOOL,
     FLUSH_APPEND_SCHEMA,
     FLUSH_APPEND_TOOL,
     GET_TOOL,
     MAX_RESULTS,
     MEMORY_APPEND_SCHEMA,
+    MEMORY_CORRECT_SCHEMA,
+    MEMORY_DELETE_SCHEMA,
+    MEMORY_EDIT_SCHEMA,
     MEMORY_GET_SCHEMA,
     MEMORY_SEARCH_SCHEMA,
     SEARCH_TOOL,
     ToolSpec,
+    WriteAccess,
     append_tool,
+    change_tools,
+    write_tools,
 )
 
 __all__ = [
     "APPEND_TOOL",
+    "CORRECT_TOOL",
+    "DELETE_TOOL",
+    "EDIT_TOOL",
     "FLUSH_APPEND_SCHEMA",
     "FLUSH_APPEND_TOOL",
     "GET_TOOL",
@@ -37,20 +50,27 @@ __all__ = [
     "MAX_GET_LINES",
     "MAX_RESULTS",
     "MEMORY_APPEND_SCHEMA",
+    "MEMORY_CORRECT_SCHEMA",
+    "MEMORY_DELETE_SCHEMA",
+    "MEMORY_EDIT_SCHEMA",
     "MEMORY_GET_SCHEMA",
     "MEMORY_SEARCH_SCHEMA",
     "SEARCH_TOOL",
     "Citations",
     "ToolSpec",
+    "WriteAccess",
     "answer_json",
     "append_answer",
     "append_tool",
+    "change_answer",
+    "change_tools",
     "citations_shown",
     "excerpt_payload",
     "get_answer",
-    "quoted_context",
     "quoted_snippet",
     "results_payload",
     "search_answer",
     "unavailable_answer",
+    "write_answer",
+    "write_tools",
 ]

@@ -21,9 +21,13 @@ from commonplace.tools import (
     MEMORY_GET_SCHEMA,
     MEMORY_SEARCH_SCHEMA,
     SEARCH_TOOL,
+    change_tools,
 )
 from langchain_commonplace import (
     MemoryAppendTool,
+    MemoryCorrectTool,
+    MemoryDeleteTool,
+    MemoryEditTool,
     MemoryGetTool,
     MemorySearchTool,
     memory_tools,
@@ -32,7 +36,7 @@ from support.fakes import clock
 from support.langchain_fakes import ScriptedChatModel, calling
 
 
-def called(tool, /, **arguments):
+def called(tool, **arguments):
     return tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": arguments})
 
 
@@ -53,17 +57,28 @@ def test_reading_is_the_default_and_writing_is_asked_for(memory):
         MemoryGetTool,
         MemoryAppendTool,
     ]
+    assert [type(tool) for tool in memory_tools(memory, write="edit")] == [
+        MemorySearchTool,
+        MemoryGetTool,
+        MemoryAppendTool,
+        MemoryEditTool,
+        MemoryCorrectTool,
+        MemoryDeleteTool,
+    ]
+    with pytest.raises(ValueError, match="write is 'all'; it must be"):
+        memory_tools(memory, write="all")
 
 
 def test_the_model_is_shown_the_renderers_names_descriptions_and_schemas(memory):
     model = ScriptedChatModel(script=["done"])
-    agent = create_agent(model, tools=memory_tools(memory, write=True))
+    agent = create_agent(model, tools=memory_tools(memory, write="edit"))
     agent.invoke({"messages": [("user", "hi")]})
     shown = model.calls[0].tools
     for spec, schema in [
         (SEARCH_TOOL, MEMORY_SEARCH_SCHEMA),
         (GET_TOOL, MEMORY_GET_SCHEMA),
         (APPEND_TOOL, MEMORY_APPEND_SCHEMA),
+        *((tool, tool.schema) for tool in change_tools()),
     ]:
         function = shown[spec.name]
         assert function["description"] == spec.description
@@ -231,6 +246,42 @@ async def test_an_agent_goes_on_after_wrong_calls(memory, is_async):
     assert len(answers) == len(WRONG)
     assert {message.status for message in answers} == {"error"}
     assert out["messages"][-1].text == "sorry"
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+async def test_an_agent_corrects_edits_and_deletes_and_the_user_takes_it_back(
+    memory, folder, is_async
+):
+    script = [
+        calling("memory_edit", "1", path="MEMORY.md", old="listens on port 1194", new="x"),
+        calling("memory_edit", "2", path="MEMORY.md", old="- ", new="* "),
+        calling("memory_edit", "3", path="MEMORY.md", old="prefers tea", new="prefers green tea"),
+        calling("memory_correct", "4", citation="MEMORY.md#L4", text="The VPN listens on 51821"),
+        calling("memory_search", "5", query="Which port does the VPN listen on?"),
+        calling("memory_delete", "6", path="memory/2025-01-02.md"),
+        "done",
+    ]
+    agent = create_agent(ScriptedChatModel(script=script), tools=memory_tools(memory, write="edit"))
+    before = {file: file.read_bytes() for file in folder.rglob("*.md")}
+    given_in, config = {"messages": [("user", "go")]}, {"recursion_limit": 100}
+    out = await agent.ainvoke(given_in, config) if is_async else agent.invoke(given_in, config)
+    answers = [message for message in out["messages"] if isinstance(message, ToolMessage)]
+    assert [message.status for message in answers] == ["error", "error", *["success"] * 4]
+    assert "MEMORY.md#L4: - The VPN listens on port 51820." in answers[0].content
+    assert "old stands 4 times in MEMORY.md: MEMORY.md#L4, MEMORY.md#L5" in answers[1].content
+    changes = [json.loads(answers[at].content) for at in (2, 3, 5)]
+    assert [change["path"] for change in changes] == [
+        "MEMORY.md",
+        "MEMORY.md",
+        "memory/2025-01-02.md",
+    ]
+    assert answers[2].artifact == changes[0]
+    assert "51821" in json.loads(answers[4].content)["results"][0]["snippet"]
+    assert "prefers green tea" in (folder / "MEMORY.md").read_text()
+    assert not (folder / "memory/2025-01-02.md").exists()
+    for change in reversed(changes):
+        memory.undo(change["version"])
+    assert {file: file.read_bytes() for file in folder.rglob("*.md")} == before
 
 
 def test_the_artifact_is_the_same_plain_values_behind_a_checkpoint(memory, tmp_path):

@@ -23,6 +23,7 @@ from commonplace.tools import (
     GET_TOOL,
     SEARCH_TOOL,
     append_answer,
+    change_tools,
     get_answer,
     search_answer,
 )
@@ -30,12 +31,14 @@ from llama_index_commonplace import CommonplaceToolSpec, MemoryTool
 
 GOLDEN = Path(__file__).parent / "golden"
 QUESTION = "What was wrong in SLIP-431?"
+TOOLS = [SEARCH_TOOL, GET_TOOL, APPEND_TOOL, *change_tools()]
 
 
 @pytest.fixture
 def tools(memory):
     return {
-        tool.metadata.name: tool for tool in CommonplaceToolSpec(memory, write=True).to_tool_list()
+        tool.metadata.name: tool
+        for tool in CommonplaceToolSpec(memory, write="edit").to_tool_list()
     }
 
 
@@ -47,6 +50,12 @@ def test_writing_is_a_tool_only_when_it_is_asked_for(memory):
 
     assert names() == ["memory_search", "memory_get"]
     assert names(write=True) == ["memory_search", "memory_get", "memory_append"]
+    assert names(write="append") == names(write=True)
+    changing = ["memory_edit", "memory_correct", "memory_delete"]
+    assert names(write="edit") == [*names(write=True), *changing]
+    assert names(write="edit", name="team")[-1] == "team_memory_delete"
+    with pytest.raises(ValueError, match="write is 'all'; it must be"):
+        names(write="all")
 
 
 async def test_some_of_the_tools_can_be_asked_for_and_described_otherwise(memory):
@@ -60,7 +69,7 @@ async def test_some_of_the_tools_can_be_asked_for_and_described_otherwise(memory
         spec.to_tool_list(["memory_append"])
 
 
-@pytest.mark.parametrize("tool", [SEARCH_TOOL, GET_TOOL, APPEND_TOOL], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_model_is_shown_what_the_golden_file_shows(tools, tool):
     shown = tools[tool.name].metadata.to_openai_tool()
     golden = GOLDEN / f"{tool.name}.json"
@@ -72,7 +81,7 @@ def test_a_model_is_shown_what_the_golden_file_shows(tools, tool):
     assert len(tool.description) <= 1024
 
 
-@pytest.mark.parametrize("tool", [SEARCH_TOOL, GET_TOOL, APPEND_TOOL], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_the_schema_can_be_changed_by_a_provider_without_changing_the_next(tools, tool):
     schema = tools[tool.name].metadata.fn_schema
     assert list(schema.model_fields) == list(tool.schema["properties"])
@@ -252,6 +261,40 @@ async def test_an_agent_goes_on_after_a_wrong_call(memory, scripted, tool_call):
     ]
     assert [result.tool_output.is_error for result in results] == [True, True]
     assert "Allowed are MEMORY.md" in (await handler).response.content
+
+
+async def test_an_agent_corrects_edits_and_deletes_and_the_user_takes_it_back(
+    memory, notes, scripted, tool_call
+):
+    (notes / "memory/guest.md").write_text("- The guest code is 4711.\n- Tea.\n- Tea.\n")
+    before = {file: file.read_bytes() for file in notes.rglob("*.md")}
+
+    def edit(old, new):
+        return tool_call("memory_edit", path="memory/guest.md", old=old, new=new)
+
+    llm = scripted(
+        edit("The guest code is 1234", "x"),
+        edit("Tea", "Cake"),
+        edit("code is 4711", "code is 4712"),
+        tool_call("memory_correct", citation="memory/guest.md#L1", text="The guest code is 9999"),
+        tool_call("memory_search", query="What is the guest code?"),
+        tool_call("memory_delete", path="memory/guest.md"),
+        "done",
+    )
+    agent = FunctionAgent(tools=CommonplaceToolSpec(memory, write="edit").to_tool_list(), llm=llm)
+    response = await agent.run("go")
+    outputs = [call.tool_output for call in response.tool_calls]
+    assert [output.is_error for output in outputs] == [True, True, False, False, False, False]
+    assert "memory/guest.md#L1: - The guest code is 4711." in outputs[0].content
+    assert "old stands 2 times in memory/guest.md: memory/guest.md#L2" in outputs[1].content
+    changes = [json.loads(outputs[at].content) for at in (2, 3, 5)]
+    assert [change["path"] for change in changes] == ["memory/guest.md"] * 3
+    assert outputs[2].raw_output == changes[0]
+    assert "9999" in outputs[4].raw_output["results"][0]["snippet"]
+    assert not (notes / "memory/guest.md").exists()
+    for change in reversed(changes):
+        memory.undo(change["version"])
+    assert {file: file.read_bytes() for file in notes.rglob("*.md")} == before
 
 
 async def test_a_model_without_tool_calls_uses_them_through_react(memory, scripted):

@@ -1,0 +1,114 @@
+"""Answers of the tools that change notes: edit, correct and delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.agent.visibility import AgentMemory, visible_memory
+from commonplace.errors import ToolInputError
+from commonplace.text.redaction import redact as mask_secrets
+from commonplace.tools.answers import append_answer
+from commonplace.tools.arguments import ToolArguments
+from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
+from commonplace.types import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from commonplace.types import Version
+
+__all__ = ["change_answer", "write_answer"]
+
+
+def write_answer(
+    memory: AgentMemory,
+    arguments: Mapping[str, object],
+    *,
+    tool: ToolSpec,
+    private: bool = True,
+    redact: bool = True,
+    name: str | None = None,
+    session: str | None = None,
+) -> dict[str, Any]:
+    """Answer a call of one of the tools of `write_tools`; see `append_answer`, `change_answer`."""
+    options: dict[str, Any] = {
+        "private": private, "redact": redact, "name": name, "session": session,
+    }  # fmt: skip
+    if tool.name == APPEND_TOOL.name:
+        return append_answer(memory, arguments, **options)
+    return change_answer(memory, arguments, tool=tool, **options)
+
+
+def change_answer(
+    memory: AgentMemory,
+    arguments: Mapping[str, object],
+    *,
+    tool: ToolSpec,
+    private: bool = True,
+    redact: bool = True,
+    name: str | None = None,
+    session: str | None = None,
+) -> dict[str, Any]:
+    """Answer a call of ``memory_edit``, ``memory_correct`` or ``memory_delete``.
+
+    Args:
+        memory: The memory to change.
+        arguments: The model's arguments.
+        tool: Which of the three, as `change_tools` returns it.
+        private: Whether the conversation has one user only; if not, MEMORY.md is refused.
+        redact: Whether keys, tokens and passwords in what is written are masked.
+        name: Name of the memory, where an agent has several; the answer then carries it.
+        session: Conversation of the call; None if it is not known.
+
+    Returns:
+        The path of the note, and the number of the change, which `Memory.undo` takes.
+
+    Raises:
+        ToolInputError: An argument is missing, unknown, of the wrong type, or empty.
+        EditError: The passage stands nowhere, or in several places, which the message names.
+        PathNotAllowedError: The note is none that may be changed; the message says which may.
+        ConflictError: The note is gone, or was changed meanwhile.
+    """
+    values = ToolArguments(arguments, tool=tool.of_memory(name))
+    origin = Origin("agent", session=session or None, tool=tool.name)
+    target = visible_memory(memory, private=private)
+    version = _Change(values, target, tool, origin, redact=redact).run()
+    answer: dict[str, Any] = {"path": version.path, "version": version.id}
+    return answer if name is None else {"memory": name} | answer
+
+
+class _Change:
+    """One call of a tool that changes a note."""
+
+    def __init__(
+        self,
+        values: ToolArguments,
+        memory: AgentMemory,
+        tool: ToolSpec,
+        origin: Origin,
+        *,
+        redact: bool,
+    ) -> None:
+        self._values, self._memory, self._tool = values, memory, tool
+        self._origin, self._redact = origin, redact
+
+    def run(self) -> Version:
+        """Change the note."""
+        text, memory, origin = self._values.text, self._memory, self._origin
+        if self._tool.name == EDIT_TOOL.name:
+            old = self._filled("old", "the passage to replace")
+            return memory.edit(text("path"), old, self._written("new"), origin=origin)
+        if self._tool.name == CORRECT_TOOL.name:
+            self._filled("text", "what is right")
+            return memory.correct(text("citation"), self._written("text"), origin=origin)
+        return memory.delete(text("path"), origin=origin)
+
+    def _filled(self, name: str, what: str) -> str:
+        text = self._values.text(name)
+        if not text.strip():
+            raise ToolInputError(f"{self._tool.name}: {name} is empty; it must hold {what}.")
+        return text
+
+    def _written(self, name: str) -> str:
+        text = self._values.text(name)
+        return mask_secrets(text) if self._redact else text

@@ -1,0 +1,190 @@
+"""The tools by which a model changes notes: edit, correct, delete; over a real workspace."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from commonplace.errors import CommonplaceError, EditError, PathNotAllowedError, ToolInputError
+from commonplace.tools import (
+    APPEND_TOOL,
+    CORRECT_TOOL,
+    DELETE_TOOL,
+    EDIT_TOOL,
+    FLUSH_APPEND_TOOL,
+    answer_json,
+    change_tools,
+    write_answer,
+    write_tools,
+)
+from commonplace.types import Origin
+from support.notes import LINES
+
+CHANGING = [EDIT_TOOL, CORRECT_TOOL, DELETE_TOOL]
+LOG = "memory/2026-11-20.md"
+
+
+@pytest.fixture
+def memory(notes):
+    with notes.open(settings=LINES) as memory:
+        memory.index()
+        yield memory
+
+
+def call(memory, tool, *, private=True, **arguments):
+    answer = write_answer(memory, arguments, tool=tool, private=private)
+    return json.loads(answer_json(answer))
+
+
+@pytest.mark.parametrize("tool", CHANGING, ids=lambda tool: tool.name)
+def test_a_tool_is_described_briefly_and_takes_nothing_but_its_arguments(tool):
+    assert 100 < len(tool.description) < 700
+    assert tool.schema["additionalProperties"] is False
+    assert tool.schema["required"] == list(tool.schema["properties"])
+    json.dumps(tool.schema)
+
+
+def test_what_an_agent_may_write_is_asked_for():
+    assert write_tools(False) == []
+    assert write_tools(True) == write_tools("append") == [APPEND_TOOL]
+    assert write_tools("edit") == [APPEND_TOOL, *CHANGING]
+    for wrong in ("everything", None, 2, "Edit", []):
+        with pytest.raises(ValueError, match="it must be False, True, 'append' or 'edit'"):
+            write_tools(wrong)
+
+
+def test_where_others_read_along_each_tool_says_so():
+    assert write_tools("edit", private=False)[0] is FLUSH_APPEND_TOOL
+    for tool, private in zip(change_tools(private=False), CHANGING, strict=True):
+        assert tool.description.startswith(private.description)
+        assert "Others read along here: MEMORY.md is the user's alone" in tool.description
+        assert len(tool.description) <= 1024
+
+
+def test_a_passage_is_replaced_and_the_user_can_undo_it(memory, notes):
+    before = (notes.root / "MEMORY.md").read_text()
+    answer = call(memory, EDIT_TOOL, path="MEMORY.md", old="port 51820", new="port 51821")
+    assert answer == {"path": "MEMORY.md", "version": memory.history("MEMORY.md")[0].id}
+    assert "port 51821" in (notes.root / "MEMORY.md").read_text()
+    assert "port 51821" in memory.search("which port does the VPN use?")[0].snippet
+    version = memory.history("MEMORY.md")[0]
+    assert version.origin == Origin("agent", tool="memory_edit")
+    memory.undo(answer["version"])
+    assert (notes.root / "MEMORY.md").read_text() == before
+
+
+def test_a_passage_can_be_taken_out(memory, notes):
+    call(memory, EDIT_TOOL, path=LOG, old="- Met Ann about the printer.\n", new="")
+    assert "Met Ann" not in (notes.root / LOG).read_text()
+
+
+def test_a_wrong_line_is_struck_and_the_right_one_is_in_the_log(memory, notes):
+    answer = call(memory, CORRECT_TOOL, citation="MEMORY.md#L4", text="The VPN listens on 51821")
+    assert answer["version"] == memory.history()[0].id
+    assert "~~The VPN listens on port 51820.~~" in (notes.root / "MEMORY.md").read_text()
+    assert "The VPN listens on 51821" in (notes.root / LOG).read_text()
+    changed = [version for version in memory.history() if version.id == answer["version"]]
+    assert {version.path for version in changed} == {"MEMORY.md", LOG}
+    assert {version.origin.tool for version in changed} == {"memory_correct"}
+    memory.undo(answer["version"])
+    assert "~~" not in (notes.root / "MEMORY.md").read_text()
+
+
+def test_a_note_is_deleted_and_the_user_can_bring_it_back(memory, notes):
+    text = (notes.root / LOG).read_text()
+    answer = call(memory, DELETE_TOOL, path=LOG)
+    assert answer["path"] == LOG
+    assert not (notes.root / LOG).exists()
+    assert [hit.path for hit in memory.search("printer", min_score=0)] == ["MEMORY.md"]
+    memory.undo(answer["version"])
+    assert (notes.root / LOG).read_text() == text
+
+
+def test_an_old_that_is_not_there_is_answered_with_the_nearest_lines(memory):
+    with pytest.raises(EditError) as caught:
+        call(memory, EDIT_TOOL, path="MEMORY.md", old="The VPN listens on 51820", new="x")
+    assert "old does not stand in MEMORY.md" in str(caught.value)
+    assert "MEMORY.md#L4: - The VPN listens on port 51820." in str(caught.value)
+
+
+def test_an_old_that_is_there_twice_is_answered_with_how_often_and_where(memory, notes):
+    notes.write("memory/twice.md", "- Tea at four.\n- Cake.\n- Tea at four.\n")
+    with pytest.raises(EditError) as caught:
+        call(memory, EDIT_TOOL, path="memory/twice.md", old="Tea at four", new="Tea at five")
+    assert "stands 2 times in memory/twice.md" in str(caught.value)
+    assert "memory/twice.md#L1, memory/twice.md#L3" in str(caught.value)
+    assert (notes.root / "memory/twice.md").read_text().count("four") == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reason"),
+    [
+        (EDIT_TOOL, {"path": "MEMORY.md", "old": "x"}, "memory_edit: new is missing"),
+        (EDIT_TOOL, {"path": "MEMORY.md", "old": " ", "new": "x"}, "old is empty; it must hold"),
+        (EDIT_TOOL, {"path": "MEMORY.md", "old": 1, "new": "x"}, "old is 1; it must be a text"),
+        (EDIT_TOOL, {"path": "MEMORY.md", "old": "tea", "new": "tea"}, ""),
+        (CORRECT_TOOL, {"citation": "MEMORY.md#L4", "text": "\n"}, "text is empty; it must hold"),
+        (CORRECT_TOOL, {"citation": "the VPN line", "text": "x"}, "MEMORY.md#L3"),
+        (DELETE_TOOL, {}, "memory_delete: path is missing"),
+        (DELETE_TOOL, {"path": "memory/none.md"}, "there is no note memory/none.md"),
+        (DELETE_TOOL, {"path": "../x.md"}, "Allowed are MEMORY.md and memory/**/*.md"),
+        (DELETE_TOOL, {"path": "MEMORY.md", "sure": True}, "unknown argument 'sure'"),
+    ],
+)
+def test_a_wrong_call_is_an_error_that_says_what_was_expected(
+    memory, notes, tool, arguments, reason
+):
+    before = {path: (notes.root / path).read_bytes() for path in ("MEMORY.md", LOG)}
+    with pytest.raises(CommonplaceError) as caught:
+        write_answer(memory, arguments, tool=tool)
+    assert reason in str(caught.value)
+    assert {path: (notes.root / path).read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (EDIT_TOOL, {"path": "MEMORY.md", "old": "tea", "new": "coffee"}),
+        (EDIT_TOOL, {"path": "./memory.md", "old": "tea", "new": "coffee"}),
+        (CORRECT_TOOL, {"citation": "MEMORY.md#L8", "text": "Ann prefers coffee"}),
+        (DELETE_TOOL, {"path": "MEMORY.md"}),
+        (APPEND_TOOL, {"text": "- x", "longTerm": True}),
+    ],
+)
+def test_where_others_read_along_the_long_term_file_stays(memory, notes, tool, arguments):
+    before = (notes.root / "MEMORY.md").read_bytes()
+    with pytest.raises(PathNotAllowedError, match="is the user's alone, and others read along"):
+        write_answer(memory, arguments, tool=tool, private=False)
+    assert (notes.root / "MEMORY.md").read_bytes() == before
+
+
+def test_where_others_read_along_shared_notes_can_be_changed(memory, notes):
+    call(memory, EDIT_TOOL, private=False, path=LOG, old="the printer", new="the copier")
+    assert "the copier" in (notes.root / LOG).read_text()
+    call(memory, CORRECT_TOOL, private=False, citation=f"{LOG}#L4", text="Nothing moved")
+    assert "~~" in (notes.root / LOG).read_text()
+    call(memory, DELETE_TOOL, private=False, path=LOG)
+    assert not (notes.root / LOG).exists()
+
+
+def test_secrets_that_a_model_writes_are_masked_unless_that_is_off(memory, notes):
+    key = "sk-" + "aB3dE6gH9jK2" * 3
+    arguments = {"path": "MEMORY.md", "old": "Ann prefers tea.", "new": f"The key is {key}."}
+    write_answer(memory, arguments, tool=EDIT_TOOL)
+    assert key not in (notes.root / "MEMORY.md").read_text()
+    correction = {"citation": "MEMORY.md#L4", "text": f"The key is {key}."}
+    write_answer(memory, correction, tool=CORRECT_TOOL)
+    assert key not in (notes.root / LOG).read_text()
+    arguments = {"path": LOG, "old": "Met Ann", "new": key}
+    write_answer(memory, arguments, tool=EDIT_TOOL, redact=False)
+    assert key in (notes.root / LOG).read_text()
+
+
+def test_the_tools_of_a_named_memory_say_whose_the_note_is(memory):
+    arguments = {"path": "MEMORY.md", "old": "tea", "new": "coffee"}
+    answer = write_answer(memory, arguments, tool=EDIT_TOOL, name="team", session="t1")
+    assert answer == {"memory": "team", "path": "MEMORY.md", "version": answer["version"]}
+    assert memory.history()[0].origin == Origin("agent", session="t1", tool="memory_edit")
+    with pytest.raises(ToolInputError, match=r"team_memory_edit: path is missing"):
+        write_answer(memory, {}, tool=EDIT_TOOL, name="team")
