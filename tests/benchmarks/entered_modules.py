@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gc
 import os
 import sys
 import tempfile
@@ -46,11 +47,13 @@ def entered(call: Callable[[], object]) -> set[str]:
         if event == "call" and frame.f_code.co_name != "<module>":
             files.add(frame.f_code.co_filename)
 
+    gc.disable()  # else it may close a memory of before, whose modules would count
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return {name.removeprefix(ROOT) for name in files if name.startswith(ROOT)}
 
 
