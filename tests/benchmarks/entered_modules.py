@@ -107,8 +107,8 @@ def flushed(folder: Path, *, is_indexed: bool = True) -> set[str]:
         return AIMessage("", tool_calls=[call])
 
     answers = [
-        *(reply("- Wren has the key."), AIMessage("NO_REPLY"), AIMessage("A summary.")),
-        *(reply("- Tea is at four."), AIMessage("NO_REPLY"), AIMessage("A summary.")),
+        *(reply("- Wren has the key."), AIMessage("A summary.")),
+        *(reply("- Tea is at four."), AIMessage("A summary.")),
     ]
     with open_notes(folder) as memory:
         if is_indexed:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from commonplace.flush import CallableFlushModel
-from commonplace.flush.journal import Journal, JournalLeases
+from commonplace.flush.journal import Journal
+from commonplace.system.locks import OneTimeLeases
 from support.fakes import NOON
 from support.silent import Chat, FailingAt, Noting, Slow, append, said
 
@@ -63,7 +64,7 @@ def test_two_threads_flush_the_same_messages_once(chat):
     flushers = [chat.flusher(model) for model in models]
     in_threads(*(lambda f=flusher: f.flush(said(1, 2), thread="t") for flusher in flushers))
     assert chat.noted() == ["fact-1", "fact-2"]
-    assert sum(len(model.requests) for model in models) == 2
+    assert sum(len(model.requests) for model in models) == 1
     assert len([report for report in chat.reports if report.notes]) == 1
 
 
@@ -120,8 +121,11 @@ def test_what_others_left_is_worked_off_behind_a_flush_and_told_apart(chat):
     for number in (1, 2):
         assert chat.flusher(FailingAt(1)).flush(said(number), thread=f"t{number}").failed
     chat.reports.clear()
-    report = chat.flusher().flush(said(3), thread="t3", reason="tokens")
+    flusher = chat.flusher()
+    report = flusher.flush(said(3), thread="t3", reason="tokens")
     assert report.notes == ("- Noted fact-3.",)
+    flusher.start_pending()
+    assert flusher.wait(20)
     assert [(r.reason, r.thread) for r in chat.reports] == [
         ("tokens", "t3"),
         ("journal", "t1"),
@@ -134,7 +138,10 @@ def test_after_a_failure_the_provider_is_left_in_peace(chat):
     for number in (1, 2, 3):
         chat.flusher(FailingAt(1)).flush(said(number), thread=f"t{number}")
     model = FailingAt(*range(1, 99))
-    chat.flusher(model).flush(said(4), thread="t4")
+    flusher = chat.flusher(model)
+    flusher.flush(said(4), thread="t4")
+    flusher.start_pending()
+    assert flusher.wait(20)
     assert len(model.requests) == 1
     chat.flusher(model).process_pending()
     assert len(model.requests) == 2
@@ -157,7 +164,7 @@ def test_working_off_stops_when_the_time_is_over(chat):
 
 
 def test_an_owner_is_alive_as_long_as_its_block(tmp_path):
-    here, there = JournalLeases(tmp_path / "state.sqlite"), JournalLeases(tmp_path / "state.sqlite")
+    here, there = OneTimeLeases(tmp_path / "state.sqlite"), OneTimeLeases(tmp_path / "state.sqlite")
     with here.acquire() as name:
         assert here.is_alive(name)
         assert there.is_alive(name)
@@ -169,7 +176,7 @@ def test_an_owner_is_alive_as_long_as_its_block(tmp_path):
 def test_an_owner_that_left_its_lock_file_behind_is_dead(tmp_path):
     left = tmp_path / "state.sqlite.abc.lease"
     left.touch()
-    assert not JournalLeases(tmp_path / "state.sqlite").is_alive("abc")
+    assert not OneTimeLeases(tmp_path / "state.sqlite").is_alive("abc")
     assert not left.exists()
 
 
@@ -178,7 +185,7 @@ def test_old_lock_files_are_swept_and_young_ones_are_not(tmp_path):
     for path in (old, young):
         path.touch()
     os.utime(old, (1, 1))
-    with JournalLeases(tmp_path / "state.sqlite").acquire():
+    with OneTimeLeases(tmp_path / "state.sqlite").acquire():
         assert not old.exists()
         assert young.exists()
 

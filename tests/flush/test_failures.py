@@ -13,7 +13,7 @@ import pytest
 from commonplace.errors import StateError
 from commonplace.flush import CallableFlushModel, FlushReply, ToolCall
 from commonplace.flush.journal import Journal
-from support.silent import SILENT, Chat, FailingAt, Noting, Scripted, Slow, append, said
+from support.silent import SILENT, Chat, FailingAt, Noting, Scripted, Slow, append, partly, said
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ FORMS = pytest.mark.parametrize("form", ["sync", "async"])
 
 
 @FORMS
-@pytest.mark.parametrize("at", range(1, 9))
+@pytest.mark.parametrize("at", range(1, 5))
 def test_a_model_that_raises_at_any_call_loses_and_doubles_nothing(chat, form, at):
     model = Rewording(at)
     flusher = chat.flusher(model)
@@ -117,7 +117,7 @@ def test_garbage_calls_are_a_failure_until_a_good_one_comes(chat, form):
     assert all(text.startswith("Error: ") for text in answers)
     report = run(chat.flusher(Scripted(garbage, garbage)), form, said(2))
     assert "could not be used" in report.failed
-    report = run(chat.flusher(Scripted(append("- fact-2"), garbage)), form, said(2))
+    report = run(chat.flusher(Scripted(partly("- fact-2"), garbage)), form, said(2))
     assert "could not be used" in report.failed
     report = run(chat.flusher(), form, said(2))
     assert report.failed is None
@@ -210,11 +210,11 @@ def test_the_event_loop_goes_on_during_a_flush(chat):
     assert chat.noted() == ["fact-1"]
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.002, 0.01, 0.03, 0.1])
+@pytest.mark.parametrize("delay_s", [0.0, 0.002, 0.01, 0.03, 0.08])
 def test_a_flush_that_is_cancelled_keeps_the_journal(chat, delay_s):
     async def main():
         flush = asyncio.ensure_future(
-            chat.flusher(CallableFlushModel(Slow(0.05).reply)).aflush(said(1))
+            chat.flusher(CallableFlushModel(Slow(0.3).reply)).aflush(said(1))
         )
         await asyncio.sleep(delay_s)
         flush.cancel()
@@ -229,7 +229,12 @@ def test_a_flush_that_is_cancelled_keeps_the_journal(chat, delay_s):
 def test_the_deadline_is_for_the_whole_turn(tmp_path):
     chat = Chat(tmp_path, deadline_s=0.6)
     begun = time.monotonic()
-    report = chat.flusher(Slow(0.4)).flush(said(1))
+
+    def slow(request):
+        time.sleep(0.4)
+        return partly("- Noted fact-1.")
+
+    report = chat.flusher(CallableFlushModel(slow)).flush(said(1))
     assert time.monotonic() - begun < 5
     assert "did not answer" in report.failed
     assert report.notes == ("- Noted fact-1.",)
@@ -266,6 +271,8 @@ def test_a_poisoned_entry_does_not_keep_others_from_being_noted(chat):
     flusher = chat.flusher(FailingAt(1, 2, 3))
     for turn in range(1, 6):
         flusher.flush(said(turn), thread=f"t{turn}")
+        flusher.start_pending()
+        assert flusher.wait(20)
     assert len(chat.sessions()) + len(set(chat.noted())) == 5
     assert sorted(chat.noted()) == sorted(set(chat.noted()))
 
@@ -350,7 +357,7 @@ def test_a_state_folder_that_cannot_be_written_does_not_stop_a_flush(chat, form,
     assert "without a journal on the disk" in caplog.text
     run(flusher, form, said(1, 2))
     assert chat.noted() == ["fact-1", "fact-2"]
-    assert len(model.requests) == 4
+    assert len(model.requests) == 2
 
 
 def test_a_failure_without_a_journal_is_not_safe_and_is_tried_again(chat):
@@ -370,6 +377,8 @@ def test_what_only_memory_kept_is_written_down_when_the_state_is_back(chat):
     assert flusher.flush(said(1), thread="a").failed
     chat.state.unlink()
     flusher.flush(said(2), thread="b")
+    flusher.start_pending()
+    assert flusher.wait(20)
     assert sorted(chat.noted()) == ["fact-1", "fact-2"]
 
 

@@ -15,7 +15,7 @@ from commonplace.flush import CallableFlushModel, FlushMessage, FlushReply, Flus
 from commonplace.settings import SessionsSettings
 from commonplace.tools import FLUSH_APPEND_TOOL
 from support.fakes import clock
-from support.silent import SILENT, Chat, Noting, Scripted, append, facts_in, said
+from support.silent import SILENT, Chat, Noting, Scripted, append, facts_in, partly, said
 
 
 @pytest.fixture
@@ -46,12 +46,12 @@ def test_what_is_at_stake_is_in_the_log(chat, flush):
     assert report.tokens > 10
     assert 0 < report.seconds < 20
     assert chat.reports == [report]
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
 
 
 def test_the_model_sees_the_messages_and_the_prompt_and_not_the_log(chat, flush):
     chat.memory().append("- An old note on fact-99.")
-    model = Noting()
+    model = Scripted(partly("- Noted fact-1."))
     system = FlushMessage("system", "You are a pirate.")
     flush(chat.flusher(model), [system, *said(1)])
     first, second = model.requests
@@ -62,8 +62,9 @@ def test_the_model_sees_the_messages_and_the_prompt_and_not_the_log(chat, flush)
     assert "pirate" not in shown
     assert first.tool is FLUSH_APPEND_TOOL
     roles = [message.role for message in second.messages]
-    assert roles == ["user", "assistant", "tool"]
-    assert json.loads(second.messages[-1].text) == {"path": "memory/2026-11-20.md"}
+    assert roles == ["user", "assistant", "tool", "tool"]
+    assert json.loads(second.messages[2].text) == {"path": "memory/2026-11-20.md"}
+    assert second.messages[3].text.startswith("Error: ")
 
 
 def test_a_note_goes_to_the_log_and_nowhere_else(chat, flush):
@@ -95,7 +96,7 @@ def test_the_same_messages_are_flushed_once(chat, flush):
     flush(flusher, said(1, 2))
     again = flush(flusher, said(1, 2))
     assert again.skipped == "every message was written down before"
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
     assert len(chat.reports) == 1
 
 
@@ -113,7 +114,7 @@ def test_agents_that_share_a_thread_share_its_flushes(chat, flush):
     flush(chat.flusher(other), said(1), thread="shared")
     assert other.requests == []
     flush(chat.flusher(other), said(1), thread="of its own")
-    assert len(other.requests) == 2
+    assert len(other.requests) == 1
     assert chat.noted() == ["fact-1"]
 
 
@@ -182,7 +183,7 @@ def test_a_model_without_tools_replies_with_the_note(chat, flush):
 
 
 def test_a_model_is_asked_twice_at_most(chat, flush):
-    model = Scripted(*(append(f"- Note {number} on fact-{number}.") for number in range(1, 9)))
+    model = Scripted(*(partly(f"- Note {number} on fact-{number}.") for number in range(1, 9)))
     flush(chat.flusher(model), said(1))
     assert len(model.requests) == 2
     assert chat.noted() == ["fact-1", "fact-2"]
@@ -203,7 +204,7 @@ def test_an_async_function_is_asked_on_the_loop(chat):
 def test_another_model_may_be_named_for_one_flush(chat, flush):
     usual, other = Noting(), Noting()
     flush(chat.flusher(usual), said(1), model=other)
-    assert (len(usual.requests), len(other.requests)) == (0, 2)
+    assert (len(usual.requests), len(other.requests)) == (0, 1)
 
 
 def test_secrets_are_masked_before_they_are_written(chat, flush):
@@ -222,7 +223,7 @@ def test_what_no_window_can_take_is_flushed_in_several_turns(chat, flush):
         for number in range(1, 6)
     ]
     report = flush(chat.flusher(model, context_window=4_000), messages)
-    assert len(model.requests) >= 4
+    assert len(model.requests) >= 2
     assert len(chat.reports) == 1
     assert report.safe
     assert chat.noted() == [f"fact-{number}" for number in range(1, 6)]
@@ -261,7 +262,7 @@ def test_a_turn_over_midnight_stays_with_the_day_it_began(chat, flush):
 
     def slow(request):
         now[0] += timedelta(seconds=2)
-        return append("- fact-1") if len(request.messages) == 1 else append("- fact-2")
+        return partly("- fact-1") if len(request.messages) == 1 else append("- fact-2")
 
     flush(chat.flusher(CallableFlushModel(slow), memory=chat.memory(now=lambda: now[0])), said(1))
     assert chat.log() == "# 2026-11-20\n\n- fact-1\n- fact-2\n"
@@ -269,7 +270,7 @@ def test_a_turn_over_midnight_stays_with_the_day_it_began(chat, flush):
 
 
 def test_what_is_worked_off_later_goes_to_the_day_it_was_said(chat):
-    model = Scripted(append("- fact-1"), ConnectionError("down"))
+    model = Scripted(partly("- fact-1"), ConnectionError("down"))
     assert chat.flusher(model).flush(said(1)).failed
     tomorrow = chat.memory(now=clock(datetime(2026, 11, 21, 8, tzinfo=UTC)))
     later = Scripted(append("- fact-2"))
@@ -302,7 +303,7 @@ def test_a_flush_that_is_off_is_skipped(tmp_path, flush):
 
 
 def test_a_read_only_workspace_is_skipped_with_a_reason(chat, flush, monkeypatch):
-    monkeypatch.setattr("commonplace.flush.flusher.os.access", lambda path, mode: False)
+    monkeypatch.setattr("commonplace.flush.entry_processor.os.access", lambda path, mode: False)
     model = Noting()
     report = flush(chat.flusher(model), said(1))
     assert "read-only" in report.skipped
@@ -349,6 +350,40 @@ def test_a_callback_that_fails_is_logged_and_the_flush_goes_on(chat, flush, capl
     assert report.notes
     assert "on_flush failed" in caplog.text
     assert chat.noted() == ["fact-1"]
+
+
+def test_an_async_callback_is_awaited_before_the_flush_returns(chat, flush):
+    told = []
+
+    async def on_flush(report):
+        await asyncio.sleep(0.01)
+        told.append(report)
+
+    report = flush(chat.flusher(on_flush=on_flush), said(1))
+    assert told == [report]
+
+
+def test_an_async_callback_runs_on_the_loop_of_the_flush(chat):
+    loops = []
+
+    async def on_flush(report):
+        loops.append(asyncio.get_running_loop())
+
+    async def main():
+        await chat.flusher(on_flush=on_flush).aflush(said(1))
+        assert loops == [asyncio.get_running_loop()]
+        chat.flusher(on_flush=on_flush).flush(said(2))  # blocks the loop, and still works
+
+    asyncio.run(main())
+    assert len(loops) == 2
+
+
+def test_an_async_callback_that_fails_is_logged(chat, flush, caplog):
+    async def fail(report):
+        raise ValueError("not mine")
+
+    assert flush(chat.flusher(on_flush=fail), said(1)).notes
+    assert "on_flush failed" in caplog.text
 
 
 def test_a_report_reads_as_a_line():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from datetime import timedelta
 
 import pytest
 
+from commonplace.flush import CallableFlushModel
 from support.fakes import NOON, clock
-from support.silent import Chat, FailingAt, Noting, said
+from support.silent import Chat, FailingAt, Noting, append, facts_in, said
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def test_parts_that_were_kept_are_one_question(chat):
     report = flusher.flush([], thread="t")
     assert chat.noted() == ["fact-1", "fact-2", "fact-3"]
     assert (report.messages, report.reason) == (6, "compaction")
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
 
 
 def test_another_process_writes_down_what_was_kept(chat):
@@ -57,7 +60,7 @@ def test_threads_and_days_are_not_joined(chat):
 
 
 def test_what_was_begun_is_not_joined(chat):
-    flusher = chat.flusher(FailingAt(2))
+    flusher = chat.flusher(FailingAt(1))
     assert flusher.flush(said(1), thread="t").failed
     flusher.enqueue(said(2), thread="t")
     assert flusher.flush([], thread="t").failed is None
@@ -90,3 +93,81 @@ def test_nothing_is_kept_when_flushes_are_off(tmp_path):
     chat = Chat(tmp_path, enabled=False)
     chat.flusher().enqueue(said(1), thread="t")
     assert not (chat.state / "state.sqlite").exists()
+
+
+# In the background.
+
+
+def test_what_was_kept_is_written_down_in_the_background_with_its_reason(chat):
+    model = Noting()
+    flusher = chat.flusher(model)
+    report = flusher.enqueue(said(1), thread="t", reason="compaction")
+    assert (report.safe, report.failed, report.skipped) == (True, None, None)
+    assert chat.reports == []
+    flusher.start_pending()
+    assert flusher.wait(20)
+    assert chat.noted() == ["fact-1"]
+    assert [(r.thread, r.reason) for r in chat.reports] == [("t", "compaction")]
+
+
+def test_the_background_never_waits_for_a_flush_nor_a_flush_for_it(chat):
+    asked, answer = threading.Event(), threading.Event()
+
+    def reply(request):
+        if request.thread == "slow":
+            asked.set()
+            assert answer.wait(20)
+        return append(f"- Noted {facts_in(request.messages[0].text)[0]}.")
+
+    flusher = chat.flusher(CallableFlushModel(reply))
+    flusher.enqueue(said(1), thread="slow")
+    flusher.start_pending()
+    assert asked.wait(20)
+    assert flusher.flush(said(2), thread="t").notes == ("- Noted fact-2.",)
+    assert not flusher.wait(0.05)
+    answer.set()
+    assert flusher.wait(20)
+    assert sorted(chat.noted()) == ["fact-1", "fact-2"]
+
+
+def test_a_failure_in_the_background_is_not_tried_again_at_once(chat):
+    model = FailingAt(1)
+    flusher = chat.flusher(model)
+    flusher.enqueue(said(1), thread="a")
+    flusher.enqueue(said(2), thread="b")
+    flusher.start_pending()
+    assert flusher.wait(20)
+    assert len(model.requests) == 1
+    flusher.start_pending()
+    assert flusher.wait(20)
+    assert sorted(chat.noted()) == ["fact-1", "fact-2"]
+
+
+def test_messages_that_are_in_no_journal_on_the_disk_are_not_safe(chat):
+    chat.state.mkdir(exist_ok=True)
+    (chat.state / "state.sqlite").mkdir()
+    report = chat.flusher().enqueue(said(1), thread="t")
+    assert not report.safe
+    assert "in memory only" in report.failed
+
+
+def test_hashes_of_messages_do_not_only_grow(chat):
+    def marks(thread):
+        with sqlite3.connect(chat.state / "state.sqlite") as state:
+            rows = state.execute("SELECT count(*) FROM flush_marks WHERE thread = ?", (thread,))
+            return next(rows)[0]
+
+    def flush(days, thread, *numbers):
+        now = clock(NOON + timedelta(days=days))
+        return chat.flusher(memory=chat.memory(now)).flush(said(*numbers), thread=thread)
+
+    flush(0, "old", 1, 2)
+    flush(0, "resent", 3, 4)
+    flush(300, "resent", 3, 4, 5)
+    kept = marks("resent")
+    assert marks("old") > 0
+    flush(410, "new", 6)
+    assert (marks("old"), marks("resent")) == (0, kept)
+    assert marks("new") > 0
+    assert flush(411, "resent", 3, 4, 5).skipped
+    assert flush(411, "new", 6).skipped

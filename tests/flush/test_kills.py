@@ -11,7 +11,7 @@ import pytest
 from support.silent import Chat, Noting, said
 
 WORKER = Path(__file__).with_name("worker.py")
-STEPS = 24
+STEPS = 18
 """Steps of a flush of two facts; the first test counts them."""
 TIMEOUT_S = 60
 

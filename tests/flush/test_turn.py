@@ -1,5 +1,7 @@
 """What an answer of a model means."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,19 +67,24 @@ def test_calls_are_answered_in_order_with_ids_of_their_own():
     )
     reading = read(reply)
     assert reading.notes == ("- a", "- b")
-    request = next_request(FIRST, [reply], [reading])
+    assert reading.ends
+    wrong = replace(reply, tool_calls=(*reply.tool_calls, ToolCall("rm", {}, "same")))
+    reading = read(wrong)
+    assert not reading.ends
+    request = next_request(FIRST, [wrong], [reading])
     _, asked, *answers = request.messages
-    assert [call.id for call in asked.tool_calls] == ["same", "call_0_1"]
-    assert [answer.call_id for answer in answers] == ["same", "call_0_1"]
-    assert {answer.text for answer in answers} == {'{"path":"memory/2026-11-20.md"}'}
+    assert [call.id for call in asked.tool_calls] == ["same", "call_0_1", "call_0_2"]
+    assert [answer.call_id for answer in answers] == ["same", "call_0_1", "call_0_2"]
+    assert {answer.text for answer in answers[:2]} == {'{"path":"memory/2026-11-20.md"}'}
+    assert answers[2].text.startswith("Error: ")
 
 
-def test_a_turn_has_two_rounds():
-    reply = call({"text": "- a"})
-    reading = read(reply)
+def test_a_turn_has_a_second_round_only_for_what_was_wrong():
+    reply, wrong = call({"text": "- a"}), call({})
     assert next_request(FIRST, [], []) == FIRST
-    assert next_request(FIRST, [reply], [reading]) is not None
-    assert next_request(FIRST, [reply, reply], [reading, reading]) is None
+    assert next_request(FIRST, [reply], [read(reply)]) is None
+    assert next_request(FIRST, [wrong], [read(wrong)]) is not None
+    assert next_request(FIRST, [wrong, wrong], [read(wrong)] * 2) is None
     silent = FlushReply("NO_REPLY")
     assert next_request(FIRST, [silent], [read(silent)]) is None
 

@@ -26,6 +26,11 @@ def append(*notes):
     return FlushReply(tool_calls=tuple(calls))
 
 
+def partly(*notes):
+    """Return a reply that also calls a tool that is not there: it is asked about once."""
+    return FlushReply(tool_calls=(*append(*notes).tool_calls, ToolCall("write", {}, "wrong")))
+
+
 def said(*numbers):
     """Return messages of a user, each with a fact, and of an assistant."""
     found = []

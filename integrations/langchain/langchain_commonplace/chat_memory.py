@@ -126,12 +126,12 @@ class ChatMemory(SummarizationMiddleware):
     # -- in an agent -------------------------------------------------------------------------------
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Process pending flushes, at a memory's first call only."""
+        """Process pending flushes in the background, at a memory's first call."""
         self._sessions.current().open()
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Process pending flushes, at a memory's first call only."""
-        await (await self._sessions.acurrent()).aopen()
+        """Process pending flushes in the background, at a memory's first call."""
+        (await self._sessions.acurrent()).open()
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Flush and compact, if it is due."""
@@ -236,7 +236,7 @@ class ChatMemory(SummarizationMiddleware):
     ) -> list[AnyMessage]:
         """Run `compact` without blocking the event loop."""
         session = await self._sessions.acurrent(config)
-        await session.aopen()
+        session.open()
         with self._run(messages, thread_id=thread_id, session=session) as run:
             update = await self.abefore_model({"messages": list(messages)}, _NO_RUNTIME)
         return self._compacted(run, update)

@@ -94,7 +94,7 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         self._has_warned = False
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Process pending flushes, at a memory's first call only, and save the cycle."""
+        """Process pending flushes in the background, at first; save the cycle."""
         session = self._sessions.current()
         session.open()
         return session.state_update(_visible(state), state, thread=current_thread())
@@ -104,9 +104,9 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         state: Any,
         runtime: Runtime[Any],  # noqa: ARG002
     ) -> dict[str, Any] | None:
-        """Process pending flushes, at a memory's first call only, and save the cycle."""
+        """Process pending flushes in the background, at first; save the cycle."""
         session = await self._sessions.acurrent()
-        await session.aopen()
+        session.open()
         return session.state_update(_visible(state), state, thread=current_thread())
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002

@@ -115,28 +115,26 @@ class FlushSession:
         self._is_open = False
 
     def open(self) -> None:
-        """Process the pending flushes of any process, at the first call only."""
+        """Process the pending flushes of any process in the background, at the first call only."""
         if not self._is_open:
             self._is_open = True
-            self._flusher.process_pending()
-
-    async def aopen(self) -> None:
-        """Run `open` without blocking the event loop."""
-        if not self._is_open:
-            self._is_open = True
-            await self._flusher.aprocess_pending()
+            self._flusher.start_pending()
 
     def flush(
         self, messages: Iterable[BaseMessage], *, thread: str, reason: FlushReason
     ) -> FlushReport:
-        """Write down what is new among messages."""
-        return self._flusher.flush(flush_messages(messages), thread=thread, reason=reason)
+        """Write down what is new among messages; what earlier flushes left, in the background."""
+        report = self._flusher.flush(flush_messages(messages), thread=thread, reason=reason)
+        self._flusher.start_pending()
+        return report
 
     async def aflush(
         self, messages: Iterable[BaseMessage], *, thread: str, reason: FlushReason
     ) -> FlushReport:
         """Run `flush` without blocking the event loop."""
-        return await self._flusher.aflush(flush_messages(messages), thread=thread, reason=reason)
+        report = await self._flusher.aflush(flush_messages(messages), thread=thread, reason=reason)
+        self._flusher.start_pending()
+        return report
 
     def archive(self, messages: Iterable[BaseMessage], *, thread: str) -> str:
         """Write a whole conversation to a session file and return its path."""

@@ -192,20 +192,22 @@ class ChatMemory(StockMemory):
     def _flush_messages(
         self, messages: list[FlushMessage], *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
-        if self._is_first_use():
-            self._active_flusher.process_pending()
         if not messages:
+            self._start_pending()
             return None
-        return self._active_flusher.flush(messages, thread=self.session_id, reason=reason)
+        report = self._active_flusher.flush(messages, thread=self.session_id, reason=reason)
+        self._start_pending(again=True)
+        return report
 
     async def _aflush_messages(
         self, messages: list[FlushMessage], *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
-        if self._is_first_use():
-            await self._active_flusher.aprocess_pending()
         if not messages:
+            self._start_pending()
             return None
-        return await self._active_flusher.aflush(messages, thread=self.session_id, reason=reason)
+        report = await self._active_flusher.aflush(messages, thread=self.session_id, reason=reason)
+        self._start_pending(again=True)
+        return report
 
     def _save(
         self, messages: list[FlushMessage], report: FlushReport | None, *, archive: bool
@@ -273,7 +275,8 @@ class ChatMemory(StockMemory):
             raise ValueError("a ChatMemory is opened with ChatMemory.from_defaults(memory, ...).")
         return self._flusher
 
-    def _is_first_use(self) -> bool:
-        """Return true at the first call: other processes may have left pending flushes."""
-        first, self._opened = not self._opened, True
-        return first
+    def _start_pending(self, *, again: bool = False) -> None:
+        """Process what earlier flushes left, in the background: at first, and after a flush."""
+        if again or not self._opened:
+            self._opened = True
+            self._active_flusher.start_pending()

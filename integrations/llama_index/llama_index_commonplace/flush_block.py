@@ -63,22 +63,23 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
 
     def flush(self) -> None:
         """Write down the messages that were evicted so far."""
-        for session in tuple(self._pending_sessions):
+        sessions = tuple(self._pending_sessions)
+        for session in sessions:
             self._discard_if_done(session, self._flusher.flush([], thread=session))
-        if self._is_first_use():
-            self._flusher.process_pending()
+        self._start_pending(again=bool(sessions))
 
     async def aflush(self) -> None:
         """Run `flush` without blocking the event loop."""
-        for session in tuple(self._pending_sessions):
+        sessions = tuple(self._pending_sessions)
+        for session in sessions:
             self._discard_if_done(session, await self._flusher.aflush([], thread=session))
-        if self._is_first_use():
-            await self._flusher.aprocess_pending()
+        self._start_pending(again=bool(sessions))
 
-    def _is_first_use(self) -> bool:
-        """Return true at the first call: other processes may have left pending flushes."""
-        first, self._opened = not self._opened, True
-        return first
+    def _start_pending(self, *, again: bool) -> None:
+        """Process what earlier flushes left, in the background: at first, and after a flush."""
+        if again or not self._opened:
+            self._opened = True
+            self._flusher.start_pending()
 
     def _discard_if_done(self, session: str, report: FlushReport) -> None:
         if report.safe and not report.failed:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -28,12 +29,23 @@ from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushReport, Origin
 from commonplace.workspace.paths import log_path
 
-__all__ = ["MAX_ATTEMPTS", "EntryProcessor", "error_text", "log_state_errors"]
+__all__ = [
+    "FLUSH_DISABLED",
+    "MAX_ATTEMPTS",
+    "EntryProcessor",
+    "error_text",
+    "log_state_errors",
+    "merge_reports",
+    "skip_reason",
+]
 
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 """Failed attempts after which the messages go to a session file and the model is not retried."""
+
+FLUSH_DISABLED = "flush.enabled is false"
+"""Why nothing is flushed, in reports."""
 
 _PERMISSION_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ERROR_CHARS = 400
@@ -62,7 +74,7 @@ class EntryProcessor:
         try:
             turn.resume()
             while (request := turn.request()) is not None:
-                reply = yield ModelCall(request, deadline - time.monotonic())
+                reply: FlushReply = yield ModelCall(request, deadline - time.monotonic())
                 turn.replies.append(reply)
                 with log_state_errors("a model's reply could not be journaled"):
                     self._journal.save_replies(entry, turn.replies)
@@ -195,3 +207,32 @@ def error_text(error: Exception) -> str:
     if not isinstance(error, CommonplaceError | DeadlineError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return redact(text)[:_ERROR_CHARS]
+
+
+def skip_reason(memory: FlushMemory) -> str | None:
+    """Return why a memory takes no notes now; None if it does."""
+    if not memory.settings.flush.enabled:
+        return FLUSH_DISABLED
+    root = memory.workspace.root
+    log = root / log_path(memory.now().date())
+    place = next((path for path in (log, log.parent, root) if path.exists()), None)
+    if place is None:
+        return f"the workspace {root} is gone"
+    if not os.access(place, os.W_OK):
+        return f"{place} cannot be written: the workspace is read-only"
+    return None
+
+
+def merge_reports(empty: FlushReport, reports: Sequence[FlushReport]) -> FlushReport:
+    """Merge the reports on a thread's entries into one."""
+    return replace(
+        empty,
+        path=next((report.path for report in reversed(reports) if report.path), None),
+        notes=tuple(note for report in reports for note in report.notes),
+        messages=sum(report.messages for report in reports),
+        tokens=sum(report.tokens for report in reports),
+        skipped=next((report.skipped for report in reports if report.skipped), None),
+        failed=next((report.failed for report in reports if report.failed), None),
+        transcript=next((report.transcript for report in reports if report.transcript), None),
+        safe=all(report.safe for report in reports),
+    )

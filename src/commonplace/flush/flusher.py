@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.errors import StateError
-from commonplace.flush.entry_processor import EntryProcessor, error_text, log_state_errors
+from commonplace.flush.entry_processor import (
+    FLUSH_DISABLED,
+    EntryProcessor,
+    error_text,
+    log_state_errors,
+    merge_reports,
+    skip_reason,
+)
 from commonplace.flush.journal import Journal
-from commonplace.flush.messages import flushable_messages, message_tokens, split_by_tokens
+from commonplace.flush.messages import flushable_messages, message_tokens, split_for_window
 from commonplace.flush.protocol import FlushMemory, FlushModel
-from commonplace.flush.runner import FlushSteps, run_async, run_sync
+from commonplace.flush.runner import BackgroundTask, FlushSteps, run_async, run_sync
 from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
-from commonplace.workspace.paths import log_path
 
 __all__ = ["Flusher"]
 
 logger = logging.getLogger(__name__)
 
 _NOTHING_NEW = "every message was written down before"
+_IN_MEMORY = "the state file cannot be written; the messages are kept in memory only"
 _BUSY = "another thread or process is writing these messages down"
-_SMALLEST_WINDOW = 4_000
-"""Context window, in tokens, that is assumed at least when messages are split."""
 
 
 class Flusher:
@@ -44,7 +49,8 @@ class Flusher:
         model: Writes the notes.
         context_window: Context window of the model in tokens; the setting by default. A longer
             conversation is flushed in several turns.
-        on_flush: Called with each report; its exceptions are logged.
+        on_flush: Called with each report; a coroutine that it returns is awaited. Its exceptions
+            are logged. Reports of the background come from a thread.
     """
 
     def __init__(
@@ -63,6 +69,9 @@ class Flusher:
         self._workspace = str(memory.workspace.root)
         self._journal = Journal(memory.state.database, workspace=self._workspace)
         self._memory_journal: Journal | None = None
+        self._enqueued: set[int] = set()
+        self._has_failed = False
+        self._background = BackgroundTask(self._process_all)
 
     def flush(
         self,
@@ -72,7 +81,9 @@ class Flusher:
         reason: FlushReason = "compaction",
         model: FlushModel | None = None,
     ) -> FlushReport:
-        """Write down what is new among messages, then the pending entries of earlier flushes.
+        """Write down what is new among messages, and what is pending of their thread.
+
+        Entries of other threads are left to `start_pending` and `process_pending`.
 
         Args:
             messages: Messages of the conversation, in order; flushed ones are skipped.
@@ -102,32 +113,52 @@ class Flusher:
         *,
         thread: str = "",
         reason: FlushReason = "compaction",
-    ) -> None:
-        """Put what is new among messages into the journal, for the next flush.
+    ) -> FlushReport:
+        """Put what is new among messages into the journal, for a later flush; ask no model.
 
-        For messages that arrive in parts: all parts until the next flush are one silent turn.
+        For messages that arrive in parts: all parts until the next flush are one silent turn. And
+        for a flush in the background: the report is ``safe`` once the messages are on the disk.
 
         Args:
             messages: Messages of the conversation, in order.
             thread: Conversation id.
             reason: Why they will be flushed.
         """
+        report = FlushReport(reason, thread)
         if not self._memory.settings.flush.enabled:
-            return
+            return replace(report, skipped=FLUSH_DISABLED, safe=False)
         try:
             with contextlib.ExitStack() as stack:
                 task = _FlushTask(flushable_messages(messages), thread, reason)
-                self._journal_new(stack, task, merge=True)
-        except Exception:  # the user's turn continues after any error
+                journal, _ = self._journal_new(stack, task, merge=True)
+        except Exception as error:  # the user's turn continues after any error
             logger.exception("messages could not be kept for a flush")
+            return replace(report, failed=error_text(error), safe=False)
+        if not journal.is_durable:
+            return replace(report, failed=_IN_MEMORY, safe=False)
+        return report
+
+    def start_pending(self) -> None:
+        """Process the pending entries of all threads in the background, until one fails.
+
+        After a failed flush, this does nothing: a provider that is down is left alone.
+        """
+        if not self._has_failed:
+            self._background.start()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for what runs in the background; return whether it ended in time."""
+        return self._background.wait(timeout_s)
 
     def process_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Process the entries that earlier flushes of any process left; for the start of a chat."""
-        return run_sync(self._process_pending(), model or self._model)
+        steps = self._process_pending(self._deadline(time.monotonic()))
+        return run_sync(steps, model or self._model)
 
     async def aprocess_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Run `process_pending` without blocking the event loop."""
-        return await run_async(self._process_pending(), model or self._model)
+        steps = self._process_pending(self._deadline(time.monotonic()))
+        return await run_async(steps, model or self._model)
 
     def new_messages(
         self, messages: Iterable[FlushMessage], *, thread: str = ""
@@ -156,6 +187,8 @@ class Flusher:
         self, messages: Iterable[FlushMessage], *, thread: str, reason: FlushReason
     ) -> FlushSteps[FlushReport]:
         started = time.monotonic()
+        if reason == "session_end":  # what the background is writing may be of this session
+            self.wait(self._memory.settings.flush.deadline_s)
         with contextlib.ExitStack() as stack:
             try:
                 task = _FlushTask(flushable_messages(messages), thread, reason)
@@ -164,15 +197,14 @@ class Flusher:
                 logger.exception("a flush failed")
                 report = FlushReport(reason, thread, failed=error_text(error), safe=False)
             report = replace(report, seconds=time.monotonic() - started)
-            self._notify(report)
-            if report.failed is None and report.safe:
-                yield from self._process_pending(deadline=self._deadline(started))
+            yield from self._notify(report)
+        self._has_failed = report.failed is not None
         return report
 
     def _flush_task(self, stack: contextlib.ExitStack, task: _FlushTask) -> FlushSteps[FlushReport]:
         """Journal the new messages of a task, then process the entries of its thread."""
         report = FlushReport(task.reason, task.thread)
-        skipped = self._skip_reason()
+        skipped = skip_reason(self._memory)
         if skipped is not None:
             tokens, count = message_tokens(task.messages), len(task.messages)
             return replace(report, messages=count, tokens=tokens, skipped=skipped, safe=False)
@@ -182,16 +214,13 @@ class Flusher:
             return replace(report, skipped=_NOTHING_NEW)
         deadline = self._deadline(time.monotonic())
         reports = yield from self._process(journal, pending, lease=lease, deadline=deadline)
-        return _merged(report, reports) if reports else replace(report, skipped=_BUSY)
+        return merge_reports(report, reports) if reports else replace(report, skipped=_BUSY)
 
-    def _process_pending(
-        self, *, deadline: float | None = None
-    ) -> FlushSteps[tuple[FlushReport, ...]]:
+    def _process_pending(self, deadline: float | None) -> FlushSteps[tuple[FlushReport, ...]]:
         """Process the pending entries of all threads; stop at the first failure."""
-        deadline = self._deadline(time.monotonic()) if deadline is None else deadline
         reports: list[FlushReport] = []
         try:
-            if self._skip_reason() is None:
+            if skip_reason(self._memory) is None:
                 for journal in filter(None, (self._memory_journal, self._journal)):
                     reports += yield from self._process_journal(journal, deadline)
                     if any(report.failed for report in reports):
@@ -200,32 +229,48 @@ class Flusher:
             logger.exception("the flush journal could not be worked off")
         return tuple(reports)
 
-    def _process_journal(self, journal: Journal, deadline: float) -> FlushSteps[list[FlushReport]]:
+    def _process_journal(
+        self, journal: Journal, deadline: float | None
+    ) -> FlushSteps[list[FlushReport]]:
         pending = journal.pending()
         if not pending:
             return []
         with contextlib.ExitStack() as stack:
             lease = self._lease(stack, journal)
             steps = self._process(journal, pending, lease=lease, deadline=deadline)
-            reports = [replace(report, reason="journal") for report in (yield from steps)]
+            reports = yield from steps
         for report in reports:
-            self._notify(report)
+            yield from self._notify(report)
         return reports
 
+    def _process_all(self) -> None:
+        """Process pending entries until none is left or one fails, which is for the next start."""
+        while reports := run_sync(self._process_pending(None), self._model):
+            if any(report.failed or report.skipped for report in reports):
+                return
+
     def _process(
-        self, journal: Journal, numbers: Iterable[int], *, lease: str, deadline: float
+        self, journal: Journal, numbers: Iterable[int], *, lease: str, deadline: float | None
     ) -> FlushSteps[list[FlushReport]]:
-        """Process entries until one fails or the deadline is over; skip those leased elsewhere."""
+        """Process entries until one fails or the deadline is over; skip those leased elsewhere.
+
+        Without a deadline for all, each entry has its own.
+        """
         processor = EntryProcessor(self._memory, journal)
         reports: list[FlushReport] = []
         for number in numbers:
-            if time.monotonic() >= deadline or (reports and reports[-1].failed):
+            is_over = deadline is not None and time.monotonic() >= deadline
+            if is_over or (reports and reports[-1].failed):
                 break
             entry = journal.claim(number, lease=lease)
             if entry is not None:
                 started = time.monotonic()
-                report = yield from processor.process(entry, deadline=deadline)
-                reports.append(replace(report, seconds=time.monotonic() - started))
+                until = self._deadline(started) if deadline is None else deadline
+                report = yield from processor.process(entry, deadline=until)
+                reason = report.reason if number in self._enqueued else "journal"
+                self._enqueued.discard(number)
+                seconds = time.monotonic() - started
+                reports.append(replace(report, reason=reason, seconds=seconds))
         return reports
 
     # -- journal -----------------------------------------------------------------------------------
@@ -249,7 +294,7 @@ class Flusher:
     ) -> str:
         lease = self._lease(stack, journal)
         if task.messages:
-            journal.add(
+            numbers = journal.add(
                 task.thread,
                 task.messages,
                 reason=task.reason,
@@ -258,6 +303,8 @@ class Flusher:
                 lease=lease,
                 merge=merge,
             )
+            if merge:
+                self._enqueued.update(numbers)
         return lease
 
     def _lease(self, stack: contextlib.ExitStack, journal: Journal) -> str:
@@ -272,32 +319,14 @@ class Flusher:
 
     # -- conditions --------------------------------------------------------------------------------
 
-    def _skip_reason(self) -> str | None:
-        if not self._memory.settings.flush.enabled:
-            return "flush.enabled is false"
-        root = self._memory.workspace.root
-        log = root / log_path(self._memory.now().date())
-        place = next((path for path in (log, log.parent, root) if path.exists()), None)
-        if place is None:
-            return f"the workspace {root} is gone"
-        if not os.access(place, os.W_OK):
-            return f"{place} cannot be written: the workspace is read-only"
-        return None
-
     def _deadline(self, started: float) -> float:
         return started + self._memory.settings.flush.deadline_s
 
     def _split(self, messages: Sequence[FlushMessage]) -> list[tuple[FlushMessage, ...]]:
-        """Split messages that exceed the context window; keep all others together."""
-        window = (
-            self._memory.settings.flush.context_window if self._window is None else self._window
-        )
-        window = max(window, _SMALLEST_WINDOW)
-        if message_tokens(messages) <= window:
-            return [tuple(messages)]
-        return split_by_tokens(messages, limit=window * 3 // 4)
+        window = self._memory.settings.flush.context_window
+        return split_for_window(messages, window=self._window or window)
 
-    def _notify(self, report: FlushReport) -> None:
+    def _notify(self, report: FlushReport) -> FlushSteps[None]:
         """Log a report and call `on_flush`; a flush without new messages does neither."""
         if report.skipped == _NOTHING_NEW:
             logger.debug("%s", report)
@@ -305,7 +334,9 @@ class Flusher:
         logger.log(logging.WARNING if report.failed else logging.INFO, "%s", report)
         if self._on_flush is not None:
             try:
-                self._on_flush(report)
+                called = self._on_flush(report)
+                if inspect.isawaitable(called):
+                    yield called
             except Exception:
                 logger.exception("on_flush failed")
 
@@ -317,18 +348,3 @@ class _FlushTask:
     messages: tuple[FlushMessage, ...]
     thread: str
     reason: FlushReason
-
-
-def _merged(empty: FlushReport, reports: Sequence[FlushReport]) -> FlushReport:
-    """Merge the reports on a thread's entries into one."""
-    return replace(
-        empty,
-        path=next((report.path for report in reversed(reports) if report.path), None),
-        notes=tuple(note for report in reports for note in report.notes),
-        messages=sum(report.messages for report in reports),
-        tokens=sum(report.tokens for report in reports),
-        skipped=next((report.skipped for report in reports if report.skipped), None),
-        failed=next((report.failed for report in reports if report.failed), None),
-        transcript=next((report.transcript for report in reports if report.transcript), None),
-        safe=all(report.safe for report in reports),
-    )

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import StateError
 from commonplace.flush.messages import (
     dump_messages,
     fingerprints,
@@ -27,18 +24,22 @@ from commonplace.flush.messages import (
     new_positions,
 )
 from commonplace.flush.protocol import FlushReply
-from commonplace.system.locks import FileLease
+from commonplace.system.locks import OneTimeLeases
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["Journal", "JournalEntry", "JournalLeases"]
+__all__ = ["Journal", "JournalEntry"]
 
 _HASHES_PER_QUERY = 500
-_SWEEP_AFTER_S = 3600.0
-"""Age after which the lock file of a dead lease is deleted, even if no entry names it."""
+_MARKS_S = 400 * 86_400
+"""Age after which the hash of a message is deleted: no conversation is sent again for so long."""
+_MAX_MARKS = 400_000
+"""Hashes of a workspace, at most, two for each message; the oldest are deleted first."""
+_PRUNE_AFTER = 10_000
+"""Hashes after which the old ones are looked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Journal:
     def __init__(self, path: Path | None, *, workspace: str) -> None:
         self._file = StateFile(path)
         self._workspace = workspace
-        self._leases = JournalLeases(path)
+        self._leases = OneTimeLeases(path)
+        self._unpruned = _PRUNE_AFTER
 
     @property
     def is_durable(self) -> bool:
@@ -137,10 +139,8 @@ class Journal:
             if not positions:
                 return []
             hashes = fingerprints(messages)
-            connection.executemany(
-                "INSERT OR IGNORE INTO flush_marks (workspace, thread, hash) VALUES (?, ?, ?)",
-                [(self._workspace, thread, mark) for at in positions for mark in hashes[at]],
-            )
+            marks = known.union(*(hashes[at] for at in positions))
+            self._mark(connection, thread, marks, at=int(moment.timestamp()))
             new = [messages[at] for at in positions]
             if merge:
                 new = [*self._take_untouched(connection, thread, moment), *new]
@@ -169,6 +169,25 @@ class Journal:
             )
             known.update(row[0] for row in rows)
         return known
+
+    def _mark(
+        self, connection: apsw.Connection, thread: str, marks: Collection[bytes], *, at: int
+    ) -> None:
+        """Write fingerprints with the time of this flush; delete those that none met for long."""
+        connection.executemany(
+            "INSERT INTO flush_marks (workspace, thread, hash, at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET at = max(at, excluded.at)",
+            [(self._workspace, thread, mark, at) for mark in marks],
+        )
+        self._unpruned += len(marks)
+        if self._unpruned < _PRUNE_AFTER:
+            return
+        self._unpruned = 0
+        connection.execute(
+            "DELETE FROM flush_marks WHERE workspace = ?1 AND at < max(?2, ifnull((SELECT at FROM"
+            " flush_marks WHERE workspace = ?1 ORDER BY at DESC LIMIT 1 OFFSET ?3), ?2))",
+            (self._workspace, at - _MARKS_S, _MAX_MARKS),
+        )
 
     def _take_untouched(
         self, connection: apsw.Connection, thread: str, moment: datetime
@@ -253,84 +272,6 @@ class Journal:
         """Release the entries that were claimed under a lease and not removed."""
         with self._file.transaction() as connection:
             connection.execute("UPDATE flush_entries SET owner = NULL WHERE owner = ?", (lease,))
-
-
-class JournalLeases:
-    """Leases of a journal: lock files whose names are used only once.
-
-    Args:
-        path: State file, beside which the lock files are; None for a journal in memory.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._held: set[str] = set()
-
-    @contextlib.contextmanager
-    def acquire(self) -> Iterator[str]:
-        """Hold a new lease while the block runs; yield its id.
-
-        Raises:
-            StateError: The state folder cannot be written.
-        """
-        lease = uuid.uuid4().hex
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._held.discard, lease)
-            self._held.add(lease)
-            if self._path is not None:
-                _sweep(self._path)
-                _lock(stack, _lock_path(self._path, lease))
-            yield lease
-
-    def is_alive(self, lease: str) -> bool:
-        """Return whether a lease is held; delete the lock file of a dead one."""
-        if lease in self._held:
-            return True
-        return self._path is not None and _is_locked(_lock_path(self._path, lease))
-
-
-def _lock_path(path: Path, lease: str) -> Path:
-    return path.with_name(f"{path.name}.{lease}.lease")
-
-
-def _lock(stack: contextlib.ExitStack, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        stack.callback(_unlink, path)  # after the file is closed: Windows deletes no open file
-        stack.enter_context(FileLease(path).held(timeout_s=0))
-        stack.callback(_unlink, path)
-    except OSError as error:
-        raise StateError(
-            f"the state folder {path.parent} cannot be written ({error.strerror or error}). "
-            "Set COMMONPLACE_STATE_DIR to a folder of yours."
-        ) from error
-
-
-def _is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock file; delete the file if none does."""
-    if not path.exists():
-        return False
-    try:
-        with FileLease(path).held(timeout_s=0) as acquired:
-            if acquired:
-                _unlink(path)
-            return not acquired
-    except OSError:
-        return False
-
-
-def _sweep(path: Path) -> None:
-    """Delete old lock files of processes that were killed before they claimed an entry."""
-    oldest = time.time() - _SWEEP_AFTER_S
-    for left in path.parent.glob(f"{path.name}.*.lease"):
-        with contextlib.suppress(OSError):
-            if left.stat().st_mtime < oldest:
-                _is_locked(left)
-
-
-def _unlink(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def _dump_replies(replies: Iterable[FlushReply]) -> str:

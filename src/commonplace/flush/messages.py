@@ -23,11 +23,14 @@ __all__ = [
     "new_positions",
     "render_conversation",
     "split_by_tokens",
+    "split_for_window",
     "transcript_bytes",
 ]
 
 _DISTINCTIVE_CHARS = 120
 """A text of this length identifies a message by itself, wherever it is; a "yes" does not."""
+_SMALLEST_WINDOW = 4_000
+"""Context window, in tokens, that is assumed at least when messages are split."""
 _MESSAGE_TOKENS = 4
 """Tokens that a provider adds to a message for its role and its delimiters."""
 
@@ -83,6 +86,16 @@ def message_tokens(messages: Iterable[FlushMessage]) -> int:
 def transcript_bytes(messages: Iterable[FlushMessage]) -> int:
     """Count the bytes of messages in UTF-8, their tool calls included."""
     return sum(len(_counted_text(message).encode("utf-8", "surrogatepass")) for message in messages)
+
+
+def split_for_window(
+    messages: Sequence[FlushMessage], *, window: int
+) -> list[tuple[FlushMessage, ...]]:
+    """Split messages that exceed a context window, in tokens; keep all others together."""
+    window = max(window, _SMALLEST_WINDOW)
+    if message_tokens(messages) <= window:
+        return [tuple(messages)]
+    return split_by_tokens(messages, limit=window * 3 // 4)
 
 
 def split_by_tokens(

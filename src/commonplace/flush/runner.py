@@ -1,8 +1,8 @@
-"""Runner of a flush: drives its steps in the calling thread or on an event loop.
+"""Runner of a flush: drives its steps in a thread or on an event loop.
 
-A flush is a generator that yields a `ModelCall` wherever it needs the model; the work between two
-calls is the same code for both. A call that exceeds its deadline is abandoned: its thread is a
-daemon, its task is cancelled, and a late reply is discarded.
+A flush is a generator that yields a `ModelCall` wherever it needs the model, and the coroutine of
+an async callback; the work between two of these is the same code for all. A call that exceeds its
+deadline is abandoned: its thread is a daemon, its task is cancelled, and a late reply is discarded.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import asyncio
 import contextvars
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest
 
-__all__ = ["DeadlineError", "FlushSteps", "ModelCall", "run_async", "run_sync"]
+__all__ = ["BackgroundTask", "DeadlineError", "FlushSteps", "ModelCall", "run_async", "run_sync"]
 
 _T = TypeVar("_T")
 
@@ -34,7 +34,7 @@ class ModelCall:
     timeout_s: float
 
 
-FlushSteps = Generator[ModelCall, FlushReply, _T]
+FlushSteps = Generator[ModelCall | Awaitable[object], Any, _T]
 """Generator that yields model calls, receives replies and returns the result of a flush."""
 
 
@@ -49,9 +49,9 @@ def run_sync(steps: FlushSteps[_T], model: FlushModel) -> _T:
     """Run the steps in this thread and return their result."""
     try:
         state = _advance(steps)
-        while isinstance(state, ModelCall):
+        while not isinstance(state, _StepsResult):
             try:
-                reply = _call_model(model, state)
+                reply = _answer(model, state)
             except Exception as error:  # noqa: BLE001 - the steps decide, whatever a model raises
                 state = _advance(steps, error=error)
             else:
@@ -66,9 +66,9 @@ async def run_async(steps: FlushSteps[_T], model: FlushModel) -> _T:
     threaded = _ThreadedSteps(steps)
     try:
         state = await asyncio.to_thread(threaded.advance)
-        while isinstance(state, ModelCall):
+        while not isinstance(state, _StepsResult):
             try:
-                reply = await _acall_model(model, state)
+                reply = await _aanswer(model, state)
             except Exception as error:  # noqa: BLE001 - the steps decide, whatever a model raises
                 state = await asyncio.to_thread(threaded.advance, error=error)
             else:
@@ -88,7 +88,7 @@ class _ThreadedSteps(Generic[_T]):
 
     def advance(
         self, reply: FlushReply | None = None, *, error: Exception | None = None
-    ) -> ModelCall | _StepsResult[_T]:
+    ) -> ModelCall | Awaitable[object] | _StepsResult[_T]:
         """Run up to the next model call or the end; close the steps if they were cancelled."""
         with self._lock:
             if self._cancelled:
@@ -115,14 +115,46 @@ def _advance(
     reply: FlushReply | None = None,
     *,
     error: Exception | None = None,
-) -> ModelCall | _StepsResult[_T]:
-    """Run the steps up to the next model call or the end."""
+) -> ModelCall | Awaitable[object] | _StepsResult[_T]:
+    """Run the steps up to the next model call or awaitable, or to the end."""
     try:
         if error is not None:
             return steps.throw(error)
         return next(steps) if reply is None else steps.send(reply)
     except StopIteration as end:
         return _StepsResult(end.value)
+
+
+def _answer(model: FlushModel, asked: ModelCall | Awaitable[object]) -> FlushReply | None:
+    """Return the model's reply; run a coroutine on an event loop of its own, in its own thread."""
+    if isinstance(asked, ModelCall):
+        return _call_model(model, asked)
+    result: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            asyncio.run(_awaited(asked))
+        except BaseException as error:  # noqa: BLE001 - raised by the waiting thread
+            result.put(error)
+        else:
+            result.put(None)
+
+    threading.Thread(target=work, name="commonplace-on-flush", daemon=True).start()
+    if (error := result.get()) is not None:
+        raise error
+    return None
+
+
+async def _aanswer(model: FlushModel, asked: ModelCall | Awaitable[object]) -> FlushReply | None:
+    """Return the model's reply; await a coroutine on this event loop."""
+    if isinstance(asked, ModelCall):
+        return await _acall_model(model, asked)
+    await asked
+    return None
+
+
+async def _awaited(asked: Awaitable[object]) -> None:
+    await asked
 
 
 def _call_model(model: FlushModel, call: ModelCall) -> FlushReply:
@@ -179,3 +211,45 @@ def _checked(reply: object) -> FlushReply:
     if not isinstance(reply, FlushReply) or not isinstance(reply.text, str):
         raise TypeError(f"the model's adapter returned {type(reply).__name__}, not a FlushReply")
     return reply
+
+
+class BackgroundTask:
+    """Task that runs in a daemon thread, one run at a time; a start during a run adds one run.
+
+    The thread has none of the caller's context variables.
+
+    Args:
+        task: What to run; it logs its errors.
+    """
+
+    def __init__(self, task: Callable[[], object]) -> None:
+        self._task = task
+        self._lock = threading.Lock()
+        self._wanted = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start a run, or ask for one more after the present one."""
+        with self._lock:
+            self._wanted = True
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="commonplace-pending", daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end of all runs; return whether they ended in time."""
+        thread = self._thread
+        if thread is None:
+            return True
+        thread.join(timeout_s)
+        return not thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._wanted:
+                    self._thread = None
+                    return
+                self._wanted = False
+            self._task()

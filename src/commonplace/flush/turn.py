@@ -231,7 +231,8 @@ def _parse_calls(calls: Sequence[ToolCall], path: str) -> ReplyActions:
             answer = f"Error: {error}"
             refused.append(str(error))
         answers.append(FlushMessage("tool", answer))
-    return ReplyActions(tuple(notes), tuple(answers), tuple(refused), ends=False)
+    # A reply whose calls are all valid ends the turn: a further model call would only say NO_REPLY.
+    return ReplyActions(tuple(notes), tuple(answers), tuple(refused), ends=not refused)
 
 
 def _note_of_call(call: ToolCall) -> str:

@@ -38,7 +38,7 @@ class DatabaseFormat(NamedTuple):
         name: What messages call the file, such as "state file".
         application_id: Number in the file's header that says whose it is.
         version: ``PRAGMA user_version`` of the tables.
-        schema: Statements that create the tables; each changes nothing where its table is there.
+        schema: Statements that create the tables, or make those of an earlier version into them.
     """
 
     name: str
@@ -176,7 +176,10 @@ class DatabaseFile:
         if connection.pragma("user_version") == version:
             return
         with transaction(connection):
-            if connection.pragma("user_version") > version:
+            found = connection.pragma("user_version")
+            if found == version:
+                return  # another process created them in the meantime
+            if found > version:
                 raise StateError(
                     f"the {name} {connection.filename} was written by a newer version of "
                     "Commonplace. Upgrade; do not delete it: what it holds is nowhere else."

@@ -6,12 +6,17 @@ import contextlib
 import os
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["FileLease", "lock_descriptor"]
+from commonplace.errors import StateError
+
+__all__ = ["FileLease", "OneTimeLeases", "lock_descriptor"]
 
 _POLL_S = 0.01
+_SWEEP_AFTER_S = 3600.0
+"""Age after which the lock file of a dead one-time lease is deleted, even if no row names it."""
 
 if sys.platform == "win32":  # pragma: no cover - exercised on Windows only
     import msvcrt
@@ -129,3 +134,81 @@ class FileLease:
             return self.owner()
         finally:
             os.close(descriptor)
+
+
+class OneTimeLeases:
+    """Leases of the rows of a database: lock files whose names are used only once.
+
+    Args:
+        path: Database file, beside which the lock files are; None for a database in memory.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._held: set[str] = set()
+
+    @contextlib.contextmanager
+    def acquire(self) -> Iterator[str]:
+        """Hold a new lease while the block runs; yield its id.
+
+        Raises:
+            StateError: The state folder cannot be written.
+        """
+        lease = uuid.uuid4().hex
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._held.discard, lease)
+            self._held.add(lease)
+            if self._path is not None:
+                _sweep(self._path)
+                _lock(stack, _lock_path(self._path, lease))
+            yield lease
+
+    def is_alive(self, lease: str) -> bool:
+        """Return whether a lease is held; delete the lock file of a dead one."""
+        if lease in self._held:
+            return True
+        return self._path is not None and _is_locked(_lock_path(self._path, lease))
+
+
+def _lock_path(path: Path, lease: str) -> Path:
+    return path.with_name(f"{path.name}.{lease}.lease")
+
+
+def _lock(stack: contextlib.ExitStack, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.callback(_unlink, path)  # after the file is closed: Windows deletes no open file
+        stack.enter_context(FileLease(path).held(timeout_s=0))
+        stack.callback(_unlink, path)
+    except OSError as error:
+        raise StateError(
+            f"the state folder {path.parent} cannot be written ({error.strerror or error}). "
+            "Set COMMONPLACE_STATE_DIR to a folder of yours."
+        ) from error
+
+
+def _is_locked(path: Path) -> bool:
+    """Return whether a process holds a lock file; delete the file if none does."""
+    if not path.exists():
+        return False
+    try:
+        with FileLease(path).held(timeout_s=0) as acquired:
+            if acquired:
+                _unlink(path)
+            return not acquired
+    except OSError:
+        return False
+
+
+def _sweep(path: Path) -> None:
+    """Delete old lock files of processes that were killed before they claimed an entry."""
+    oldest = time.time() - _SWEEP_AFTER_S
+    for left in path.parent.glob(f"{path.name}.*.lease"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < oldest:
+                _is_locked(left)
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

@@ -16,9 +16,11 @@ _SCHEMA = (
         reason TEXT NOT NULL, moment TEXT NOT NULL, tokens INTEGER NOT NULL,
         messages TEXT NOT NULL, replies TEXT NOT NULL DEFAULT '[]',
         attempts INTEGER NOT NULL DEFAULT 0, error TEXT, owner TEXT)""",
-    # Hashes of all messages that are, or were, in an entry of the journal.
-    """CREATE TABLE IF NOT EXISTS flush_marks (
-        workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL,
+    # Hashes of all messages that are, or were, in an entry of the journal, and the time of the
+    # flush that met them last, in seconds since the epoch. Version 2 had no times.
+    "DROP TABLE IF EXISTS flush_marks",
+    """CREATE TABLE flush_marks (
+        workspace TEXT NOT NULL, thread TEXT NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL,
         PRIMARY KEY (workspace, thread, hash)) WITHOUT ROWID""",
     # Pending jobs of batch APIs: prefixes of the texts' hashes, in order, time of submission
     # (seconds since the epoch), number of attempts.
@@ -52,6 +54,6 @@ class StateFile(DatabaseFile):
     format = DatabaseFormat(
         name="state file",
         application_id=0x636F7374,  # "cost", Commonplace's state
-        version=2,  # version 1 had some of the tables, and was never released
+        version=3,  # versions 1 and 2 were never released
         schema=_SCHEMA,
     )

@@ -67,7 +67,7 @@ def end(model, memory, conversation):
     ChatMemory(model, memory=memory).end_session("1", messages=conversation.messages)
 
 
-@pytest.mark.parametrize("number", range(1, 24))
+@pytest.mark.parametrize("number", range(1, 21))
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
 async def test_a_model_that_raises_on_one_call(memory, folder, middleware, number):
     script = Notetaker()
@@ -83,7 +83,7 @@ async def test_a_model_that_raises_on_one_call(memory, folder, middleware, numbe
 
 @BOTH
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
-@pytest.mark.parametrize("kinds", ["F", "n", "Fn"])
+@pytest.mark.parametrize("kinds", ["F", "FS"])
 async def test_a_silent_turn_that_fails_for_a_while(memory, folder, middleware, kinds, is_async):
     script, reports = Notetaker(), []
     failures = iter([ConnectionError("down")] * 2)
@@ -255,14 +255,14 @@ async def test_a_langchain_without_its_hook_is_flushed_after_its_summary(
     conversation = conversation_of(model, chat, is_async=is_async)
     assert await talk(conversation, 20) == 0
     assert_nothing_lost(folder, conversation)
-    assert "SFn" in script.kinds
+    assert "SF" in script.kinds
     assert script.kinds.count("F") == script.kinds.count("S") == len(reports)
     assert {report.reason for report in reports} == {"compaction"}
 
 
 WORKER = Path(__file__).with_name("worker.py")
 WORKER_TURNS = 6
-STEPS = {"chat": 60, "flush": 68}
+STEPS = {"chat": 46, "flush": 52}
 """Steps of a talk with one compaction; the first test counts them."""
 
 needs_processes = pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL here")

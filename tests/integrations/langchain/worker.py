@@ -8,6 +8,7 @@ each ended: minus the signal that killed it, or how many steps there were.
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from langchain.agents import create_agent
@@ -31,6 +32,8 @@ steps = 0
 
 def step(kill_at):
     global steps
+    if threading.current_thread().name == "commonplace-pending":
+        return  # it looks for what others left, at any time
     steps += 1
     if steps == kill_at:
         os.kill(os.getpid(), signal.SIGKILL)

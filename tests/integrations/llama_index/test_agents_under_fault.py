@@ -63,7 +63,7 @@ async def all_is_written_once(chat, folder, turns=TURNS):
     assert sorted(facts_in(log_of(folder))) == sorted(fact(turn) for turn in range(turns))
 
 
-CALLS = 30
+CALLS = 25
 
 
 async def test_a_talk_has_as_many_calls_as_are_broken_below(chat_with, folder):
@@ -93,7 +93,7 @@ async def test_a_model_that_raises_on_one_call_of_a_run(chat_with, folder, numbe
     await all_is_written_once(chat, folder)
     assert broken
     assert all(report.safe for report in reports)
-    assert sum(report.failed is not None for report in reports) == (broken in (["F"], ["n"]))
+    assert sum(report.failed is not None for report in reports) == (broken == ["F"])
 
 
 @pytest.mark.parametrize("every", [3, 5, 7])
@@ -206,7 +206,6 @@ asyncio.run(main())
         pytest.param("l", 6, id="tool call", marks=pytest.mark.slow),
         pytest.param("a", 6, id="answer", marks=pytest.mark.slow),
         pytest.param("F", 1, id="flush"),
-        pytest.param("n", 1, id="second round", marks=pytest.mark.slow),
         pytest.param("F", 2, id="second flush", marks=pytest.mark.slow),
     ],
 )
