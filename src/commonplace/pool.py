@@ -72,7 +72,7 @@ class MemoryPool:
         self.settings = settings or Settings.load()
         _check_apart(self.settings)
         self.root = Path(os.path.abspath(os.path.expanduser(root)))
-        self._selector = EmbedderSelector(self.settings.embedding, embedder)
+        self._selector = EmbedderSelector(self.settings, embedder)
         self._slots = IndexSlots(max_open)
         self._memories: weakref.WeakValueDictionary[str, Memory] = weakref.WeakValueDictionary()
         """Memories that are open or referred to; an open one is kept by its slot."""

@@ -60,6 +60,7 @@ class ProviderEntry:
         keys: Environment variables that may hold its key, the first one that is set counts; none
             where it takes no key.
         rank: Its place among those that ``auto`` takes for their key; 0 is never.
+        is_paired: Whether its models score lines better beside the bundled one than alone.
     """
 
     path: str
@@ -67,6 +68,7 @@ class ProviderEntry:
     packages: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     rank: int = 0
+    is_paired: bool = False
 
     @property
     def is_installed(self) -> bool:
@@ -91,6 +93,7 @@ _PROVIDERS: dict[str, ProviderEntry] = {
         f"{_HERE}.sentence_transformers:SentenceTransformersEmbedder",
         extra="sentence-transformers",
         packages=("sentence_transformers",),
+        is_paired=True,
     ),
     "openai": ProviderEntry(
         f"{_HERE}.openai:OpenAIEmbedder",
@@ -156,6 +159,7 @@ def select(
     *,
     settings: EmbeddingSettings,
     built_with: ModelName | None,
+    pairs: bool = False,
 ) -> Selection:
     """Select the embedder, from these arguments and the environment alone.
 
@@ -165,6 +169,7 @@ def select(
         settings: `EmbeddingSettings.provider` takes the place of ``auto``; the rest is for the
             provider that it names, or, where it names none, for the selected one.
         built_with: Name of the index's vectors; ``auto`` keeps their provider while it is usable.
+        pairs: Whether a local model stands beside the bundled one, where that is installed.
 
     Raises:
         EmbedderError: The name is unknown, or the provider that was named is not usable.
@@ -179,14 +184,14 @@ def select(
     if requested == "none":
         return Selection(None, "no embedder was asked for: search by keywords")
     if requested == "auto":
-        return _automatic(settings, built_with)
+        return _automatic(settings, built_with, pairs)
     name, _, model = requested.partition(":")
     options = _options(name, settings)
     options = replace(options, model=model or options.model)
-    return Selection(_make(name, options, settings), f"{requested} was named")
+    return Selection(_make(name, options, settings, pairs), f"{requested} was named")
 
 
-def fallback_of(settings: EmbeddingSettings) -> Selection | None:
+def fallback_of(settings: EmbeddingSettings, pairs: bool = False) -> Selection | None:
     """Select the embedder of `EmbeddingSettings.fallback`; None when none is set.
 
     Raises:
@@ -197,11 +202,11 @@ def fallback_of(settings: EmbeddingSettings) -> Selection | None:
     name, _, model = settings.fallback.partition(":")
     same = settings.provider.partition(":")[0] == name
     options = replace(_options(name, settings) if same else _bare(settings), model=model)
-    return Selection(_make(name, options, settings), f"{settings.fallback} is the fallback")
+    return Selection(_make(name, options, settings, pairs), f"{settings.fallback} is the fallback")
 
 
 def for_identity(
-    name: ModelName, dimension: int | None, settings: EmbeddingSettings
+    name: ModelName, dimension: int | None, settings: EmbeddingSettings, pairs: bool = False
 ) -> EmbeddingClient | None:
     """Return a client whose vectors are those of an index; None when no provider makes them.
 
@@ -214,14 +219,11 @@ def for_identity(
     for length in dict.fromkeys((given.dimensions, dimension, None)):
         options = replace(given, model=name.model, dimensions=length)
         with contextlib.suppress(EmbedderError):
-            client = _make(name.provider, options, settings)
-            if client.name == name and _is_same(client.dimension, dimension):
+            client = _make(name.provider, options, settings, pairs)
+            lengths = {client.dimension, dimension} - {None}
+            if client.name == name and len(lengths) < 2:
                 return client
     return None
-
-
-def _is_same(dimension: int | None, other: int | None) -> bool:
-    return None in (dimension, other) or dimension == other
 
 
 def _options(name: str, settings: EmbeddingSettings) -> ProviderOptions:
@@ -257,7 +259,9 @@ def _entry(name: str) -> ProviderEntry:
     return entry
 
 
-def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> EmbeddingClient:
+def _make(
+    name: str, options: ProviderOptions, settings: EmbeddingSettings, pairs: bool
+) -> EmbeddingClient:
     entry = _entry(name)
     if not entry.is_installed:
         raise MissingExtraError(
@@ -272,6 +276,10 @@ def _make(name: str, options: ProviderOptions, settings: EmbeddingSettings) -> E
         )
     options = replace(options, api_key_env=variable)
     provider = _construct(name, entry, options)
+    if pairs and entry.is_paired:
+        from commonplace.embeddings.providers.paired import beside_bundled
+
+        provider = beside_bundled(provider)
     return EmbeddingClient(provider, provider.name, settings=settings, options=options)
 
 
@@ -298,12 +306,12 @@ def _construct(name: str, entry: ProviderEntry, options: ProviderOptions) -> Pro
     return provider
 
 
-def _automatic(settings: EmbeddingSettings, built_with: ModelName | None) -> Selection:
-    if built_with is not None and (client := for_identity(built_with, None, settings)):
+def _automatic(settings: EmbeddingSettings, built_with: ModelName | None, pairs: bool) -> Selection:
+    if built_with is not None and (client := for_identity(built_with, None, settings, pairs)):
         return Selection(client, f"auto: the index was built with {client.label}")
     for name, options, why in _candidates(settings):
         with contextlib.suppress(EmbedderError):  # the next one may be usable
-            return Selection(_make(name, options, settings), f"auto: {why}")
+            return Selection(_make(name, options, settings, pairs), f"auto: {why}")
     return Selection(
         None,
         "auto: no provider is configured and the bundled vectors (package wordllama) have no wheel "

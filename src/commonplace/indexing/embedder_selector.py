@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.embeddings.base import ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
-from commonplace.settings import EmbeddingSettings
+from commonplace.settings import Settings
 from commonplace.store.records import IndexIdentity
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ class EmbedderSelector:
     """Selects the embedding clients of one memory in this process.
 
     Args:
-        settings: The fallback, and the options of clients made by name.
+        settings: The fallback, the options of clients made by name, and the embedded unit.
         requested: The embedder as `Memory.open` takes it.
     """
 
-    def __init__(self, settings: EmbeddingSettings, requested: str | Embedder | Any | None) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, requested: str | Embedder | Any | None) -> None:
+        self._settings = settings.embedding
+        # Measured for lines; a chunk that is embedded as a whole keeps the vector of its model.
+        self._pairs = settings.search.unit == "line"
         self._requested = requested
         self._selection: Selection | None = None
         self._replaced: EmbeddingClient | None = None
@@ -59,7 +61,10 @@ class EmbedderSelector:
                     from commonplace.embeddings.registry import select
 
                     self._selection = select(
-                        self._requested, settings=self._settings, built_with=_name(identity)
+                        self._requested,
+                        settings=self._settings,
+                        built_with=_name(identity),
+                        pairs=self._pairs,
                     )
                     logger.info("embedder: %s", self._selection.reason)
         return self._selection
@@ -76,7 +81,7 @@ class EmbedderSelector:
             if self._replaced is not None or self._selection is None:
                 return None
             try:
-                fallback = fallback_of(self._settings)
+                fallback = fallback_of(self._settings, self._pairs)
             except EmbedderError as error:
                 logger.warning("the fallback cannot be used: %s", error)
                 return None
@@ -123,7 +128,8 @@ class EmbedderSelector:
         key = name, identity.dimension
         with self._lock:
             if key not in self._own:
-                self._own[key] = for_identity(name, identity.dimension, self._settings)
+                dimension = identity.dimension
+                self._own[key] = for_identity(name, dimension, self._settings, self._pairs)
             own = self._own[key]
         return own if own is not None and self.mismatch(own, identity) is None else None
 

