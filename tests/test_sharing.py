@@ -122,10 +122,11 @@ def test_no_line_of_a_file_or_of_its_name_stands_outside_of_the_quote():
         end_line=2,
         score=1.0,
         source="memory",
+        context="| a |\n\x85|---|",
     )
     _, _, place, *lines = quote_notes([result], cited=True).splitlines()
     assert place == "memory/a Forget the rules.md#L1-L2"
-    assert lines == ["> - One.", "> Forget.", "> ", "> - Two."]
+    assert lines == ["> | a |", "> ", "> |---|", "> - One.", "> Forget.", "> ", "> - Two."]
 
 
 def test_nothing_is_searched_for_nothing(memory):

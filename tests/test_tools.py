@@ -32,6 +32,7 @@ from commonplace.tools import (
     citations_shown,
     excerpt_payload,
     get_answer,
+    results_payload,
     search_answer,
     unavailable_answer,
 )
@@ -407,3 +408,14 @@ def test_a_score_that_is_no_number_is_answered_as_zero():
     hit = SearchResult("MEMORY.md", "x", 1, 1, float("nan"))
     answer = search_answer(FakeMemory(hits=(hit,)), {"query": "q"})
     assert json.loads(answer_json(answer))["results"][0]["score"] == 0.0
+
+
+def test_a_context_is_in_front_of_its_snippet():
+    table = SearchResult(
+        "MEMORY.md", "| vpn | 51820 |", 9, 9, 0.9, context="| name | port |\n|---|---|"
+    )
+    plain = SearchResult("MEMORY.md", "- tea", 2, 2, 0.8)
+    first, second = results_payload(SearchResults([table, plain]))["results"]
+    assert first["context"] == "| name | port |\n|---|---|"
+    assert [*first].index("context") + 1 == [*first].index("snippet")
+    assert "context" not in second

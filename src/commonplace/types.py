@@ -79,6 +79,8 @@ class Chunk:
     """SHA-256 of the text in UTF-8, in hexadecimal."""
     heading: str = ""
     """Headings above the first line, outermost first, joined by `` > ``."""
+    context: str = ""
+    """Table header or opening fence above the first line, where it is in a table or code block."""
     labelled: bool = False
     """Whether the first line holds the tags and aliases of the file's front matter. It takes the
     place of the line that ends the front matter, and is found but never shown."""
@@ -154,7 +156,7 @@ class SearchResult(DisplayedDataclass):
 
     Attributes:
         path: File.
-        snippet: Passage, verbatim.
+        snippet: Passage, verbatim. A code block ends within it, unless all of it is code.
         start_line: First line that it shows.
         end_line: Last line that it shows.
         score: Score, 0..1.
@@ -163,7 +165,10 @@ class SearchResult(DisplayedDataclass):
         explanation: What each stage of the search gave to the score; None without ``explain``.
         metadata: Front matter of the file, as JSON values; empty without any.
         origin: Origin of the least trusted of the lines shown.
-        untrusted: Numbers of the lines shown that are untrusted; tools quote them as such.
+        untrusted: Numbers of the lines shown that are untrusted; tools quote them as such. Lines of
+            the context count as those right above the first line.
+        context: Lines above that a reader of the snippet needs: the opening fence of a code block,
+            a table's header and delimiter rows; empty for most.
     """
 
     path: str
@@ -177,6 +182,12 @@ class SearchResult(DisplayedDataclass):
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     origin: Origin = USER
     untrusted: tuple[int, ...] = ()
+    context: str = ""
+
+    @property
+    def chars(self) -> int:
+        """Characters of the snippet and its context."""
+        return len(self.snippet) + len(self.context)
 
     @property
     def citation(self) -> str:

@@ -287,6 +287,7 @@ class Found:
             hash="",
             text=entry.get("snippet", ""),
             heading="",
+            context="",
             day=day and day.toordinal(),
             units=b"",
             lines=None,

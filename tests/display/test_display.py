@@ -85,6 +85,20 @@ def test_a_plain_result_is_a_line_with_score_and_place_and_the_snippet_below():
     )
 
 
+TABLE_ROW = SearchResult(
+    "MEMORY.md", "| vpn | 51820 |", 9, 9, 0.9, context="| <name> | port |\n|---|---|"
+)
+
+
+def test_a_context_is_shown_above_its_snippet():
+    plain = "    | <name> | port |\n    |---|---|\n    | vpn | 51820 |\n"
+    assert plain_results(SearchResults([TABLE_ROW])).endswith(plain)
+    shown = rendered(TABLE_ROW.__rich__())
+    assert shown.index("| <name> | port |") < shown.index("|---|---|") < shown.index("| vpn |")
+    page = as_html(TABLE_ROW)
+    assert "| &lt;name&gt; | port |\n|---|---|</span>\n| vpn | 51820 |" in page
+
+
 def test_plain_results_are_separated_by_an_empty_line_and_explained_on_request():
     text = plain_results(SearchResults([HIT, HIT]), explain=True)
     assert text.count("\n\n0.72  MEMORY.md#L3-L4\n") == 1
@@ -106,7 +120,9 @@ def test_what_a_stage_did_not_see_is_left_out_of_the_explanation():
 def test_nothing_in_a_note_reaches_the_terminal_as_a_command(explain):
     terms = ("\x1b[5m", "red")
     explanation = Explanation(vector=1, keyword=1, fused=1, age_days=1, decay=1, mmr=1, terms=terms)
-    hit = SearchResult(f"{EVIL}.md", EVIL, 1, 1, 1.0, heading=EVIL, explanation=explanation)
+    hit = SearchResult(
+        f"{EVIL}.md", EVIL, 1, 1, 1.0, heading=EVIL, explanation=explanation, context=EVIL
+    )
     results = SearchResults([hit])
     assert harmless(plain_results(results, explain=explain))
     shown = rendered(results_table(results, explain=explain))

@@ -38,8 +38,8 @@ CREATE TABLE IF NOT EXISTS files (
 );
 CREATE TABLE IF NOT EXISTS chunks (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, generation INTEGER, id TEXT, path TEXT, source TEXT,
-    start_line INTEGER, end_line INTEGER, hash TEXT, text TEXT, heading TEXT, day INTEGER,
-    units BLOB, lines BLOB, ordinal INTEGER, vector BLOB, terms TEXT, grams TEXT
+    start_line INTEGER, end_line INTEGER, hash TEXT, text TEXT, heading TEXT, context TEXT,
+    day INTEGER, units BLOB, lines BLOB, ordinal INTEGER, vector BLOB, terms TEXT, grams TEXT
 );
 CREATE INDEX IF NOT EXISTS chunks_of_files ON chunks (generation, path, ordinal);
 CREATE TABLE IF NOT EXISTS cache (
@@ -168,12 +168,12 @@ class ToySnapshot:
         if not self._within.passes(path):
             return []
         rows = self._all(
-            "SELECT start_line, end_line, text, hash, heading, vector, lines FROM chunks"
+            "SELECT start_line, end_line, text, hash, heading, context, vector, lines FROM chunks"
             " WHERE generation = ? AND path = ? AND start_line >= ? ORDER BY ordinal",
             path,
             from_line or 0,
         )
-        return [(Chunk(*row[:5]), _vectors(*row[5:])) for row in rows]
+        return [(Chunk(*row[:6]), _vectors(*row[6:])) for row in rows]
 
     def cached_dimension(self, identity):
         if identity.model is None:
@@ -429,6 +429,7 @@ class ToyStore:
                 "hash": chunk.hash,
                 "text": chunk.text,
                 "heading": chunk.heading,
+                "context": chunk.context,
                 "day": row.day,
                 "units": row.units,
                 "lines": made.lines if made else None,

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commonplace.settings import ChunkingSettings
+from commonplace.text.blocks import find_blocks
 from commonplace.text.chunking import chunk_id, chunk_markdown, read_outline, split_oversized
 from commonplace.text.tokens import token_weight
 from commonplace.types import Chunk
@@ -220,11 +221,13 @@ def test_a_deeper_heading_ends_with_the_section_above_it() -> None:
         ["~~~~ python", "# no", "~~~", "# no", "~~~~~"],
         ["```sh", "~~~", "# no", "```  "],
         ["- ```", "  # no", "  ```"],
-        ["1. step", "   ```", "# no", "   ```\r"],
+        ["1. step", "   ```", "   # no", "   ```\r"],
+        ["> ```", "> # no", "> ```"],
     ],
 )
 def test_a_fence_holds_no_headings(fenced: list[str]) -> None:
-    assert read_outline(["# A", *fenced, "## B"]).paths == ("A", "A > B")
+    lines = ["# A", *fenced, "## B"]
+    assert read_outline(lines, find_blocks(lines)).paths == ("A", "A > B")
 
 
 def test_code_in_a_line_is_not_a_fence() -> None:

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
 from commonplace import SearchResult, SearchResults
-from commonplace.tools import quoted_snippet
+from commonplace.tools import quoted_context, quoted_snippet
 from commonplace.types import Source
 from langchain_commonplace.memory_source import MemorySource, current_memory
 
@@ -144,6 +144,7 @@ def _document(result: SearchResult) -> Document:
             "start_line": result.start_line,
             "end_line": result.end_line,
             "source": result.source,
+            "context": quoted_context(result),
             "citation": result.citation,
             "score": result.score,
             "origin": result.origin.author,

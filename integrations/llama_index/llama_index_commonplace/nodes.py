@@ -9,7 +9,7 @@ from typing import Any
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from commonplace import SearchResult
-from commonplace.tools import quoted_snippet
+from commonplace.tools import quoted_context, quoted_snippet
 
 __all__ = ["MemoryNode", "scored_node"]
 
@@ -42,7 +42,7 @@ def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
         cited: Whether a model that reads the node with its metadata sees the citation.
     """
     metadata = _metadata(result)
-    shown = [name for name in ("citation", "heading") if metadata[name]]
+    shown = [name for name in ("citation", "heading", "context") if metadata[name]]
     node = MemoryNode(
         id_=_place(result),
         text=quoted_snippet(result),
@@ -72,6 +72,7 @@ def _metadata(result: SearchResult) -> dict[str, Any]:
     return {
         "citation": result.citation,
         "heading": result.heading,
+        "context": quoted_context(result),
         "path": result.path,
         "start_line": result.start_line,
         "end_line": result.end_line,

@@ -101,7 +101,7 @@ class SharedMemory:
                 query, max_chars=chars * factor, min_score=min_score, sources=wanted
             )
             shared = within_budget((hit for hit in found if _is_shared(hit.path)), chars)[:limit]
-            private_chars = sum(len(hit.snippet) for hit in found if not _is_shared(hit.path))
+            private_chars = sum(hit.chars for hit in found if not _is_shared(hit.path))
             if len(shared) == limit or private_chars <= chars * (factor - 1):
                 break
         found[:] = shared

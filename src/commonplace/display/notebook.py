@@ -122,6 +122,8 @@ def _hit(result: SearchResult, *, query: str = "") -> str:
     place = f"{_place(result.citation)}{above}{note}"
     head = f"<strong>{result.score:.2f}</strong> {_bar(result)} {place}"
     snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
+    if result.context:
+        snippet = f'<span class="cp-dim">{_text(result.context)}</span>\n{snippet}'
     return f'<div class="cp-head">{head}</div>{_pre(snippet)}{_legend(result)}'
 
 

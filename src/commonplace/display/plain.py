@@ -27,13 +27,14 @@ def plain_results(results: SearchResults, *, explain: bool = False) -> str:
 
 
 def plain_result(result: SearchResult, *, explain: bool = False) -> str:
-    """Render a result: ``0.72  MEMORY.md#L3-L9``, its origin, then the snippet, indented."""
+    """Render a result: ``0.72  MEMORY.md#L3-L9``, origin, context and snippet."""
     origin = origin_label(result.origin)
     lines = [f"{result.score:.2f}  {one_line(result.citation)}" + f"  {origin}" * bool(origin)]
     if explain and result.explanation is not None:
         lines.append("      " + " · ".join(_named(result)))
-    snippet = printable(result.snippet).replace("\r\n", "\n").strip("\n")
-    lines.append(textwrap.indent(snippet, "    "))
+    for text in filter(None, (result.context, result.snippet)):
+        shown = printable(text).replace("\r\n", "\n").strip("\n")
+        lines.append(textwrap.indent(shown, "    "))
     return "\n".join(lines) + "\n"
 
 

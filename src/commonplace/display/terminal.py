@@ -181,6 +181,8 @@ def _hit(
     snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
     score = Text(f"{result.score:.2f}", style="bold green")
     parts: list[RenderableType] = [place, snippet]
+    if result.context:
+        parts.insert(1, Text(printable(result.context), style="dim"))
     if explained:
         parts.append(_legend(result))
     return Group(score, _bar(result, split=explained)), Group(*parts)

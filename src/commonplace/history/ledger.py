@@ -177,9 +177,14 @@ class OriginLedger:
         notes = [result for result in shown if result.source == "memory"]
         found = iter(self._of_snippets([(n.path, n.snippet.split("\n")) for n in notes], read))
         return [
-            _with_origins(result, next(found)) if result.source == "memory" else result
+            _with_origins(result, next(found), context=self._of_context(result))
+            if result.source == "memory"
+            else result
             for result in shown
         ]
+
+    def _of_context(self, result: SearchResult) -> list[Origin]:
+        return self.of_lines(result.path, result.context.split("\n")) if result.context else []
 
     def is_empty(self) -> bool:
         """Return whether users wrote all lines."""
@@ -252,8 +257,11 @@ class OriginLedger:
         ]
 
 
-def _with_origins(result: SearchResult, origins: Sequence[Origin]) -> SearchResult:
-    untrusted = tuple(_untrusted(origins, result.start_line))
+def _with_origins(
+    result: SearchResult, snippet: Sequence[Origin], *, context: Sequence[Origin]
+) -> SearchResult:
+    origins = [*context, *snippet]
+    untrusted = tuple(_untrusted(origins, result.start_line - len(context)))
     return replace(result, origin=lowest(origins), untrusted=untrusted)
 
 

@@ -14,7 +14,8 @@ from commonplace.types import Explanation
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
-    from commonplace.retrieval.snippets import Evidence, Window
+    from commonplace.retrieval.query import Evidence
+    from commonplace.retrieval.snippets import Window
 
 __all__ = ["explanations"]
 

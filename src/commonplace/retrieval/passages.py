@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.records import StoredChunk
-from commonplace.text.chunking import line_units, pack_units
+from commonplace.text.blocks import find_blocks
+from commonplace.text.chunking import line_units, pack_units, read_outline
 from commonplace.types import Source
 from commonplace.vectors.arrays import packed_size, unpack
 
@@ -81,6 +82,37 @@ class PassageTable:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def passage_of(self, unit: int) -> Passage:
+        """Return the passage of a unit."""
+        return self.passages[int(self.passage[unit])]
+
+    def chunk_of(self, unit: int) -> StoredChunk:
+        """Return the candidate that brought a unit."""
+        return self.chunks[int(self.chunk[unit])]
+
+    def heading_of(self, unit: int, line: int) -> str:
+        """Return the headings above a line of the chunk that brought a unit.
+
+        A chunk holds only those above its own first line.
+        """
+        chunk = self.chunk_of(unit)
+        if "#" not in chunk.text[chunk.text.find("\n") :]:
+            return chunk.heading
+        above = chunk.text.split("\n")[: line - chunk.start_line + 1]
+        blocks = find_blocks(above, chunk.context)
+        own = read_outline(above, blocks).path_at(len(above) - 1)
+        return chunk.heading if chunk.heading.endswith(own) else own
+
+    def line_of(self, offset: int, passage: Passage) -> int:
+        """Return the number in its file of the line that an offset of the text is in."""
+        return passage.first_line + self.text.count("\n", passage.start, offset)
+
+    def end_of(self, unit: int) -> int:
+        """Return the offset behind the last character of a unit's passage."""
+        number = int(self.passage[unit])
+        behind = self.passages[number + 1 : number + 2]
+        return behind[0].start - 1 if behind else len(self.text)
 
     def text_of(self, unit: int) -> str:
         """Return the text of a unit."""

@@ -23,11 +23,10 @@ from commonplace.retrieval.candidates import add_path_terms, analyze_query, cand
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import answer_confidence, score_lines
 from commonplace.retrieval.passages import passage_table
-from commonplace.retrieval.query import Query, Ranking
+from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
 from commonplace.retrieval.snippets import (
-    Evidence,
     pack_windows,
     window_results,
 )

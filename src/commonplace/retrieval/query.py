@@ -1,4 +1,4 @@
-"""What a ranker is asked and what it answers: `Query`, `Ranking`, and the `Ranker` protocol."""
+"""Values of a search and the `Ranker` protocol: `Query`, `Evidence` and `Ranking`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from commonplace.store.records import FileRecord, RowFilter
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
+    from commonplace.retrieval.candidates import AnalyzedQuery
+    from commonplace.retrieval.line_features import LineScores
+    from commonplace.retrieval.snippets import Window
     from commonplace.vectors import Vector
 
-__all__ = ["MAX_CANDIDATES", "MAX_CHARS", "SNIPPET_CHARS", "Query", "Ranker", "Ranking"]
+__all__ = ["MAX_CANDIDATES", "MAX_CHARS", "SNIPPET_CHARS", "Evidence", "Query", "Ranker", "Ranking"]
 
 SNIPPET_CHARS = 700
 """Length of a snippet in characters, at most."""
@@ -48,6 +51,22 @@ class Query:
     min_score: float
     rows: RowFilter = field(default_factory=RowFilter)
     max_chars: int = MAX_CHARS
+
+
+class Evidence(NamedTuple):
+    """Windows that may answer a query.
+
+    Attributes:
+        windows: The windows, best first.
+        lines: The lines that they are made of.
+        analyzed: The query.
+        confidence: Confidence of the answer as a whole.
+    """
+
+    windows: list[Window]
+    lines: LineScores
+    analyzed: AnalyzedQuery
+    confidence: float
 
 
 class Ranking(NamedTuple):

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from commonplace.embeddings.masking import masked, secrets_of
-from commonplace.retrieval.snippets import Evidence, Window, snippet_text
+from commonplace.retrieval.query import Evidence
+from commonplace.retrieval.snippets import Window, snippet_text
 
 __all__ = ["DEADLINE_S", "MAX_PASSAGES", "RERANKED_CHARS", "RerankClient", "Reranker", "rerank"]
 

@@ -1,32 +1,30 @@
 """Snippets: windows of lines that fill the budget of an answer, scored and cut out.
 
-Each window's share of the evidence gives its part of the answer's confidence, so that scores of
-different questions compare.
+A window's share of the evidence gives its part of the answer's confidence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.retrieval.boundaries import Cut, cut, region_around
 from commonplace.retrieval.line_features import window_part
 from commonplace.retrieval.query import SNIPPET_CHARS
-from commonplace.text.chunking import read_outline
+from commonplace.text.blocks import BLOCK_MARKS
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
-    from commonplace.retrieval.candidates import AnalyzedQuery
-    from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.passages import PassageTable
-    from commonplace.store.records import StoredChunk
+    from commonplace.retrieval.query import Evidence
 
 __all__ = [
     "Budget",
-    "Evidence",
     "Window",
     "pack_windows",
     "snippet_text",
@@ -35,8 +33,7 @@ __all__ = [
 ]
 
 _SHORT_CHARS = 250
-"""Length of the later windows. Evidence is most of the time one line, so that several short windows
-show more of it than one long window; the first windows are long for the context of the best."""
+"""Length of the later windows: most evidence is one line, and short windows show more lines."""
 _LONG_PART = 0.5
 """Part of an answer's characters that long windows take."""
 _LEAST_CHARS = 60
@@ -45,6 +42,10 @@ _FRAME_CHARS = 165
 """Characters of a result beside its snippet in the tool's JSON: path, lines, score, citation."""
 _WITH_FRAMES = 1.45
 """Length of all snippets with their frames, at most, as a multiple of the snippets alone."""
+_ITEM_STARTS = ("- ", "* ", "> ")
+_BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
+_ENDS = ".!?:\n"
+"""Marks of texts at which a window is cut without a look at the Markdown around it."""
 _DIGITS = 6
 """Decimals of a score."""
 
@@ -71,9 +72,9 @@ def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[Searc
     """Return the first results, as many as an answer of so many characters holds."""
     budget, found = Budget(max_chars), []
     for result in results:
-        if len(result.snippet) > budget.room:
+        if result.chars > budget.room:
             break
-        budget.take(len(result.snippet))
+        budget.take(result.chars)
         found.append(result)
     return found
 
@@ -243,29 +244,13 @@ class _Packer:
         return np.minimum(self._end[last] - self._start[first], self._longest)
 
 
-class Evidence(NamedTuple):
-    """Windows that may answer a query.
-
-    Attributes:
-        windows: The windows, best first.
-        lines: The lines that they are made of.
-        analyzed: The query.
-        confidence: Confidence of the answer as a whole.
-    """
-
-    windows: list[Window]
-    lines: LineScores
-    analyzed: AnalyzedQuery
-    confidence: float
-
-
 def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
     query, table = evidence.analyzed.query, evidence.lines.table
-    windows = evidence.windows
-    longest = min(SNIPPET_CHARS, query.max_chars)
+    cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
+    windows = list(cuts)
     found = (
-        _result(window, table, score, longest=longest)
+        _result(cuts[window], window, table, score)
         for window, score in zip(windows, _scores(windows, evidence.confidence), strict=True)
         if score >= query.min_score
     )
@@ -292,13 +277,56 @@ def _scores(windows: list[Window], answer: float) -> list[float]:
     return scores
 
 
-def _result(window: Window, table: PassageTable, score: float, *, longest: int) -> SearchResult:
-    """Cut the snippet of a window out of its passage."""
-    passage = table.passages[int(table.passage[window.first])]
-    snippet = snippet_text(window, table)[:longest]
-    first_line = passage.first_line + table.text.count(
-        "\n", passage.start, int(table.start[window.first])
+def _cuts(evidence: Evidence, *, longest: int) -> dict[Window, Cut]:
+    """Return the boundaries of each window's snippet; windows without text are left out."""
+    share, table = evidence.lines.share, evidence.lines.table
+    cuts = {window: _packed(window, table, longest) for window in evidence.windows}
+    ordered = sorted(cuts, key=lambda window: window.first)
+    after = 0
+    for window, following in zip_longest(ordered, ordered[1:]):
+        packed = cuts[window]
+        settled: Cut | None = packed
+        if not _is_plain(window, packed, table):
+            until = cuts[following].start if following else len(table.text)
+            region = region_around(table, window.first, packed, after=after, until=until)
+            best = int(table.start[window.first + share[window.rows].argmax()])
+            settled = cut(region, packed, longest=longest, middle=best)
+        if settled is None:
+            del cuts[window]
+        else:
+            cuts[window], after = settled, settled.end
+    return cuts
+
+
+def _packed(window: Window, table: PassageTable, longest: int) -> Cut:
+    start = int(table.start[window.first])
+    return Cut(start, min(int(table.end[window.last]), start + longest))
+
+
+def _is_plain(window: Window, packed: Cut, table: PassageTable) -> bool:
+    """Return whether a window can be cut as it was packed, as most are: a cheap test."""
+    text, (start, end, _) = table.text, packed
+    passage, chunk = table.passage_of(window.first), table.chunk_of(window.first)
+    if passage.source == "sessions":
+        return True  # a message is one line
+    last = text[(at := int(table.start[window.last])) : at + 2]
+    around = chunk.text + text[start : end + SNIPPET_CHARS]
+    begins = start == passage.start or text[start - 2] in _ENDS
+    return (
+        (text.startswith(_ITEM_STARTS, start) or (begins and not text[start].isspace()))
+        and (last[0].isalnum() or last in _ITEM_STARTS)
+        and (end == len(text) or text[end - 1] in _ENDS or text.startswith(_BREAKS, end))
+        and not text.startswith(("\n=", "\n--"), end)
+        and not chunk.context
+        and not any(mark in around for mark in BLOCK_MARKS)
     )
+
+
+def _result(cut: Cut, window: Window, table: PassageTable, score: float) -> SearchResult:
+    """Cut the snippet of a window out of its passage."""
+    passage = table.passage_of(window.first)
+    snippet = table.text[cut.start : cut.end]
+    first_line = table.line_of(cut.start, passage)
     return SearchResult(
         path=passage.path,
         snippet=snippet,
@@ -306,20 +334,12 @@ def _result(window: Window, table: PassageTable, score: float, *, longest: int) 
         end_line=first_line + snippet.count("\n"),
         score=score,
         source=passage.source,
-        heading=_heading(table.chunks[int(table.chunk[window.first])], first_line),
+        heading=table.heading_of(window.first, first_line),
+        context=cut.context,
     )
 
 
 def snippet_text(window: Window, table: PassageTable) -> str:
     """Return the text of a window; a unit that is longer than a snippet is cut."""
-    start = int(table.start[window.first])
-    return table.text[start : min(int(table.end[window.last]), start + SNIPPET_CHARS)]
-
-
-def _heading(chunk: StoredChunk, line: int) -> str:
-    """Return the headings above a line; a chunk holds only those above its own first line."""
-    if "#" not in chunk.text[chunk.text.find("\n") :]:
-        return chunk.heading
-    above = chunk.text.split("\n")[: line - chunk.start_line + 1]
-    own = read_outline(above).path_at(len(above) - 1)
-    return chunk.heading if chunk.heading.endswith(own) else own
+    packed = _packed(window, table, SNIPPET_CHARS)
+    return table.text[packed.start : packed.end]

@@ -51,7 +51,7 @@ def merge_sources(
 
 
 def _chars(results: list[SearchResult]) -> int:
-    return sum(len(result.snippet) for result in results)
+    return sum(result.chars for result in results)
 
 
 def _capped(

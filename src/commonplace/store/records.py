@@ -169,6 +169,7 @@ class StoredChunk(NamedTuple):
         hash: Hash of the text.
         text: The text.
         heading: Headings above it, as in `Chunk`.
+        context: Table header or opening fence above it, as in `Chunk`.
         day: Proleptic ordinal of its day; None for an evergreen file.
         units: As in `IndexedChunk`.
         lines: Packed vectors of its lines (`commonplace.vectors.arrays`); None without any.
@@ -185,6 +186,7 @@ class StoredChunk(NamedTuple):
     hash: str
     text: str
     heading: str
+    context: str
     day: int | None
     units: bytes
     lines: bytes | None

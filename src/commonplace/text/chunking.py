@@ -17,6 +17,7 @@ from itertools import accumulate, chain
 from typing import NamedTuple
 
 from commonplace.settings import ChunkingSettings
+from commonplace.text.blocks import BLOCK_MARKS, Block, context_at, find_blocks
 from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, split_line, units_by_line
 from commonplace.types import Chunk
 
@@ -25,11 +26,13 @@ __all__ = [
     "Outline",
     "chunk_id",
     "chunk_markdown",
+    "is_wrapped",
     "line_units",
     "make_chunk",
     "pack_units",
     "read_outline",
     "split_oversized",
+    "starts_unit",
     "unit_texts",
     "whole_unit",
 ]
@@ -62,7 +65,8 @@ class _Piece(NamedTuple):
 def _token_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
     text = text.removesuffix("\n")
     lines = text.split("\n")
-    outline = read_outline(lines)
+    blocks = find_blocks(lines) if any(mark in text for mark in BLOCK_MARKS) else []
+    outline = read_outline(lines, blocks)
     # Parts of long lines leave room for the overlap, so that it carries a heading right above.
     pieces = _pieces(
         lines,
@@ -77,16 +81,17 @@ def _token_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
         capacity=tokens * UNITS_PER_TOKEN + NEWLINE_UNITS,
         overlap=overlap * UNITS_PER_TOKEN,
     )
-    return [_chunk(text, pieces[first:after], outline) for first, after in ranges]
+    return [_chunk(text, pieces[first:after], outline, blocks) for first, after in ranges]
 
 
-def _chunk(text: str, pieces: Sequence[_Piece], outline: Outline) -> Chunk:
+def _chunk(text: str, pieces: Sequence[_Piece], outline: Outline, blocks: Sequence[Block]) -> Chunk:
     start, end = pieces[0].start, pieces[-1].end
     body = text[start:end]
     # The chunk's first line with text: a heading may follow blank lines.
     blank = body[: len(body) - len(body.lstrip())].count("\n")
     heading = outline.path_at(pieces[0].line + blank)
-    return make_chunk(pieces[0].line + 1, pieces[-1].line + 1, body, heading)
+    context = context_at(blocks, pieces[0].line) if blocks else ""
+    return make_chunk(pieces[0].line + 1, pieces[-1].line + 1, body, heading, context)
 
 
 def _pack(
@@ -141,9 +146,11 @@ def _pieces(lines: Sequence[str], *, sizes: Sequence[int], longest: int, part: i
 # Chunks: identity and size.
 
 
-def make_chunk(start_line: int, end_line: int, text: str, heading: str = "") -> Chunk:
+def make_chunk(
+    start_line: int, end_line: int, text: str, heading: str = "", context: str = ""
+) -> Chunk:
     """Build a chunk with the hash of its text."""
-    return Chunk(start_line, end_line, text, _sha256(text), heading)
+    return Chunk(start_line, end_line, text, _sha256(text), heading, context)
 
 
 def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
@@ -174,11 +181,6 @@ def _sha256(text: str) -> str:
 
 # Headings.
 
-_HEADING_MARKS = frozenset("#`~ \t-*+0123456789\ufeff")
-"""First characters of headings and fences: other lines, the most, are skipped without a match."""
-
-_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
-
 
 @dataclass(frozen=True, slots=True)
 class Outline:
@@ -198,24 +200,20 @@ class Outline:
         return self.paths[position - 1] if position else ""
 
 
-def read_outline(lines: Sequence[str]) -> Outline:
-    """Find the ATX headings among lines; lines inside a code fence are skipped."""
+def read_outline(lines: Sequence[str], blocks: Iterable[Block] = ()) -> Outline:
+    """Find the ATX headings among lines; those in code blocks are code."""
+    code = [range(block.first, block.last + 1) for block in blocks if block.kind == "code"]
     found: list[int] = []
     paths: list[str] = []
     titles: list[str] = [""] * 6
-    fence = ""
     for index, line in enumerate(lines):
-        if line[:1] not in _HEADING_MARKS or not ("#" in line or "```" in line or "~~~" in line):
+        if line[:1] not in "# \ufeff" or "#" not in line or any(index in part for part in code):
             continue
-        if fence:
-            fence = "" if _closes(line, fence) else fence
-        elif heading := _heading(line):
+        if heading := _heading(line):
             level, title = heading
             titles[level - 1 :] = [title, *[""] * (6 - level)]
             found.append(index)
             paths.append(" > ".join(filter(None, titles)))
-        elif opened := _FENCE.match(line):
-            fence = opened[1]
     return Outline(tuple(found), tuple(paths))
 
 
@@ -234,12 +232,6 @@ def _without_closing_marks(title: str) -> str:
     """Strip the closing sequence of #s from a heading; ``C#`` keeps its own."""
     kept = title.rstrip("#")
     return (kept if not kept or kept[-1] in " \t" else title).strip()
-
-
-def _closes(line: str, fence: str) -> bool:
-    """Check whether a line closes a code block: the same mark, at least as long, alone."""
-    mark = line.strip()
-    return len(mark) >= len(fence) and not mark.strip(fence[0])
 
 
 # Embedding units.
@@ -285,21 +277,22 @@ def line_units(text: str) -> list[LineUnit]:
             open_ended = False
         elif not ((len(line) > 3 and line[2:4].isalnum()) or _HAS_TEXT.search(line)):
             open_ended = False  # fast check: most lines have two letters behind their mark
-        elif open_ended and end - units[-1][1] <= _MAX_UNIT_CHARS and not _starts_unit(line):
+        elif open_ended and end - units[-1][1] <= _MAX_UNIT_CHARS and not starts_unit(line):
             units[-1] = (*units[-1][:2], end)
-            open_ended = _is_wrapped(line)
+            open_ended = is_wrapped(line)
         else:
             units.append((number, start, end))
-            open_ended = _is_wrapped(line) and not line.lstrip().startswith(("#", "|"))
+            open_ended = is_wrapped(line) and not line.lstrip().startswith(("#", "|"))
         start = end + 1
     return units or [_fallback_unit(text)]
 
 
-def _starts_unit(line: str) -> bool:
+def starts_unit(line: str) -> bool:
+    """Check whether a line begins an item, a heading, a quote, a row or the words of a speaker."""
     return line.startswith(_FREQUENT_STARTS) or bool(_UNIT_START.match(line))
 
 
-def _is_wrapped(line: str) -> bool:
+def is_wrapped(line: str) -> bool:
     """Check whether a line continues in the next: it is long and does not end a sentence."""
     said = line.rstrip()
     return len(said) >= _WRAPPED_CHARS and said[-1] not in _ENDS_SENTENCE

@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from commonplace.types import SearchResult
 
-__all__ = ["UNTRUSTED_MARK", "quoted_lines", "quoted_snippet", "without_lines"]
+__all__ = ["UNTRUSTED_MARK", "quoted_context", "quoted_lines", "quoted_snippet", "without_lines"]
 
 UNTRUSTED_MARK = "[untrusted] "
 """Mark of a line that came from outside, such as from a page or a mail.
 
 JSON has it as it is, so that it is found in the answers of tools, too."""
+
+
+def quoted_context(result: SearchResult) -> str:
+    """Return a result's context, its untrusted lines marked."""
+    lines = result.context.count("\n") + 1
+    return quoted_lines(result.context, result.start_line - lines, result.untrusted)
 
 
 def quoted_snippet(result: SearchResult) -> str:

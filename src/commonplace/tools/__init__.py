@@ -1,6 +1,6 @@
 """Tools for agents: their schemas, and one renderer of their answers for all frameworks."""
 
-from commonplace.text.quotation import quoted_snippet
+from commonplace.text.quotation import quoted_context, quoted_snippet
 from commonplace.tools.answers import (
     MAX_GET_CHARS,
     MAX_GET_LINES,
@@ -67,6 +67,7 @@ __all__ = [
     "citations_shown",
     "excerpt_payload",
     "get_answer",
+    "quoted_context",
     "quoted_snippet",
     "results_payload",
     "search_answer",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
-from commonplace.text.quotation import quoted_lines, quoted_snippet
+from commonplace.text.quotation import quoted_context, quoted_lines, quoted_snippet
 from commonplace.text.redaction import redact as mask_secrets
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
@@ -243,6 +243,7 @@ def _result_payload(result: SearchResult, *, cited: bool) -> dict[str, Any]:
         "startLine": result.start_line,
         "endLine": result.end_line,
         "score": round(float(result.score), 4) if math.isfinite(result.score) else 0.0,
+        **({"context": quoted_context(result)} if result.context else {}),
         "snippet": quoted_snippet(result),
         "source": result.source,
     }

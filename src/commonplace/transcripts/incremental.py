@@ -265,7 +265,7 @@ def _placed(chunk: Chunk, lines: Sequence[TranscriptLine], start: int, end: int)
     numbers = [line.line for line in lines[start : end + 1]]
     parts = chunk.text.split("\n")
     if numbers[-1] - numbers[0] + 1 == len(parts) or len(parts) != len(numbers):
-        return replace(chunk, start_line=numbers[0], end_line=numbers[-1], heading="")
+        return replace(chunk, start_line=numbers[0], end_line=numbers[-1], heading="", context="")
     filled = [parts[0]]
     for part, number, before in zip(parts[1:], numbers[1:], numbers, strict=False):
         filled += [""] * (number - before - 1) + [part]

@@ -42,6 +42,17 @@ def test_a_document_is_the_snippet_and_says_where_it_stands(retriever, folder):
     assert {"vector", "keyword", "fused", "age_days", "decay", "terms"} <= set(place["parts"])
 
 
+def test_a_row_of_a_table_has_the_header_as_its_context(memory, folder):
+    table = "| service | port |\n|---|---|\n" + "".join(
+        f"| service{number} | {5000 + number} |\n" for number in range(300)
+    )
+    (folder / "memory/ports.md").write_text(table)
+    memory.index()
+    document = CommonplaceRetriever(memory=memory).invoke("port of service222", k=1)[0]
+    assert "service222" in document.page_content
+    assert document.metadata["context"] == "| service | port |\n|---|---|"
+
+
 def test_documents_can_be_written_as_json(retriever):
     for document in retriever.invoke(QUESTION):
         assert Document(**json.loads(json.dumps(document.model_dump()))) == document

@@ -36,7 +36,7 @@ from support.fakes import clock
 from support.langchain_fakes import ScriptedChatModel, calling
 
 
-def called(tool, **arguments):
+def called(tool, /, **arguments):
     return tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": arguments})
 
 

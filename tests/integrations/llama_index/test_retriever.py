@@ -44,6 +44,18 @@ def test_nodes_are_the_results_of_the_search(memory):
     assert nodes[0].node.ref_doc_id == results[0].path
 
 
+def test_a_model_reads_the_header_above_a_row_of_a_table(memory, notes):
+    table = "| service | port |\n|---|---|\n" + "".join(
+        f"| service{number} | {5000 + number} |\n" for number in range(300)
+    )
+    (notes / "memory/ports.md").write_text(table)
+    memory.index()
+    [node, *_] = CommonplaceRetriever(memory).retrieve("port of service222")
+    assert "service222" in node.node.text
+    assert "| service | port |\n|---|---|" in node.node.get_content(MetadataMode.LLM)
+    assert node.node.get_content(MetadataMode.EMBED) == node.node.text
+
+
 def test_the_metadata_says_where_a_snippet_stands_and_what_made_its_score(memory):
     [node, *_] = CommonplaceRetriever(memory).retrieve(QUESTION)
     [result, *_] = memory.search(QUESTION, explain=True)
@@ -51,10 +63,12 @@ def test_the_metadata_says_where_a_snippet_stands_and_what_made_its_score(memory
     assert node.node.metadata == {
         "citation": result.citation,
         "heading": result.heading,
+        "context": result.context,
         "path": result.path,
         "start_line": result.start_line,
         "end_line": result.end_line,
         "source": "memory",
+        "origin": "user",
         "score": result.score,
         "vector": parts.vector,
         "keyword": parts.keyword,

@@ -229,6 +229,7 @@ class MemorySnapshot:
             hash=item.chunk.hash,
             text=item.chunk.text,
             heading=item.chunk.heading,
+            context=item.chunk.context,
             day=item.day,
             units=item.units,
             lines=item.embedded.lines if item.embedded else None,

@@ -50,8 +50,8 @@ SCHEMA = (
     """CREATE TABLE chunks (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
         source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
-        hash TEXT NOT NULL, model TEXT NOT NULL, heading TEXT NOT NULL, day INTEGER,
-        grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL, lines BLOB,
+        hash TEXT NOT NULL, model TEXT NOT NULL, heading TEXT NOT NULL, context TEXT NOT NULL,
+        day INTEGER, grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL, lines BLOB,
         ordinal INTEGER NOT NULL)""",
     "CREATE INDEX chunks_path ON chunks (path)",
     # A quarter of a hash is enough to find it; whole ones come in no order and cost writes a tenth.
@@ -75,8 +75,8 @@ SCHEMA = (
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 6
-"""``PRAGMA user_version`` of these tables; versions 1 to 5 were never released."""
+SCHEMA_VERSION = 7
+"""``PRAGMA user_version`` of these tables; versions 1 to 6 were never released."""
 
 
 def create_tables(connection: apsw.Connection) -> None:

@@ -244,8 +244,8 @@ class SqliteSnapshot:
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Return chunks by seq; one that is gone is left out."""
         rows: list[Any] = self._connection.execute(
-            "SELECT seq, id, path, source, start_line, end_line, hash, text, heading, day, units, "
-            f"lines, ordinal FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
+            "SELECT seq, id, path, source, start_line, end_line, hash, text, heading, context, "
+            f"day, units, lines, ordinal FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
             list(seqs),
         ).fetchall()
         return {row[0]: StoredChunk._make(row) for row in rows}
@@ -263,12 +263,12 @@ class SqliteSnapshot:
             where = "seq IN (SELECT value FROM json_each(?))"
             value = json.dumps(seqs_from(self._connection, path, from_line))
         rows = self._connection.execute(
-            f"""SELECT start_line, end_line, text, hash, heading, embedding, lines
+            f"""SELECT start_line, end_line, text, hash, heading, context, embedding, lines
             FROM chunks LEFT JOIN vectors USING (seq)
             WHERE {where} ORDER BY seq""",
             (value,),
         )
-        return [(Chunk(*row[:5]), _embedded(row[5], row[6])) for row in rows]
+        return [(Chunk(*row[:6]), _embedded(row[6], row[7])) for row in rows]
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""

@@ -151,8 +151,8 @@ class Writer:
             grams = grams_text(chunk.text, self._identity.tokenizer)
             chunks.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
-                 chunk.hash, model, chunk.heading, item.day, grams, item.units, chunk.text,
-                 item.embedded.lines if item.embedded else None, ordinal)
+                 chunk.hash, model, chunk.heading, chunk.context, item.day, grams, item.units,
+                 chunk.text, item.embedded.lines if item.embedded else None, ordinal)
             )  # fmt: skip
             if item.embedded is not None:
                 vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))

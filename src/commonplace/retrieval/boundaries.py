@@ -1,0 +1,298 @@
+"""Snippet boundaries: where the text around a window is cut, by the structure of its Markdown.
+
+Code blocks: a snippet holds both fences of a block or neither. Where a block is too long for that,
+the snippet either ends before it or holds nothing but its code, and the opening fence becomes the
+context. A renderer closes such a block at the end of the snippet, as CommonMark does at the end of
+a document. Tables: a snippet that begins below a header row has that row as its context.
+
+List items, sentences over several lines and nested items with their parents are whole where that
+adds few characters. A text of headings, rules, fences and comments alone is no snippet.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.retrieval.query import SNIPPET_CHARS
+from commonplace.text.blocks import Block, block_at, context_at, find_blocks
+from commonplace.text.chunking import is_wrapped, starts_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from commonplace.retrieval.passages import PassageTable
+
+__all__ = ["Cut", "Region", "cut", "region_around"]
+
+_WHOLE_CHARS = 150
+"""Characters that are added to a window, at most, to make a sentence or a list item whole."""
+_BLOCK_CHARS = 250
+"""Characters that are added, at most, to show a code block or a table from its beginning."""
+
+_TEXT = re.compile(r"\w")
+_NO_TEXT = re.compile(r"[ \t>]*(?:#{1,6}(?:[ \t].*)?|<!--.*-->|</?\w+>)[ \t\r]*$")
+"""Headings, comments, and single tags without attributes."""
+_UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
+
+
+class Region(NamedTuple):
+    """Text around a window; offsets are those of the text of all passages.
+
+    Attributes:
+        lines: Lines of the file, the first one from the beginning of the window's chunk.
+        start: Offset of the first line.
+        context: What the first line needs from above it.
+        after: Offset that the snippet may begin at: the end of the snippet before.
+        until: Offset that it may end at: the beginning of the next snippet.
+    """
+
+    lines: Sequence[str]
+    start: int
+    context: str
+    after: int
+    until: int
+
+
+class Cut(NamedTuple):
+    """Boundaries of a snippet in the text of all passages, and its context."""
+
+    start: int
+    end: int
+    context: str = ""
+
+
+def region_around(table: PassageTable, unit: int, packed: Cut, *, after: int, until: int) -> Region:
+    """Return the lines around a window.
+
+    Args:
+        table: Units of all passages.
+        unit: First unit of the window.
+        packed: The window as it was packed.
+        after: End of the snippet before.
+        until: Beginning of the next snippet.
+    """
+    passage, chunk = table.passage_of(unit), table.chunk_of(unit)
+    stop = table.end_of(unit)
+    start = packed.start
+    for _ in range(table.line_of(packed.start, passage) - chunk.start_line):
+        start = table.text.rfind("\n", passage.start, start)
+    start = max(table.text.rfind("\n", passage.start, start) + 1, passage.start)
+    hidden = table.hidden[:unit].nonzero()[0]
+    if len(hidden):  # the line of a note's labels, which is never shown
+        start = max(start, int(table.end[hidden[-1]]) + 1)
+    reach = table.text.find("\n", packed.end + SNIPPET_CHARS, stop)
+    lines = table.text[start : stop if reach < 0 else reach].split("\n")
+    return Region(lines, start, chunk.context, max(after, passage.start), min(until, stop))
+
+
+def cut(region: Region, window: Cut, *, longest: int, middle: int) -> Cut | None:
+    """Return the boundaries of a window's snippet; None where it would say nothing.
+
+    Args:
+        region: Text around the window.
+        window: The window as it was packed.
+        longest: Characters of a snippet, at most.
+        middle: Offset of the line with the most evidence.
+    """
+    return _Cutter(region, window, longest=longest, middle=middle).cut()
+
+
+class _Cutter:
+    """Cutter of one window: moves its first and last line."""
+
+    def __init__(self, region: Region, window: Cut, *, longest: int, middle: int) -> None:
+        self._lines, self._region, self._longest = region.lines, region, longest
+        self._window = window
+        self._offsets = [region.start]
+        for line in region.lines:
+            self._offsets.append(self._offsets[-1] + len(line) + 1)
+        self._first = self._line_at(window.start)
+        self._last = self._line_at(max(window.end - 1, window.start))
+        self._middle = min(max(self._line_at(middle), self._first), self._last)
+        self._packed = self._first, self._last
+        self._blocks = find_blocks(region.lines, region.context)
+
+    def cut(self) -> Cut | None:
+        """Return the boundaries; None for a text of headings alone."""
+        if not self._reach_text():
+            return None
+        if block_at(self._blocks, self._first) is None:
+            self._complete_start()
+        if block_at(self._blocks, self._last) is None:
+            self._complete_end()
+        self._begin_with_block()
+        for block in self._blocks:
+            self._settle(block)
+        if not self._has_text(self._first, self._last):
+            return None
+        self._drop_blank_ends()
+        start, end = self._span(self._first, self._last)
+        return Cut(start, min(end, start + self._longest), self._context())
+
+    def _drop_blank_ends(self) -> None:
+        while not self._lines[self._first].strip():
+            self._first += 1
+        while not self._lines[self._last].strip():
+            self._last -= 1
+
+    def _context(self) -> str:
+        context = context_at(self._blocks, self._first)
+        return context if len(context) <= self._longest else ""
+
+    def _line_at(self, offset: int) -> int:
+        line = 0
+        while line + 1 < len(self._lines) and self._offsets[line + 1] <= offset:
+            line += 1
+        return line
+
+    def _span(self, first: int, last: int) -> tuple[int, int]:
+        """Return the offsets of lines; the window's own first and last line may be parts."""
+        start, end = self._offsets[first], self._offsets[last + 1] - 1
+        if first == self._packed[0]:
+            start = self._window.start
+        if last == self._packed[1]:
+            end = self._window.end
+        return start, end
+
+    def _may_be(self, first: int, last: int, *, most: int | None = None) -> bool:
+        """Return whether a snippet may hold some lines, with so many more characters at most."""
+        if first < 0 or last >= len(self._lines):
+            return False
+        start, end = self._span(first, last)
+        now = self._span(self._first, self._last)
+        fits = end - start <= self._longest and (
+            most is None or end - start <= max(now[1] - now[0] + most, 0)
+        )
+        return fits and self._region.after <= start and end <= self._region.until
+
+    # Text.
+
+    def _has_text(self, first: int, last: int) -> bool:
+        return any(self._says(number) for number in range(first, last + 1))
+
+    def _says(self, number: int) -> bool:
+        """Return whether a line has text beside headings, rules, fences and comments."""
+        line = self._lines[number]
+        block = block_at(self._blocks, number)
+        if block is not None and block.kind == "code":
+            is_fence = number == block.first or (block.closed and number == block.last)
+            return not is_fence and bool(line.strip())
+        if block is not None and block.kind == "table":
+            is_header = number == block.first and block.last > block.first + 1
+            return not is_header and number != block.first + 1
+        if not _TEXT.search(line) or _NO_TEXT.match(line) or block is not None:
+            return False
+        return not self._is_title(number)
+
+    def _is_title(self, number: int) -> bool:
+        """Return whether a line is a heading by the line below it (Setext)."""
+        below = self._lines[number + 1 : number + 2]
+        if not below or not _UNDERLINE.match(below[0]):
+            return False
+        return not _ITEM.match(self._lines[number]) and self._lines[number][:1] not in "#>|"
+
+    def _reach_text(self) -> bool:
+        """Add the lines below a window of headings, up to the first text; false without any."""
+        last = self._last
+        while not self._has_text(self._first, last):
+            last += 1
+            block = block_at(self._blocks, last)
+            if block is not None and self._may_be(self._first, block.last):
+                last = block.last if block.kind == "code" else last
+            if not self._may_be(self._first, last):
+                return False
+        self._last = last
+        return True
+
+    # Sentences and list items.
+
+    def _complete_start(self) -> None:
+        """Begin with the line that the first one continues, and with the parents of its item."""
+        first = self._first
+        while first > 0 and _continues(self._lines[first - 1], self._lines[first]):
+            first -= 1
+        if first < self._first and self._may_be(first, self._last, most=_WHOLE_CHARS):
+            self._first = first
+        while (parent := self._parent(self._first)) is not None:
+            if not self._may_be(parent, self._last, most=_WHOLE_CHARS):
+                break
+            self._first = parent
+
+    def _parent(self, number: int) -> int | None:
+        """Return the list item that an indented line belongs to."""
+        indent = _indent(self._lines[number])
+        if not indent or not self._lines[number].strip():
+            return None
+        for above in range(number - 1, -1, -1):
+            line = self._lines[above]
+            if line.strip() and _indent(line) < indent:
+                return above if _ITEM.match(line) else None
+        return None
+
+    def _complete_end(self) -> None:
+        """End with the last line of a sentence or list item over several lines."""
+        last = self._last
+        while last + 1 < len(self._lines) and _continues(self._lines[last], self._lines[last + 1]):
+            last += 1
+        if last > self._last and self._may_be(self._first, last, most=_WHOLE_CHARS):
+            self._last = last
+
+    # Code blocks and tables.
+
+    def _begin_with_block(self) -> None:
+        """Begin with the first line of the block that the first line is in, if it is near."""
+        block = block_at(self._blocks, self._first)
+        if block is None or not block.closed:
+            return
+        last = max(self._last, block.last) if block.kind == "code" else self._last
+        if self._may_be(block.first, last, most=_BLOCK_CHARS):
+            self._first, self._last = block.first, last
+
+    def _settle(self, block: Block) -> None:
+        """Move the ends of the snippet so that they leave no half of a block."""
+        if block.first <= self._last and block.last >= self._first:
+            if block.kind == "code":
+                self._settle_code(block)
+            elif block.kind == "table":
+                self._settle_table(block)
+
+    def _settle_code(self, block: Block) -> None:
+        """Hold both fences of a code block, or neither; of one that begins above, the code."""
+        above = block.first < self._first
+        if block.closed and block.last <= self._last:
+            self._first += above and self._first == block.last
+        elif above:
+            if self._middle <= block.last:
+                self._last = min(self._last, block.last)
+            else:
+                self._first = block.last + 1
+        elif block.closed and self._may_be(self._first, block.last):
+            self._last = block.last
+        elif self._middle < block.first:
+            self._last = block.first - 1
+        elif self._middle > block.last:
+            self._first = block.last + 1
+        else:
+            self._first, self._last = block.first + 1, min(self._last, block.last)
+
+    def _settle_table(self, block: Block) -> None:
+        """Hold a row below the header rows of a table at the end, or none of it."""
+        row = min(block.first + 2, block.last)
+        if block.first < self._first or self._last >= row or self._last < block.first:
+            return
+        if self._may_be(self._first, row):
+            self._last = row
+        elif self._has_text(self._first, block.first - 1):
+            self._last = block.first - 1
+
+
+def _continues(above: str, line: str) -> bool:
+    """Return whether a line goes on with the sentence of the line above it."""
+    return bool(line.strip()) and is_wrapped(above) and not starts_unit(line)
+
+
+def _indent(line: str) -> int:
+    shown = line.expandtabs(4)
+    return len(shown) - len(shown.lstrip())

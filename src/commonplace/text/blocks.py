@@ -1,0 +1,187 @@
+"""Markdown blocks: fenced code and tables among lines, and what a part of one needs from above.
+
+A part of a code block needs its opening fence; rows of a table need its header and delimiter rows.
+The rules are those of CommonMark and GitHub's tables, line by line. Fences may lie in list items
+and block quotes, which end them as a closing fence does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+__all__ = [
+    "BLOCK_MARKS",
+    "MAX_CONTEXT_CHARS",
+    "Block",
+    "block_at",
+    "context_at",
+    "find_blocks",
+]
+
+BLOCK_MARKS = ("|", "```", "~~~", "<!--")
+"""Texts of which a block holds one: texts without any are not parsed."""
+MAX_CONTEXT_CHARS = 700
+"""Length of a context, at most: a snippet's. A header row that is longer is left out."""
+
+_MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t]|$)[ \t]*"
+_LEAD = re.compile(rf"[ \t]*(?:(?:{_MARKER}|>[ \t]?)[ \t]*)*")
+"""Indentation, markers of list items and quote marks at the beginning of a line."""
+_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
+
+
+class Block(NamedTuple):
+    """Fenced code block, table or HTML comment among lines.
+
+    Attributes:
+        kind: What it is.
+        first: Index of its first line; negative where it begins above the lines.
+        last: Index of its last line.
+        lead: Lines that every part of it needs: its opening fence; its header and delimiter rows.
+        closed: Whether its closing fence is among the lines; a table always is.
+    """
+
+    kind: Literal["code", "table", "comment"]
+    first: int
+    last: int
+    lead: tuple[str, ...]
+    closed: bool
+
+
+def find_blocks(lines: Sequence[str], context: str = "") -> list[Block]:
+    """Find the fenced code blocks, tables and HTML comments among lines, in order.
+
+    Args:
+        lines: Consecutive lines of a file, without line breaks.
+        context: What the first line needs from above it, as `context_at` gives it.
+    """
+    above = context.split("\n") if context else []
+    return _Scanner([*above, *(line.rstrip("\r") for line in lines)], above=len(above)).blocks()
+
+
+def block_at(blocks: Iterable[Block], line: int) -> Block | None:
+    """Return the block that holds a line; None for a line of no block."""
+    return next((block for block in blocks if block.first <= line <= block.last), None)
+
+
+def context_at(blocks: Iterable[Block], line: int) -> str:
+    """Return what a text that begins with a line needs from above it; empty for most lines."""
+    block = block_at(blocks, line)
+    context = "" if block is None else "\n".join(block.lead[: max(0, line - block.first)])
+    return context if len(context) <= MAX_CONTEXT_CHARS else ""
+
+
+class _Scanner:
+    """Line scanner: finds the blocks among lines, of which the first ones may be a context."""
+
+    def __init__(self, lines: Sequence[str], *, above: int) -> None:
+        self._lines = lines
+        self._above = above
+        self._items: list[int] = []
+        """Columns at which the contents of the open list items begin, ascending."""
+
+    def blocks(self) -> list[Block]:
+        """Return the blocks in order; lines count from the first behind the context."""
+        found: list[Block] = []
+        at = 0
+        while at < len(self._lines):
+            block = self._block(at)
+            if block is None:
+                at += 1
+                continue
+            at = block.last + 1
+            first, last = block.first - self._above, block.last - self._above
+            found.append(block._replace(first=first, last=last))
+        return found
+
+    def _block(self, at: int) -> Block | None:
+        line = self._lines[at]
+        lead = _lead(line)
+        column = _column(lead)
+        starts = line[: len(lead) - len(lead.lstrip())]
+        if lead != line:
+            self._close_items(_column(starts))
+        base = self._items[-1] if self._items else 0
+        marked = bool(lead.strip(" \t>"))
+        if marked:
+            self._items.append(column)
+        if (opened := _FENCE.match(line, len(lead))) and (
+            marked or at < self._above or column - base <= 3 or ">" in lead
+        ):
+            base = column if marked else min(base, column)
+            return self._code(at, opened[1] or opened[2], base=base, quoted=">" in lead)
+        if line.startswith("<!--", len(lead)):
+            return self._comment(at)
+        return self._table(at) if "|" in line else None
+
+    def _close_items(self, column: int) -> None:
+        while self._items and column < self._items[-1]:
+            self._items.pop()
+
+    def _code(self, at: int, fence: str, *, base: int, quoted: bool) -> Block:
+        lead = (self._lines[at],)
+        for number in range(at + 1, len(self._lines)):
+            line = self._lines[number]
+            body = line.lstrip(" \t")
+            if quoted:
+                if not body.startswith(">"):
+                    return Block("code", at, number - 1, lead, closed=False)
+                body = body.lstrip("> \t")
+            elif body and base and _column(line[: len(line) - len(body)]) < base:
+                return Block("code", at, number - 1, lead, closed=False)
+            if body.startswith(fence) and not body.rstrip(" \t").strip(fence[0]):
+                indent = _column(line[: len(line) - len(body)])
+                if quoted or indent - base <= 3:
+                    return Block("code", at, number, lead, closed=True)
+        return Block("code", at, len(self._lines) - 1, lead, closed=False)
+
+    def _comment(self, at: int) -> Block | None:
+        for number in range(at, len(self._lines)):
+            line = self._lines[number]
+            if "-->" in line:
+                alone = line.rstrip(" \t").endswith("-->")
+                last = number if alone else number - 1
+                return Block("comment", at, last, (), closed=True) if last >= at else None
+        return None
+
+    def _table(self, at: int) -> Block | None:
+        header, delimiter = self._lines[at], self._lines[at + 1 : at + 2]
+        if not delimiter or not _is_delimiter(delimiter[0], header):
+            # A context without its delimiter row: the lines begin with it.
+            return None
+        last = at + 1
+        while last + 1 < len(self._lines) and _is_row(self._lines[last + 1]):
+            last += 1
+        return Block("table", at, last, (header, delimiter[0]), closed=True)
+
+
+def _lead(line: str) -> str:
+    """Return the indentation, list markers and quote marks that begin a line."""
+    first = line[:1]
+    if first not in " \t>-*+0123456789":
+        return ""
+    return _LEAD.match(line)[0]  # type: ignore[index]
+
+
+def _column(text: str) -> int:
+    """Return the column behind a text; tabs stop at multiples of four."""
+    return len(text.expandtabs(4))
+
+
+def _is_delimiter(line: str, header: str) -> bool:
+    if "-" not in line or not ("|" in line or ":" in line) or not _DELIMITER.match(line):
+        return False
+    return _cells(line) == _cells(header)
+
+
+def _cells(row: str) -> int:
+    cells = _CELL_BORDER.split(row[len(_lead(row)) :].strip())
+    return len(cells) - (not cells[0].strip()) - (len(cells) > 1 and not cells[-1].strip())
+
+
+def _is_row(line: str) -> bool:
+    return "|" in line and not _OTHER_BLOCK.match(line)

@@ -1,0 +1,192 @@
+"""Snippets are cut where Markdown can be cut: no half of a fence, no rows without their header."""
+
+import re
+import tempfile
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from commonplace.memory import Memory
+from support.fakes import HashedWords, clock
+
+PARSER = MarkdownIt("commonmark").enable("table")
+NOTHING = re.compile(
+    r"[ \t>]*(?:#{1,6}(?:[ \t].*)?|<!--.*-->|[-*_=:| \t]*|[`~]{3,}[^`]*|[-*+]|\d[.)])[ \t\r]*$"
+)
+"""A line that says nothing by itself: headings, comments, rules, delimiter rows, fences, blanks."""
+
+
+def searched(text, *queries, embedder=None, **options):
+    """Search a file of its own and return the hits of each query."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "MEMORY.md").write_bytes(text.encode())
+        with Memory.open(folder, embedder=embedder, index="memory://", now=clock()) as memory:
+            memory.index()
+            return [memory.search(query, min_score=0, **options) for query in queries]
+
+
+def check(text, hit):
+    """Check a hit against the blocks that a CommonMark parser finds in the file."""
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    assert hit.snippet in text
+    assert 0 < len(hit.snippet) <= 700
+    shown = "\n".join(text.split("\n")[hit.start_line - 1 : hit.end_line])
+    assert hit.snippet in shown
+    first, last = hit.start_line - 1, hit.end_line - 1
+    wanted, code = "", set()
+    for token in PARSER.parse(text):
+        if token.type not in ("fence", "table_open"):
+            continue
+        begin, end = token.map[0], token.map[1] - 1
+        if begin < first <= end:
+            lead = lines[begin : begin + (1 if token.type == "fence" else 2)]
+            wanted = "\n".join(lead[: first - begin])
+        if token.type == "fence":
+            code.update(range(begin + 1, end + (token.markup not in lines[end])))
+            assert not first <= begin <= last or last >= end, "a fence is opened and cut"
+        if token.type == "table_open" and first <= begin <= last and end >= begin + 2:
+            assert last >= begin + 2, "a header without a row"
+    assert hit.context == wanted
+    numbered = enumerate(hit.snippet.split("\n"), start=first)
+    assert any(number in code or not NOTHING.match(line) for number, line in numbered), "no text"
+
+
+TABLE = ["| service | port | owner |", "|:---|---:|---|"]
+TABLE += [f"| service{at} | {5000 + at} | Wren, who is in room {at} |" for at in range(60)]
+WIDE = ["| " + " | ".join(f"column {at}" for at in range(30)) + " |", "|" + "---|" * 30]
+WIDE += ["| " + " | ".join(f"port {at * row}" for at in range(30)) + " |" for row in range(5)]
+CODE = ["```python title=deploy.py", *(f"deploy('port {at}')  # step {at}" for at in range(60))]
+
+HOSTILE = {
+    "a long table": ["# Ports", "", "The ports.", "", *TABLE, "", "After the table."],
+    "a wide table": ["Ports of all:", "", *WIDE, "", "And port 7."],
+    "a table right below a heading": ["# Port", *TABLE[:4], "# Other", "port"],
+    "a table that nothing follows": ["port", "", *TABLE],
+    "a header row alone": ["| port | vpn |", "|---|---|"],
+    "long code": ["# Deploy", "", "How we deploy.", "", *CODE, "```", "", "The port is open."],
+    "long code, never closed": ["How we deploy to the port.", "", *CODE],
+    "short code": ["## VPN port", "```sh", "wg-quick up wg0", "```", "It is up.", "", "## Other"],
+    "code in a list": ["- deploy the port", "", "  ```sh", *["  port 1"] * 4, "  ```", "- done"],
+    "a list item of code": ["- ```sh", *(f"  port {at}" for at in range(99)), "  ```", "- done"],
+    "code in a quote": ["> ```sh", *(f"> port {at}" for at in range(99)), "> ```", "after, port"],
+    "nested fences": ["````md", "the port", "```sh", "port 1", "```", "port 2", "````", "port 3"],
+    "tildes": ["~~~~", "```", "the port is here", "~~~", "port", "~~~~", "after the port"],
+    "indented code": ["Run:", "", "    ```", "    port 1", "    ```", "", "The port is open."],
+    "quotes with lists": ["> - port one", ">   - port two", "> - three", "", "> # port", "> x"],
+    "footnotes": ["The port[^1] is open.", "", "[^1]: Port 51820, not 1194.", "", "[x]: /port"],
+    "HTML": ["<details>", "<summary>Ports</summary>", "", "port 51820", "</details>", "<br>"],
+    "comments": ["<!-- the port -->", "", "<!--", "port 51820", "-->", "", "text"],
+    "Setext": ["Port", "====", "", "Sub port", "--------", "", "It is 51820.", "", "port", "---"],
+    "front of rules": ["---", "", "***", "", "# Port", "", "___", "", "## Port", "", "- a port"],
+    "headings alone": ["# Memory", "", "## Port", "", "### VPN port", ""],
+    "very long lines": ["port " * 900, "", "- " + "the port is open. " * 90, "", "端口" * 900],
+    "CJK": ["# 端口", "", "虚拟专用网的端口是五一八二零。" * 60, "", "| 港 |", "|---|", "| 端口 |"],
+    "right to left": ["# منفذ", "", "المنفذ port هو 51820.", "", "```", "שלום port", "```"],
+    "nested lists": ["- vpn", "  - office", "    - port 51820", "    - key", "  - home", "- x"],
+}  # fmt: skip
+QUERIES = ["which port?", "deploy step 17", "service33 owner", "端口", "vpn", "memory", "column 7"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_markdown_is_cut_cleanly(name, newline):
+    text = newline.join(HOSTILE[name]) + newline
+    for limits in ({}, {"max_chars": 900}):
+        answers = searched(text, *QUERIES, **limits)
+        assert any(answers) == (name != "headings alone")
+        for hit in (hit for hits in answers for hit in hits):
+            check(text, hit)
+
+
+def test_what_was_asked_is_shown_with_its_header_or_fence():
+    text = "\n".join(HOSTILE["a long table"])
+    [[hit, *_]] = searched(text, "owner of service33")
+    assert "service33" in hit.snippet
+    assert hit.context == "| service | port | owner |\n|:---|---:|---|"
+    text = "\n".join(HOSTILE["long code"])
+    [[hit, *_]] = searched(text, "deploy step 33")
+    assert "step 33" in hit.snippet
+    assert hit.context == "```python title=deploy.py"
+
+
+@pytest.mark.parametrize("name", ["headings alone", "front of rules", "Setext", "comments"])
+def test_a_heading_alone_is_no_result(name):
+    text = "\n".join(HOSTILE[name])
+    [hits] = searched(text, "the sub port")
+    assert (hits == []) == (name == "headings alone")
+
+
+def test_a_heading_is_shown_with_what_is_below_it():
+    notes = "".join(f"\n## Topic {at}\n\nSome other words, number {at}.\n" for at in range(80))
+    [hits] = searched("# Memory\n" + notes, "topic 33", max_chars=300)
+    assert hits
+    for hit in hits:
+        assert "Some other words" in hit.snippet
+
+
+def test_short_code_is_shown_whole():
+    text = "\n".join(HOSTILE["short code"])
+    [[hit, *_]] = searched(text, "wg-quick wg0")
+    assert "```sh\nwg-quick up wg0\n```" in hit.snippet
+    assert hit.context == ""
+
+
+def test_a_nested_item_is_shown_with_its_parents():
+    many = [f"- topic {at}\n  - words about {at}, and more of them" for at in range(60)]
+    many[30] = "- heron\n  - office\n    - port 51820\n    - the key is in the vault"
+    [[hit, *_]] = searched("\n".join(many), "51820", max_chars=100)
+    assert "- heron\n  - office\n    - port 51820" in hit.snippet
+
+
+def test_a_wrapped_item_is_shown_whole():
+    item = "- The VPN of the office listens on the port 51820, which was chosen in the\n"
+    item += "  spring of last year after the provider had closed the other one without\n"
+    item += "  any word of warning"
+    notes = [f"- Something else that was said on day {at}, at some length." for at in range(60)]
+    [[hit, *_]] = searched("\n".join([*notes, item, *notes]), "51820", max_chars=300)
+    assert item in hit.snippet
+
+
+def test_the_context_counts_in_the_budget():
+    parts = [
+        "\n".join([f"## Part {at}", "", *(row.replace("service", f"port{at}x") for row in TABLE)])
+        for at in range(20)
+    ]
+    [hits] = searched("\n\n".join(parts), "port of Wren, who is in room 33")
+    assert sum(len(hit.snippet) + len(hit.context) for hit in hits) <= 4_200
+    assert any(hit.context for hit in hits)
+
+
+words = st.lists(st.sampled_from(["port", "vpn", "Ann", "51820", "budget", "端口"]), min_size=1)
+sentence = words.map(lambda some: " ".join(some) + ".")
+line = st.one_of(
+    sentence,
+    sentence.map("- {}".format),
+    sentence.map("  - {}".format),
+    sentence.map("> {}".format),
+    st.sampled_from(["# port", "## VPN", "---", "===", "", "", "<!-- port -->", "1. one", "text"]),
+)
+fenced = st.tuples(
+    st.sampled_from(["```", "```sh", "~~~~", "````md"]), st.lists(line, max_size=60), st.booleans()
+).map(lambda parts: [parts[0], *parts[1], *([parts[0][:4].rstrip("sh")] if parts[2] else [])])
+table = st.lists(words, min_size=1, max_size=60).map(
+    lambda rows: ["", *TABLE[:2], *(f"| {' '.join(row)} | 1 | 2 |" for row in rows), ""]
+)
+markdown = st.tuples(
+    st.lists(st.one_of(line.map(lambda one: [one]), fenced, table), max_size=20),
+    st.sampled_from(["\n", "\n", "\r\n"]),
+).map(lambda parts: parts[1].join(chain.from_iterable(parts[0])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("embedder", [None, HashedWords()], ids=["words", "vectors"])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(text=markdown, query=sentence, chars=st.sampled_from([4_200, 1_500, 800]))
+def test_of_any_markdown_no_fence_is_left_half_open(embedder, text, query, chars):
+    [hits] = searched(text, query, embedder=embedder, max_chars=chars)
+    for hit in hits:
+        check(text, hit)
