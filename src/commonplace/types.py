@@ -227,6 +227,13 @@ class SearchResults(Displayed, list[SearchResult]):
         self.model = model
         self.warnings = warnings
 
+    @property
+    def fallback_notice(self) -> str | None:
+        """Fallback as a warning: it names the mode where that is not ``hybrid``."""
+        if self.fallback is None or self.mode == "hybrid":
+            return self.fallback
+        return f"{self.mode} search only: {self.fallback}"
+
     def __repr__(self) -> str:
         places = ", ".join(result.citation for result in self[:2]) + ", …" * (len(self) > 2)
         return f"<SearchResults {brief.repr(self.query)}, {self.mode}, {len(self)}: {places}>"

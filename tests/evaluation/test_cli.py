@@ -23,6 +23,10 @@ FIGURES = {
     "hit_rate",
     "mrr",
     "empty",
+    "first_right",
+    "chars",
+    "chars_in_8000",
+    "json_chars",
     "ms_per_query",
     "auroc",
 }
@@ -70,10 +74,36 @@ def test_piped_figures_are_a_plain_table(notes):
     assert result.stderr == ""
     head, *rows = result.stdout.splitlines()
     assert head.split() == [
-        "questions", "shown", "in", "8,000", "hit", "rate", "MRR", "empty", "ms",
+        "questions", "shown", "in", "8,000", "hit", "rate", "MRR", "empty", "chars", "JSON", "ms",
     ]  # fmt: skip
     assert [row.split()[:2] for row in rows] == [["all", "2"], ["2", "1"], ["10", "1"]]
     assert "\x1b" not in result.stdout
+
+
+def test_what_belongs_first_is_reported_apart(notes):
+    file = notes / "questions.jsonl"
+    first = {"question": "Which port has the VPN?", "first": True, "category": "now"}
+    first["evidence"] = [{"path": "memory/2026-11-01.md", "text": "VPN listens"}]
+    wrong = first | {"evidence": [{"path": "memory/2026-11-01.md", "text": "# 2026-11-02"}]}
+    rows = [json.dumps(first), json.dumps(wrong), line("What does Ada drink?", 4, "then")]
+    file.write_text("\n".join(rows))
+    result = run("-w", notes, "eval", file)
+    assert result.exit_code == 1
+    [problem] = result.stderr.splitlines()
+    assert f"{file}:2: evidence '# 2026-11-02': memory/2026-11-01.md does not have" in problem
+    head, *rows = result.stdout.splitlines()
+    at = head.replace("in 8,000", "in").replace("hit rate", "hit").split().index("first") + 1
+    assert [row.split()[at] for row in rows] == ["1.000", "1.000", "-"]
+    saved = notes / "saved.jsonl"
+    answer = json.loads(run("-w", notes, "eval", file, "--json", "--save", saved).stdout)
+    assert answer["overall"]["first_right"] == 1.0
+    assert answer["categories"]["then"]["first_right"] is None
+    now, then = map(json.loads, saved.read_text().splitlines())
+    assert (now["first"], now["first_right"]) == (True, True)
+    assert now["evidence"] == first["evidence"] == now["found"]
+    assert "first" not in then
+    shown = sum(len(hit["snippet"]) + len(hit["context"]) for hit in then["results"])
+    assert then["chars"] == shown < then["json_chars"]
 
 
 def test_json_is_one_document(notes):

@@ -14,6 +14,7 @@ from commonplace.errors import QuestionFileError, WorkspaceNotFoundError
 from commonplace.evaluation import Evidence, Figures, Question, compare, evaluate, open_at
 from commonplace.evaluation.fixed_clock import asking_time
 from commonplace.settings import Settings
+from commonplace.tools import answer_json, search_answer
 from commonplace.workspace.discovery import Workspace
 
 TODAY = date(2026, 11, 20)
@@ -102,6 +103,40 @@ def test_as_many_foreign_questions_are_asked_as_own_ones_and_always_the_same(mem
     once = asked()
     assert once == asked()
     assert len(once) == 2
+
+
+def test_a_fallback_names_the_mode_unless_the_reranker_alone_failed(memory, monkeypatch):
+    search = memory.search
+
+    def falls_back(mode, fallback):
+        def searched(*arguments, **options):
+            results = search(*arguments, **options)
+            results.mode, results.fallback = mode, fallback
+            return results
+
+        monkeypatch.setattr(memory, "search", searched)
+        return evaluate(memory, [PORT]).fallbacks
+
+    assert falls_back("keyword", "no key") == ("keyword search only: no key",)
+    assert falls_back("hybrid", "the reranker failed: x") == ("the reranker failed: x",)
+    assert falls_back("hybrid", None) == ()
+
+
+def test_an_answer_has_its_length_beside_it(memory):
+    [outcome] = evaluate(memory, [PORT]).outcomes
+    assert outcome.chars == sum(len(hit.snippet) + len(hit.context) for hit in outcome.results)
+    assert outcome.json_chars == len(answer_json(search_answer(memory, {"query": "VPN port"})))
+    assert outcome.chars_in_8000 >= outcome.chars
+
+
+def test_a_passage_is_looked_for_as_a_line_is(memory):
+    passage = Evidence("MEMORY.md", text="VPN listens on port")
+    other = Evidence("MEMORY.md", text="# Memory")
+    question = Question("VPN port", (passage, other), first=True)
+    report = evaluate(memory, [question, Question("VPN port", (passage,), "now", first=True)])
+    assert [outcome.found for outcome in report.outcomes] == [(passage, other), (passage,)]
+    assert report.overall.first_right == 1.0
+    assert report.by_category["now"].first_right == 1.0
 
 
 def test_progress_counts_every_question_once(memory):

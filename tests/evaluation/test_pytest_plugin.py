@@ -52,7 +52,20 @@ def test_a_regression_fails_and_names_what_was_missed(project):
     (project.path / "notes" / "MEMORY.md").write_text(f"# Memory\n\n{long}\n- Ada: tea.\n")
     result = project("at_least=0.99")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*q.jsonl: shown is 0.* at least 0.99 was expected.", "missed:*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*q.jsonl: shown is 0.* at least 0.99 was expected.",
+            "answers took: * characters, * as JSON",
+            "missed:*",
+        ]
+    )
+
+
+def test_what_comes_first_can_be_asked_for(project):
+    project('measure="first_right"').assert_outcomes(failed=1)
+    questions = QUESTIONS.replace("]}", '], "first": true}')
+    (project.path / "q.jsonl").write_text(questions)
+    project('measure="first_right"').assert_outcomes(passed=1)
 
 
 def test_another_measure_can_be_asked_for(project):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from commonplace.errors import QuestionFileError
@@ -51,6 +53,17 @@ def test_a_question_file_is_read_line_by_line(memory, write):
     assert file.problems == ()
 
 
+def test_evidence_may_be_a_passage_and_belong_first(memory, write):
+    place = {"path": "MEMORY.md", "text": "port 51820\n- tea"}
+    text = json.dumps({"question": "port?", "evidence": [place], "first": True})
+    file = read_questions(write(text), memory=memory)
+    assert file.problems == ()
+    [question] = file.questions
+    assert question.evidence == (Evidence("MEMORY.md", text="port 51820\n- tea"),)
+    assert question.first
+    assert json.loads(json.dumps(question.as_dict())) == json.loads(text) | {"category": None}
+
+
 def test_a_byte_order_mark_and_further_names_do_no_harm(write):
     extra = GOOD.replace("{", '{"id": 7, "answer": "51820", ', 1)
     file = read_questions(write(b"\xef\xbb\xbf" + extra.encode()))
@@ -81,6 +94,11 @@ def test_the_same_line_named_twice_is_one_piece_of_evidence(write):
         (row('[{"path": 3, "line": 1}]'), "has no path"),
         (row('[{"path": "MEMORY.md"}]'), "has no line"),
         (row('[{"path": "MEMORY.md", "line": "3"}]'), "has no line"),
+        (row('[{"path": "MEMORY.md", "line": 3, "text": "tea"}]'), "one of them was expected"),
+        (row('[{"path": "MEMORY.md", "text": 3}]'), "has no text"),
+        (row('[{"path": "MEMORY.md", "text": " "}]'), "has no text"),
+        (row('[{"path": "MEMORY.md", "text": "coffee"}]'), "MEMORY.md does not have this text"),
+        (GOOD.replace("{", '{"first": 1, ', 1), "first is 1; true or false"),
         (row('[{"path": "MEMORY.md", "line": true}]'), "has no line"),
         (row('[{"path": "MEMORY.md", "line": 0}]'), "has no line"),
         (row('[{"path": "MEMORY.md", "line": 5}]'), "ends at line 4"),

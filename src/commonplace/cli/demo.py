@@ -19,9 +19,9 @@ from commonplace.display import plain_report, plain_result, report_panel, result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from commonplace.evaluation import Evidence, Question
+    from commonplace.evaluation import Question
     from commonplace.memory import Memory
-    from commonplace.types import SearchResult, SearchResults
+    from commonplace.types import SearchResult
 
 __all__ = ["demo"]
 
@@ -91,27 +91,22 @@ def _index(memory: Memory) -> None:
 
 def _ask(memory: Memory, question: Question) -> bool:
     """Search for a question and show the results with its evidence; return whether all of it is."""
+    from commonplace.evaluation.metrics import first_rank
+    from commonplace.evaluation.questions import locate_evidence
+
     results = memory.search(question.question, explain=True)
-    ranks = {place: _rank(memory, place, results) for place in question.evidence}
+    ranks = {
+        place: first_rank(results, [locate_evidence(memory, place)]) for place in question.evidence
+    }
     shown = sorted({rank for rank in ranks.values() if rank}) or [1]
     _show_question(question)
     for result in (results[number - 1] for number in shown if number <= len(results)):
         _show_result(result)
     for place, rank in ranks.items():
         where = f"result {rank} of {len(results)}" if rank else f"not in {len(results)} results"
-        print_text(f"      evidence {place.path}#L{place.line}: {where}\n")
+        print_text(f"      evidence {place}: {where}\n")
     print_text("\n")
     return all(ranks.values())
-
-
-def _rank(memory: Memory, place: Evidence, results: SearchResults) -> int | None:
-    """Return the rank of the first result that shows the whole line; None when none does."""
-    line = memory.get(place.path, from_line=place.line, lines=1).text.rstrip("\n")
-    for rank, result in enumerate(results, start=1):
-        within = result.start_line <= place.line <= result.end_line
-        if result.path == place.path and within and line in result.snippet:
-            return rank
-    return None
 
 
 def _show_question(question: Question) -> None:

@@ -78,12 +78,15 @@ def evaluate(
     """Measure how much of what QUESTIONS need the answers show.
 
     QUESTIONS are JSON Lines, {"question": ..., "evidence": [{"path": ..., "line": ...}],
-    "category": ...}. They are about the workspace; without -w, about the folder "workspace" beside
-    the file if there is one.
+    "category": ..., "first": true}; instead of a line, evidence may have a "text", an exact passage
+    of the file. "category" and "first" may be left out. They are about the workspace; without -w,
+    about the folder "workspace" beside the file if there is one.
 
-    shown: the share of the evidence's lines that the answers show; in 8,000: the same for 8,000
-    characters of answer; hit rate: questions of which a line is shown; MRR: the mean of 1/rank of
-    the first result that shows one; empty: questions without an answer; ms: a question's time.
+    shown: the share of the evidence that the answers show; in 8,000: the same for 8,000 characters
+    of answer; hit rate: questions of which some evidence is shown; MRR: the mean of 1/rank of the
+    first result that shows some; first: of the questions with "first", those whose first result
+    shows all evidence; empty: questions without an answer; chars, JSON: the mean length of the
+    snippets and of the tool's answer; ms: a question's time.
     """
     if example:
         _write_example(example, paths, today=_today() if now == "last" else now)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
 from commonplace.display import one_line
@@ -19,6 +19,35 @@ if TYPE_CHECKING:
 __all__ = ["EvaluationRun", "outcome_file", "print_report"]
 
 _Row = tuple[str, ...]
+
+
+class _Column(NamedTuple):
+    """Column of the table; it is left out where the figure over all questions is None.
+
+    Attributes:
+        head: Name that is shown.
+        name: Attribute of `Figures`.
+        form: Format of the values.
+    """
+
+    head: str
+    name: str
+    form: str = ".3f"
+
+
+_COLUMNS = (
+    _Column("questions", "questions", "d"),
+    _Column("shown", "shown"),
+    _Column("in 8,000", "shown_in_8000"),
+    _Column("hit rate", "hit_rate"),
+    _Column("MRR", "mrr"),
+    _Column("first", "first_right"),
+    _Column("empty", "empty"),
+    _Column("chars", "chars", ",.0f"),
+    _Column("JSON", "json_chars", ",.0f"),
+    _Column("ms", "ms_per_query", ".1f"),
+    _Column("AUROC", "auroc"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +122,12 @@ def _file_dict(run: EvaluationRun) -> dict[str, object]:
 
 
 def _print_table(report: EvaluationReport, runs: Sequence[EvaluationRun]) -> None:
-    with_auroc = report.overall.auroc is not None
-    head = ["", "questions", "shown", "in 8,000", "hit rate", "MRR", "empty", "ms"]
-    groups: list[list[_Row]] = [[_row("all", report.overall)]]
-    groups.append([_row(name or "none", figures) for name, figures in _categories(report)])
+    columns = [column for column in _COLUMNS if getattr(report.overall, column.name) is not None]
+    header = ("", *(column.head for column in columns))
+    groups: list[list[_Row]] = [[_row("all", report.overall, columns)]]
+    groups.append([_row(name or "none", found, columns) for name, found in _categories(report)])
     if len(runs) > 1:
-        groups.append([_row(str(run.file), run.report.overall) for run in runs])
-    header = (*head, "AUROC") if with_auroc else tuple(head)
+        groups.append([_row(str(run.file), run.report.overall, columns) for run in runs])
     filled = [group for group in groups if group]
     if on_terminal():
         _print_rich_table(header, filled)
@@ -113,15 +141,10 @@ def _categories(report: EvaluationReport) -> list[tuple[str, Figures]]:
     return [] if [name for name, _ in categories] == [""] else categories
 
 
-def _row(name: str, figures: Figures) -> _Row:
-    cells = [
-        one_line(name),
-        str(figures.questions),
-        *(f"{value:.3f}" for value in (figures.shown, figures.shown_in_8000)),
-        *(f"{value:.3f}" for value in (figures.hit_rate, figures.mrr, figures.empty)),
-        f"{figures.ms_per_query:.1f}",
-    ]
-    return (*cells, f"{figures.auroc:.3f}") if figures.auroc is not None else tuple(cells)
+def _row(name: str, figures: Figures, columns: Sequence[_Column]) -> _Row:
+    values = ((getattr(figures, column.name), column.form) for column in columns)
+    cells = ("-" if value is None else format(value, form) for value, form in values)
+    return (one_line(name), *cells)
 
 
 def _print_rich_table(header: _Row, groups: Sequence[Sequence[_Row]]) -> None:

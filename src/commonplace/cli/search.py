@@ -103,8 +103,9 @@ def _show_results(results: SearchResults, *, explain: bool) -> None:
 def _warn_about(results: SearchResults, *, keyword_only: bool, problem: str) -> None:
     """Warn of a fallback, unless keyword search was requested, and of the results' warnings."""
     if results.fallback and not keyword_only:
-        why = ", for the same reason" if results.fallback in problem else f": {results.fallback}"
-        warn(f"{results.mode} search only{why}")
+        is_known = results.mode != "hybrid" and results.fallback in problem
+        shown = f"{results.mode} search only, for the same reason" if is_known else None
+        warn(shown or results.fallback_notice or "")
     for warning in results.warnings:
         if warning != results.fallback:
             warn(warning)

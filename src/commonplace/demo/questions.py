@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
@@ -33,11 +33,13 @@ class QuestionTemplate:
         question: Text, with placeholders as in the notes.
         evidence: ``(note, text)`` pairs; exactly one line of the note contains the text.
         category: Kind of difficulty.
+        first: Whether the evidence belongs in the first result: it is what holds now.
     """
 
     question: str
     evidence: tuple[tuple[str, str], ...]
     category: str
+    first: bool = False
 
     def resolve(self, today: date, notes: Mapping[str, str]) -> Question:
         """Return the question of a day, with the lines of its evidence.
@@ -52,6 +54,7 @@ class QuestionTemplate:
                 Evidence(path, _line_of(text, notes[path], path)) for path, text in places
             ),
             category=self.category,
+            first=self.first,
         )
 
 
@@ -71,7 +74,7 @@ def write_questions(path: Path, questions: Iterable[Question]) -> Path:
     Raises:
         WorkspaceError: The file exists already.
     """
-    rows = (json.dumps(asdict(question), ensure_ascii=False) for question in questions)
+    rows = (json.dumps(question.as_dict(), ensure_ascii=False) for question in questions)
     write_new_files(path.parent, {path.name: "".join(f"{row}\n" for row in rows)})
     return path
 
@@ -96,6 +99,7 @@ def _load(rows: Iterable[Mapping[str, Any]]) -> tuple[QuestionTemplate, ...]:
             question=row["question"],
             evidence=tuple((note, text) for note, text in row["evidence"]),
             category=row["category"],
+            first=row.get("first", False),
         )
         for row in rows
     )

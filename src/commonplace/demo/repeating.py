@@ -85,7 +85,7 @@ class _Answer:
             Evidence(day.path, texts[day.path].split("\n").index(f"- {note}") + 1)
             for day, note in sorted(self.places, key=lambda place: place[0].date)
         )
-        return Question(self.question, evidence, self.category)
+        return Question(self.question, evidence, self.category, first=self.category == "current")
 
 
 @dataclass(frozen=True, slots=True)

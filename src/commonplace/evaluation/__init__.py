@@ -9,7 +9,8 @@
         print(evaluate(memory, questions).overall)
 
 A question file is JSON Lines: ``{"question": str, "evidence": [{"path": str, "line": int}],
-"category"?: any}``.
+"category"?: any, "first"?: bool}``. Evidence is a line, or ``{"path": str, "text": str}``, an exact
+passage. With ``first``, the report also says whether the first result shows all of the evidence.
 """
 
 from commonplace.evaluation.comparison import compare

@@ -33,7 +33,7 @@ def compare(
     A text that several settings embed is embedded once.
 
     Raises:
-        QuestionFileError: Evidence names no line of the memory.
+        QuestionFileError: Evidence is no line or passage of the memory.
         WorkspaceNotFoundError: The folder does not exist.
     """
     reports = {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from commonplace.evaluation.metrics import first_rank, shows, within_chars
-from commonplace.evaluation.questions import Evidence, Question, evidence_line
+from commonplace.evaluation.metrics import are_shown, first_rank, within_chars
+from commonplace.evaluation.questions import LocatedEvidence, Question, locate_evidence
 from commonplace.evaluation.report import EvaluationReport, Outcome
+from commonplace.tools import answer_json, results_payload
 from commonplace.types import SearchResult, SearchResults
 
 if TYPE_CHECKING:
@@ -47,10 +49,13 @@ def evaluate(
         progress: Called after each question.
 
     Raises:
-        QuestionFileError: Evidence names no line of the memory.
+        QuestionFileError: Evidence is no line or passage of the memory.
         StoreError: The index cannot be read or written.
     """
-    own = [(question, _evidence(memory, question)) for question in questions]
+    own = [
+        (question, [locate_evidence(memory, place) for place in question.evidence])
+        for question in questions
+    ]
     others = _sample(foreign, exclude=[question.question for question, _ in own])
     failed = memory.index().failed
     asked = _counter(progress, total=len(own) + len(others or ()))
@@ -64,14 +69,10 @@ def evaluate(
     )
 
 
-def _evidence(memory: Memory, question: Question) -> dict[Evidence, str]:
-    return dict(evidence_line(memory, place) for place in question.evidence)
-
-
 def _ask(
     memory: Memory,
     question: Question,
-    lines: dict[Evidence, str],
+    evidence: list[LocatedEvidence],
     *,
     asked: Callable[[str], None],
 ) -> Outcome:
@@ -80,13 +81,19 @@ def _ask(
     answer = memory.search(text, explain=True)
     milliseconds = (time.perf_counter() - started) * 1000
     everything = _search_wide(memory, text)
+    read = within_chars(everything, chars=BUDGET_CHARS)
     asked(text)
+    places = tuple(dict.fromkeys(found.place for found in evidence))
     return Outcome(
-        question=Question(text, tuple(lines), question.category),
+        question=replace(question, evidence=places),
         results=answer,
-        found=_found(answer, lines),
-        found_in_8000=_found(within_chars(everything, chars=BUDGET_CHARS), lines),
-        rank=first_rank(answer, lines),
+        found=are_shown(answer, evidence),
+        found_in_8000=are_shown(read, evidence),
+        first_right=set(are_shown(answer[:1], evidence)) == set(places),
+        rank=first_rank(answer, evidence),
+        chars=sum(result.chars for result in answer),
+        chars_in_8000=sum(result.chars for result in read),
+        json_chars=len(answer_json(results_payload(answer, citations=memory.settings.citations))),
         best_score=_best_score(everything),
         milliseconds=milliseconds,
     )
@@ -99,19 +106,11 @@ def _ask_foreign(memory: Memory, text: str, *, asked: Callable[[str], None]) -> 
 
 
 def _search_wide(memory: Memory, text: str) -> SearchResults:
-    return memory.search(text, max_results=_BUDGET_RESULTS, min_score=0.0)
+    return memory.search(text, max_results=_BUDGET_RESULTS, max_chars=BUDGET_CHARS, min_score=0.0)
 
 
 def _best_score(results: Sequence[SearchResult]) -> float:
     return max((result.score for result in results), default=0.0)
-
-
-def _found(results: Sequence[SearchResult], lines: dict[Evidence, str]) -> tuple[Evidence, ...]:
-    return tuple(
-        place
-        for place, text in lines.items()
-        if any(shows(result, place, text) for result in results)
-    )
 
 
 def _sample(foreign: Iterable[str] | None, *, exclude: Sequence[str]) -> list[str] | None:
@@ -136,9 +135,5 @@ def _counter(progress: Progress | None, *, total: int) -> Callable[[str], None]:
 
 
 def _fallbacks(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
-    found = [
-        f"{outcome.results.mode} search only: {outcome.results.fallback}"
-        for outcome in outcomes
-        if outcome.results.fallback
-    ]
-    return tuple(dict.fromkeys(found))
+    found = (outcome.results.fallback_notice for outcome in outcomes)
+    return tuple(dict.fromkeys(filter(None, found)))

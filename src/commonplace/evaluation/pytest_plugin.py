@@ -28,7 +28,7 @@ __all__ = ["EvalFixture", "commonplace_eval"]
 
 _MOST_MISSES = 20
 
-Measure = Literal["shown", "shown_in_8000", "hit_rate", "mrr"]
+Measure = Literal["shown", "shown_in_8000", "hit_rate", "mrr", "first_right"]
 
 
 class EvalFixture(Protocol):
@@ -72,10 +72,17 @@ def commonplace_eval(tmp_path: Path) -> EvalFixture:
         with open_at(workspace, index=index, **opening) as memory:
             file = read_questions(questions, memory=memory)
             report = evaluate(memory, file.questions)
-        value: float = getattr(report.overall, measure)
+        figures = report.overall
+        value: float | None = getattr(figures, measure)
+        if value is None:
+            pytest.fail(f'{file.path}: no question has "first": true; first_right needs one.')
         if file.problems or not file.questions or value < at_least:
             summary = f"{file.path}: {measure} is {value:.3f}; at least {at_least:g} was expected."
-            pytest.fail("\n".join([summary, *file.problems, *_misses(report)]), pytrace=False)
+            length = f"{figures.chars:,.0f} characters, {figures.json_chars:,.0f} as JSON"
+            taken = f"answers took: {length}"
+            pytest.fail(
+                "\n".join([summary, taken, *file.problems, *_misses(report)]), pytrace=False
+            )
         return report
 
     return check

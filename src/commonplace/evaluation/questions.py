@@ -1,4 +1,4 @@
-"""Question files: JSON Lines of questions with the lines that answer them."""
+"""Question files: JSON Lines of questions with the lines or passages that answer them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from commonplace.errors import QuestionFileError, WorkspaceError
 from commonplace.types import citation
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Evidence",
+    "LocatedEvidence",
     "Question",
     "QuestionFile",
-    "evidence_line",
+    "locate_evidence",
     "read_question_texts",
     "read_questions",
 ]
@@ -32,22 +33,67 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Line of a file that answers a question, or a part of it."""
+    """Line or exact passage of a file that answers a question, or a part of it.
+
+    Attributes:
+        path: File.
+        line: Number of the line; None for a passage.
+        text: The passage; None for a line.
+    """
 
     path: str
-    line: int
+    line: int | None = None
+    text: str | None = None
 
     def __str__(self) -> str:
-        return citation(self.path, self.line, self.line)
+        if self.line is not None:
+            return citation(self.path, self.line, self.line)
+        return f"{self.path}: {_shown(self.text)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the evidence as it is in a question file."""
+        place = {"line": self.line} if self.line is not None else {"text": self.text}
+        return {"path": self.path, **place}
+
+
+class LocatedEvidence(NamedTuple):
+    """Evidence with the text that answers must show.
+
+    Attributes:
+        place: Evidence, with the path that search shows.
+        text: Its line or passage.
+        file: Text of its file, without carriage returns before line breaks.
+    """
+
+    place: Evidence
+    text: str
+    file: str
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question, the lines that together answer it, and its category: any JSON value."""
+    """Question with what answers it.
+
+    Attributes:
+        question: Its text.
+        evidence: Lines and passages that together answer it.
+        category: Any JSON value.
+        first: Whether all evidence belongs in the first result.
+    """
 
     question: str
     evidence: tuple[Evidence, ...]
     category: Any = None
+    first: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the question as it is in a question file."""
+        row = {
+            "question": self.question,
+            "evidence": [place.as_dict() for place in self.evidence],
+            "category": self.category,
+        }
+        return row | {"first": True} if self.first else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +123,10 @@ def read_questions(path: str | os.PathLike[str], *, memory: Memory | None = None
     """
 
     def parse(row: dict[str, Any]) -> Question:
-        question = Question(_question(row), _evidence(row), row.get("category"))
+        question = Question(_question(row), _evidence(row), row.get("category"), _first(row))
         if memory is not None:
             for place in question.evidence:
-                evidence_line(memory, place)
+                locate_evidence(memory, place)
         return question
 
     return QuestionFile(os.fspath(path), *_read(path, parse))
@@ -95,28 +141,41 @@ def read_question_texts(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], 
     return _read(path, _question)
 
 
-def evidence_line(memory: Memory, place: Evidence) -> tuple[Evidence, str]:
-    """Return evidence with the path that search shows, and the text of its line on the disk.
+def locate_evidence(memory: Memory, place: Evidence) -> LocatedEvidence:
+    """Return evidence with the path that search shows, and its text on the disk.
 
     Raises:
-        QuestionFileError: The line does not exist in the memory, or is blank.
+        QuestionFileError: The memory does not have the line or passage, or it is blank.
     """
     try:
-        found = memory.get(place.path, from_line=place.line, lines=1)
+        found = memory.get(place.path)
     except WorkspaceError as error:
         raise QuestionFileError(f"evidence {_shown(place.path)}: {error}") from error
     if found.status == "not_found":
         raise QuestionFileError(f"evidence {_shown(place.path)}: there is no such file.")
-    named = Evidence(found.path, place.line)
-    if not found.lines:
-        total = memory.get(place.path).lines
+    file = _without_returns(found.text)
+    if place.text is not None:
+        text = _without_returns(place.text)
+        if text not in file:
+            raise QuestionFileError(
+                f"evidence {_shown(place.text)}: {found.path} does not have this text; "
+                "give a part of the file, letter by letter."
+            )
+        return LocatedEvidence(Evidence(found.path, text=place.text), text, file)
+    number = place.line or 1
+    named = Evidence(found.path, number)
+    if number > found.lines:
         raise QuestionFileError(
-            f"evidence {named}: the file ends at line {total}; name one of its lines."
+            f"evidence {named}: the file ends at line {found.lines}; name one of its lines."
         )
-    text = found.text.rstrip("\r\n")
+    text = file.split("\n")[number - 1]
     if not text.strip():
         raise QuestionFileError(f"evidence {named}: the line is blank; name one that says it.")
-    return named, text
+    return LocatedEvidence(named, text, file)
+
+
+def _without_returns(text: str) -> str:
+    return text.replace("\r\n", "\n")
 
 
 def _read(
@@ -171,20 +230,40 @@ def _evidence(row: dict[str, Any]) -> tuple[Evidence, ...]:
     places = row.get("evidence")
     if not isinstance(places, list) or not places:
         raise QuestionFileError(
-            f'evidence is {_shown(places)}; a list of {{"path": ..., "line": ...}} was expected.'
+            f'evidence is {_shown(places)}; a list of {{"path": ..., "line": ...}} or '
+            '{"path": ..., "text": ...} was expected.'
         )
     return tuple(dict.fromkeys(map(_place, places)))
 
 
 def _place(place: object) -> Evidence:
-    path, line = (place.get("path"), place.get("line")) if isinstance(place, dict) else (None, None)
+    values = place if isinstance(place, dict) else {}
+    path, line, text = values.get("path"), values.get("line"), values.get("text")
     if not isinstance(path, str) or not path.strip():
         raise QuestionFileError(f"evidence {_shown(place)} has no path; a text was expected.")
+    if "line" in values and "text" in values:
+        raise QuestionFileError(
+            f"evidence {_shown(place)} has a line and a text; one of them was expected."
+        )
+    if "text" in values:
+        if not isinstance(text, str) or not text.strip():
+            raise QuestionFileError(
+                f"evidence {_shown(place)} has no text; an exact passage of the file was expected."
+            )
+        return Evidence(path, text=text)
     if not isinstance(line, int) or isinstance(line, bool) or line < 1:
         raise QuestionFileError(
-            f"evidence {_shown(place)} has no line; a whole number from 1 was expected."
+            f"evidence {_shown(place)} has no line; a whole number from 1 was expected, "
+            "or an exact passage as its text."
         )
     return Evidence(path, line)
+
+
+def _first(row: dict[str, Any]) -> bool:
+    first = row.get("first", False)
+    if not isinstance(first, bool):
+        raise QuestionFileError(f"first is {_shown(first)}; true or false was expected.")
+    return first
 
 
 def _shown(value: object) -> str:

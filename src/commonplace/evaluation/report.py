@@ -25,7 +25,11 @@ class Outcome:
         results: Default answer, explained.
         found: Evidence that the answer shows.
         found_in_8000: Evidence that the first 8,000 characters show.
-        rank: Rank of the first result that shows a line of evidence; None when none does.
+        first_right: Whether the first result shows all of the evidence.
+        rank: Rank of the first result that shows evidence; None when none does.
+        chars: Characters of the default answer's snippets and contexts.
+        chars_in_8000: Characters of what was read of the first 8,000.
+        json_chars: Characters of the default answer as ``memory_search`` gives it.
         best_score: Best score of all results; 0 when there are none.
         milliseconds: Duration of the default answer.
     """
@@ -34,7 +38,11 @@ class Outcome:
     results: SearchResults
     found: tuple[Evidence, ...]
     found_in_8000: tuple[Evidence, ...]
+    first_right: bool
     rank: int | None
+    chars: int
+    chars_in_8000: int
+    json_chars: int
     best_score: float
     milliseconds: float
 
@@ -64,13 +72,15 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values, for JSON."""
         return {
-            "question": self.question.question,
-            "category": self.question.category,
-            "evidence": [asdict(place) for place in self.question.evidence],
-            "found": [asdict(place) for place in self.found],
-            "missed": [asdict(place) for place in self.missed],
-            "found_in_8000": [asdict(place) for place in self.found_in_8000],
+            **self.question.as_dict(),
+            "found": [place.as_dict() for place in self.found],
+            "missed": [place.as_dict() for place in self.missed],
+            "found_in_8000": [place.as_dict() for place in self.found_in_8000],
+            "first_right": self.first_right,
             "rank": self.rank,
+            "chars": self.chars,
+            "chars_in_8000": self.chars_in_8000,
+            "json_chars": self.json_chars,
             "best_score": self.best_score,
             "milliseconds": round(self.milliseconds, 3),
             "results": [_result_dict(result) for result in self.results],
@@ -88,6 +98,11 @@ class Figures:
         hit_rate: Share of questions whose default answer shows any of the evidence.
         mrr: Mean of 1 / rank of the first result that shows evidence.
         empty: Share of default answers that are empty.
+        first_right: Share of the questions with ``first`` whose first result shows all of their
+            evidence; None without such questions.
+        chars: Mean of the characters of a default answer's snippets and contexts.
+        chars_in_8000: Mean of the characters read of the first 8,000.
+        json_chars: Mean of the characters of a default answer as ``memory_search`` gives it.
         ms_per_query: Median time of a default answer.
         auroc: AUROC of best scores, own against foreign questions; None without foreign ones.
     """
@@ -98,6 +113,10 @@ class Figures:
     hit_rate: float = 0.0
     mrr: float = 0.0
     empty: float = 0.0
+    first_right: float | None = None
+    chars: float = 0.0
+    chars_in_8000: float = 0.0
+    json_chars: float = 0.0
     ms_per_query: float = 0.0
     auroc: float | None = None
 
@@ -107,6 +126,7 @@ class Figures:
     ) -> Self:
         """Compute the figures of outcomes."""
         own = [outcome.best_score for outcome in outcomes]
+        first = [float(outcome.first_right) for outcome in outcomes if outcome.question.first]
         return cls(
             questions=len(outcomes),
             shown=mean([outcome.share for outcome in outcomes]),
@@ -114,6 +134,10 @@ class Figures:
             hit_rate=mean([float(outcome.rank is not None) for outcome in outcomes]),
             mrr=mean([1 / outcome.rank if outcome.rank else 0.0 for outcome in outcomes]),
             empty=mean([float(not outcome.results) for outcome in outcomes]),
+            first_right=mean(first) if first else None,
+            chars=mean([outcome.chars for outcome in outcomes]),
+            chars_in_8000=mean([outcome.chars_in_8000 for outcome in outcomes]),
+            json_chars=mean([outcome.json_chars for outcome in outcomes]),
             ms_per_query=median([outcome.milliseconds for outcome in outcomes] or [0.0]),
             auroc=None if foreign_scores is None else area_under_roc(own, foreign_scores),
         )
