@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -164,16 +165,20 @@ def _open(workspace: Path, options: Options, ctx: click.Context, *, now: Now) ->
     Otherwise a comparison of embedders or settings would rebuild the user's index for each of them.
     """
     from commonplace.evaluation import open_at
+    from commonplace.settings import HistorySettings, Settings
     from commonplace.store.registry import default_index_path
 
+    settings = options.settings() or Settings.load()
     is_trial = _was_given("embedder", ctx) or _was_given("settings_file", ctx)
     index = None
     if is_trial and workspace.is_dir():
         name = _file_name(options.embedder or "auto")
         index = default_index_path(workspace.resolve()).with_name(f"eval-{name}.sqlite")
+        # Old texts are kept beside the user's index, not beside that of a trial.
+        settings = replace(settings, history=HistorySettings(enabled=False))
     return open_at(
         workspace,
-        settings=options.settings(),
+        settings=settings,
         embedder=None if options.embedder == "none" else options.embedder or "auto",
         index=index,
         now=now,
