@@ -216,6 +216,15 @@ def test_a_note_is_not_found_from_the_moment_on_at_which_it_expires(place, embed
     assert memory.search("guest", paths=["memory/day"]) == []
 
 
+def test_an_expired_note_is_no_part_of_the_startup_context(place):
+    now = Moment("2026-11-20T12:00:00")
+    text = "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n"
+    memory = place({"MEMORY.md": text, "memory/2026-11-20.md": text}, now=now)
+    assert memory.startup_context().count("4711") == 2
+    now.set("2026-11-21T12:00:00")
+    assert "4711" not in memory.startup_context()
+
+
 def test_an_index_run_sweeps_expired_notes_into_the_history(place, tmp_path):
     now = Moment("2026-11-20T12:00:00")
     guest = "---\nexpires: 2026-11-20\n---\nThe guest code is 4711.\n"

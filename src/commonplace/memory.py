@@ -42,7 +42,7 @@ from commonplace.profiles import from_settings
 from commonplace.settings import Settings
 from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.state import StateLocation
-from commonplace.text.front_matter import read_front_matter
+from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.text.quotation import without_lines
 from commonplace.types import (
     BlameLine,
@@ -890,7 +890,7 @@ class Memory(AsyncTwins):
             excerpt = self.get(path)
         except WorkspaceError:
             return None
-        if excerpt.status != "ok":
+        if excerpt.status != "ok" or is_expired(excerpt.metadata, self._local_now()):
             return None
         text = without_lines(excerpt.text, excerpt.from_line, excerpt.untrusted)
         return ContextFile(path, text, len(excerpt.untrusted))

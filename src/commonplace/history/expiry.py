@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
 from commonplace.history.mutations import Mutation, Mutator
-from commonplace.text.front_matter import expiry_ms, read_front_matter
+from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.workspace.file_text import decode_text
 
 if TYPE_CHECKING:
@@ -54,8 +54,4 @@ class ExpirySweeper:
         if before is None:
             return None
         metadata = read_front_matter(decode_text(before)[0]).metadata
-        try:
-            at_ms = expiry_ms(metadata or {}, self._zone)
-        except ValueError:
-            return before
-        return before if at_ms is None or at_ms > self.now().timestamp() * 1000 else None
+        return None if is_expired(metadata or {}, self.now().astimezone(self._zone)) else before

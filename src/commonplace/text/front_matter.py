@@ -14,6 +14,7 @@ import json
 import math
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = [
     "FrontMatter",
     "expiry_ms",
     "hide_label",
+    "is_expired",
     "label_line",
     "read_front_matter",
 ]
@@ -179,7 +181,7 @@ def _key(key: Any) -> str:
 # -- what the keys mean ----------------------------------------------------------------------------
 
 
-def expiry_ms(metadata: dict[str, Any], zone: tzinfo | None) -> int | None:
+def expiry_ms(metadata: Mapping[str, Any], zone: tzinfo | None) -> int | None:
     """Return when a note expires, in milliseconds since the epoch; None where it does not.
 
     A day is included: a note that ``expires: 2026-11-20`` is found for the last time on that day.
@@ -211,7 +213,23 @@ def expiry_ms(metadata: dict[str, Any], zone: tzinfo | None) -> int | None:
         ) from error
 
 
-def label_line(metadata: dict[str, Any]) -> str:
+def is_expired(metadata: Mapping[str, Any], now: datetime) -> bool:
+    """Return whether a note is expired; one whose expiry cannot be read is not.
+
+    Args:
+        metadata: Front matter of the note.
+        now: Aware time, in the zone of days and of times without one.
+    """
+    if _EXPIRES_KEY not in metadata:
+        return False
+    try:
+        at_ms = expiry_ms(metadata, now.tzinfo)
+    except ValueError:
+        return False
+    return at_ms is not None and at_ms <= now.timestamp() * 1000
+
+
+def label_line(metadata: Mapping[str, Any]) -> str:
     """Return the tags and aliases of a note as one line, which ends a sentence; "" without any."""
     found = (metadata[key] for key in metadata if key.lower() in _LABEL_KEYS)
     labels: list[str] = []

@@ -26,6 +26,9 @@ __all__ = ["FilteredSnapshot"]
 _MEAN_CHUNKS = 2048
 """Chunks whose lines make up the mean line, at most: in 0.1 s, once for a state of the index."""
 
+_PLACEHOLDERS = 100
+"""Paths that a statement lists, at most; more of them are one JSON text, which is slower."""
+
 
 class FilteredSnapshot(SqliteSnapshot):
     """One state of the index file, as if it held only the files that pass a filter.
@@ -39,19 +42,22 @@ class FilteredSnapshot(SqliteSnapshot):
         self._known = file.cached(f"within {files}", self._state)
         self._condition, self._paths = self._selected()
 
-    def _selected(self) -> tuple[str, str]:
-        """Return the SQL condition on a path, and its value: the shorter list of the two."""
+    def _selected(self) -> tuple[str, list[str]]:
+        """Return the SQL condition on a path, and its values: the shorter list of the two."""
         if "paths" not in self._known:
             paths = [path for (path,) in self._connection.execute("SELECT path FROM files")]
-            passing = [path for path in paths if self._files.passes(path)]
-            if 2 * len(passing) <= len(paths):
-                selected = "path IN (SELECT value FROM json_each(?))", json.dumps(passing)
+            passing = {path for path in paths if self._files.passes(path)}
+            some = len(passing) <= len(paths) - len(passing)
+            listed = sorted(passing if some else set(paths) - passing)
+            condition = "path IN" if some else "path NOT IN"
+            if len(listed) <= _PLACEHOLDERS:
+                selected = f"{condition} ({', '.join('?' * len(listed))})", listed
             else:
-                others = sorted(set(paths).difference(passing))
-                selected = "path NOT IN (SELECT value FROM json_each(?))", json.dumps(others)
+                in_json = f"{condition} (SELECT value FROM json_each(?))"
+                selected = in_json, [json.dumps(listed)]
             self._known["paths"] = selected
-        condition, paths = self._known["paths"]
-        return condition, paths
+        condition, values = self._known["paths"]
+        return condition, values
 
     def expired(self, at_ms: int) -> frozenset[str]:
         """Return the paths of the files that are expired."""
@@ -70,7 +76,7 @@ class FilteredSnapshot(SqliteSnapshot):
         chunks, vectors = self._connection.execute(
             "SELECT count(*), count(embedding) FROM chunks LEFT JOIN vectors USING (seq) "
             f"WHERE {self._condition}",
-            (self._paths,),
+            self._paths,
         ).get
         return Totals(len(self.files()), chunks, vectors)
 
@@ -144,12 +150,12 @@ class FilteredSnapshot(SqliteSnapshot):
         mine = self._condition
         if table == "vectors":
             mine = f"seq IN (SELECT seq FROM chunks WHERE {mine})"
-        return " AND ".join(filter(None, (mine, where))), [self._paths, *values]
+        return " AND ".join(filter(None, (mine, where))), [*self._paths, *values]
 
     def _seqs_among(self) -> NDArray[np.int64] | None:
         if "seqs" not in self._known:
             rows = self._connection.execute(
-                f"SELECT seq FROM chunks WHERE {self._condition} ORDER BY seq", (self._paths,)
+                f"SELECT seq FROM chunks WHERE {self._condition} ORDER BY seq", self._paths
             )
             self._known["seqs"] = np.array([seq for (seq,) in rows], dtype=np.int64)
         seqs: NDArray[np.int64] = self._known["seqs"]
