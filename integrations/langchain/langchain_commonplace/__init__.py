@@ -26,6 +26,7 @@ from langchain_commonplace.context_middleware import MemoryContextMiddleware
 from langchain_commonplace.flush_middleware import MemoryFlushMiddleware
 from langchain_commonplace.reranker import as_reranker
 from langchain_commonplace.retriever import CommonplaceRetriever
+from langchain_commonplace.store import CommonplaceStore
 from langchain_commonplace.tools import (
     MemoryAppendTool,
     MemoryCorrectTool,
@@ -39,6 +40,7 @@ from langchain_commonplace.tools import (
 __all__ = [
     "ChatMemory",
     "CommonplaceRetriever",
+    "CommonplaceStore",
     "MemoryAppendTool",
     "MemoryContextMiddleware",
     "MemoryCorrectTool",
