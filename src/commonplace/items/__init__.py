@@ -4,7 +4,7 @@ What an adapter to a framework's store interface needs: names of files for keys 
 any text, the layout of a value, filters, lifetimes, and the verbs on them.
 """
 
-from commonplace.items.filters import matches_filter
-from commonplace.items.service import ItemStore, StoredItem
+from commonplace.items.files import StoredItem
+from commonplace.items.service import ItemStore
 
-__all__ = ["ItemStore", "StoredItem", "matches_filter"]
+__all__ = ["ItemStore", "StoredItem"]

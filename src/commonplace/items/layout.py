@@ -27,7 +27,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from commonplace.text.front_matter import read_front_matter
@@ -43,6 +43,7 @@ _DEFAULT_MAIN = "text"
 _WHOLE = "$"
 """Name of the block of JSON that is the whole value."""
 
+_JSON_MARK = " (json)"
 _HEADING = re.compile(r"(\\*)## `([^`\n]+)`( \(json\))?")
 _FENCE = re.compile(r"\s*```json\n(.*)\n```\s*", re.DOTALL)
 _NAME = re.compile(r"[^\W_][\w/@+:-]*|_[\w/@+:-]+")
@@ -80,15 +81,16 @@ def render_item(item: ItemText, *, selects: Selects = lambda _: True) -> str:
         TypeError: The value is no JSON.
     """
     try:
+        _check_keys(item.value)
         wanted = json.dumps(item.value, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"the value of an item must be JSON: {error}.") from error
-    for arrange in (_arrange, _arrange_whole):
-        text = arrange(item, selects)
-        found = text and json.dumps(parse_item(text).value, sort_keys=True)
-        if text and found == wanted:
-            return text
-    raise TypeError("the value of an item must be JSON, with texts as keys.")
+    item = replace(item, value=json.loads(wanted))  # tuples are lists
+    text = _arrange(item, selects)
+    if text and json.dumps(parse_item(text).value, sort_keys=True) == wanted:
+        return text
+    # What neither headings nor YAML can hold, such as a number of 30 digits.
+    return _front_matter({}, item.notes) + _section((_WHOLE,), _json_block(item.value), _JSON_MARK)
 
 
 def parse_item(text: str) -> ItemText:
@@ -135,7 +137,7 @@ def _arrange(item: ItemText, selects: Selects) -> str:
         elif isinstance(leaf, list) and selects(path) and _has_prose(leaf):
             if not _can_be_heading(path):
                 return ""
-            sections.append(_section(path, _json_block(leaf), " (json)"))
+            sections.append(_section(path, _json_block(leaf), _JSON_MARK))
         else:
             _set(front, (_escaped(path[0]), *path[1:]), leaf)
     notes = item.notes | ({} if main is None else {"text": ".".join(main)})
@@ -144,9 +146,16 @@ def _arrange(item: ItemText, selects: Selects) -> str:
     return head + body + "".join(sections)
 
 
-def _arrange_whole(item: ItemText, selects: Selects) -> str:  # noqa: ARG001
-    """Return the text with the whole value as one block of JSON."""
-    return _front_matter({}, item.notes) + _section((_WHOLE,), _json_block(item.value), " (json)")
+def _check_keys(value: Any) -> None:
+    """Check that each key is a text: JSON has no other, and Python would make one of it."""
+    parts = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is of {type(key).__name__}, and not a text")
+    if isinstance(value, dict | list | tuple):
+        for part in parts:
+            _check_keys(part)
 
 
 def _leaves(value: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:

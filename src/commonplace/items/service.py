@@ -3,68 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
-import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.errors import ConflictError
+from commonplace.items.files import ItemFiles, Namespace, StoredItem
 from commonplace.items.filters import matches_filter
-from commonplace.items.layout import ItemText, parse_item, render_item
+from commonplace.items.layout import ItemText, render_item
 from commonplace.items.lifetimes import Lifetimes
-from commonplace.items.names import decode_name, encode_name, resolve_name
+from commonplace.items.names import decode_name, encode_name
 from commonplace.types import Origin
-from commonplace.workspace.file_text import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
 
-__all__ = ["ItemStore", "StoredItem"]
+__all__ = ["ItemStore"]
 
-logger = logging.getLogger(__name__)
-
-Namespace = tuple[str, ...]
-
-_ROOT = "memory"
-_ENDING = ".md"
 _LEAST_HITS = 50
 _MAX_HITS = 2_000
 """Places of an answer, at most, among which items are looked for."""
 _HIT_CHARS = 700
 _SWEEP_EVERY_S = 60.0
 _ORIGIN = Origin("agent", tool="store")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredItem:
-    """Item of a store.
-
-    Attributes:
-        namespace: Labels of the folders that it is in.
-        key: Its key within them.
-        value: Its value, as the file has it now.
-        created: When it was first put.
-        updated: When its file was changed last, by whomever.
-        path: Its file, as search names it.
-        notes: The store's own notes in the file.
-    """
-
-    namespace: Namespace
-    key: str
-    value: dict[str, Any]
-    created: datetime
-    updated: datetime
-    path: str
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def ttl(self) -> float | None:
-        """Minutes that it lives after its last use; None for ever."""
-        ttl = self.notes.get("ttl")
-        return float(ttl) if isinstance(ttl, int | float) else None
 
 
 class ItemStore:
@@ -81,7 +41,7 @@ class ItemStore:
     def __init__(self, memory: Memory, *, fields: Sequence[str] | None = None) -> None:
         self._memory = memory
         self._fields = fields
-        self._root = os.path.join(memory.workspace.root, _ROOT)
+        self._files = ItemFiles(memory.workspace)
         self._lifetimes = Lifetimes(memory.state.database.with_name("items.sqlite"))
         self._next_sweep = 0.0
 
@@ -89,8 +49,8 @@ class ItemStore:
 
     def get(self, namespace: Namespace, key: str) -> StoredItem | None:
         """Return an item; None when there is none, or it has expired."""
-        path = self._path(namespace, key)
-        return next(self._living([self._item(path, namespace=namespace, key=key)]), None)
+        path = self._files.path(namespace, key)
+        return next(self._living([self._files.read(path, namespace=namespace, key=key)]), None)
 
     def put(
         self,
@@ -114,8 +74,8 @@ class ItemStore:
             TypeError: The value is no JSON.
             WorkspaceReadOnlyError: The file cannot be written.
         """
-        path = self._path(namespace, key)
-        before = self._item(path, namespace=namespace, key=key)
+        path = self._files.path(namespace, key)
+        before = self._files.read(path, namespace=namespace, key=key)
         now = self._memory.now()
         notes: dict[str, Any] = {"created": (before.created if before else now).isoformat()}
         notes |= {} if ttl is None else {"ttl": ttl}
@@ -137,8 +97,8 @@ class ItemStore:
 
     def delete(self, namespace: Namespace, key: str) -> None:
         """Delete an item, if it is there; its text stays in the history of the workspace."""
-        path = self._path(namespace, key)
-        item = self._item(path, namespace=namespace, key=key)
+        path = self._files.path(namespace, key)
+        item = self._files.read(path, namespace=namespace, key=key)
         if item is not None:
             self._delete([item])
 
@@ -165,31 +125,30 @@ class ItemStore:
             offset: How many to skip.
         """
         enough = offset + limit
-        asked = bool(query and query.strip())
+        question = (query or "").strip()
         found: list[tuple[StoredItem, float | None]] = []
-        if query and asked:
-            found += self._hits(prefix, query, wanted, enough)
+        unsearched: list[tuple[StoredItem, float | None]] = []
+        if question:
+            found += self._hits(prefix, question, wanted, enough)
         hit = {item.path for item, _ in found}
-        unseen: list[tuple[StoredItem, float | None]] = []
-        others = (path for path in self._newest(prefix) if path not in hit)
-        for item in self._living(map(self._item, others)):
+        others = (path for path in self._files.newest(prefix) if path not in hit)
+        for item in self._living(map(self._files.read, others)):
             if len(found) >= enough:
                 break
-            if matches_filter(item.value, wanted):
-                is_searched = asked and item.notes.get("index") is not False
-                (found if is_searched or not asked else unseen).append(
-                    (item, 0.0 if is_searched else None)
-                )
-        return (found + unseen)[offset:enough]
+            if not matches_filter(item.value, wanted):
+                continue
+            if question and not item.is_searched:
+                unsearched.append((item, None))
+            else:
+                found.append((item, 0.0 if question else None))
+        return (found + unsearched)[offset:enough]
 
     def namespaces(self) -> Iterator[Namespace]:
         """Yield each namespace that has an item."""
-        for folder, names in self._folders(self._root):
-            for name in names:
-                item = self._item(self._memory.workspace.display_path(os.path.join(folder, name)))
-                if item is not None and next(self._living([item]), None):
-                    yield item.namespace
-                    break
+        for paths in self._files.by_folder():
+            item = next(self._living(map(self._files.read, paths)), None)
+            if item is not None:
+                yield item.namespace
 
     def renew(self, items: Iterable[StoredItem]) -> None:
         """Let items that expire live on, as after each use."""
@@ -201,7 +160,7 @@ class ItemStore:
         """Delete the items that have expired; return how many."""
         self._next_sweep = self._memory.now().timestamp() + _SWEEP_EVERY_S
         paths = self._lifetimes.paths()
-        items = [item for path in paths if (item := self._item(path)) is not None]
+        items = [item for path in paths if (item := self._files.read(path)) is not None]
         self._lifetimes.forget(set(paths) - {item.path for item in items})
         living = {item.path for item in self._living(items)}
         expired = [item for item in items if item.path not in living]
@@ -209,44 +168,6 @@ class ItemStore:
         return len(expired)
 
     # -- how -------------------------------------------------------------------------------------
-
-    def _path(self, namespace: Namespace, key: str) -> str:
-        """Return the file of an item, as search names it."""
-        folder = self._folder(namespace)
-        name = resolve_name(folder, key, ending=_ENDING)
-        return self._memory.workspace.display_path(os.path.join(folder, name))
-
-    def _folder(self, namespace: Namespace) -> str:
-        """Return the folder of a namespace, which may be missing."""
-        folder = self._root
-        for label in namespace:
-            folder = os.path.join(folder, resolve_name(folder, label))
-        return folder
-
-    def _item(
-        self, path: str, *, namespace: Namespace | None = None, key: str | None = None
-    ) -> StoredItem | None:
-        """Read an item; None for a file that is not there, or cannot be read."""
-        place = self._memory.workspace.locate(path)
-        try:
-            info = os.stat(place)
-            item = parse_item(read_text(place).text)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, UnreadableFileError) as error:
-            logger.warning("the item %s cannot be read: %s", path, error)
-            return None
-        updated = datetime.fromtimestamp(info.st_mtime, UTC)
-        *labels, name = path.split("/")[1:]
-        return StoredItem(
-            _labels(labels, item.notes) if namespace is None else namespace,
-            _key(name, item.notes) if key is None else key,
-            item.value,
-            _moment(item.notes.get("created")) or updated,
-            updated,
-            path,
-            item.notes,
-        )
 
     def _living(self, items: Iterable[StoredItem | None]) -> Iterator[StoredItem]:
         """Yield the items that have not expired."""
@@ -264,7 +185,7 @@ class ItemStore:
         self, prefix: Namespace, query: str, wanted: Mapping[str, Any] | None, enough: int
     ) -> Iterator[tuple[StoredItem, float]]:
         """Yield the items whose lines answer a query, best first, until there are enough."""
-        below = self._memory.workspace.display_path(self._folder(prefix)) + "/"
+        below = self._files.prefix(prefix)
         seen: set[str] = set()
         kept, limit = 0, max(_LEAST_HITS, 4 * enough)
         while True:
@@ -281,8 +202,8 @@ class ItemStore:
                 scores.setdefault(hit.path, hit.score)
             new = [path for path in scores if path not in seen]
             seen.update(new)
-            for item in self._living(map(self._item, new)):
-                if item.notes.get("index") is not False and matches_filter(item.value, wanted):
+            for item in self._living(map(self._files.read, new)):
+                if item.is_searched and matches_filter(item.value, wanted):
                     yield item, scores[item.path]
                     kept += 1
                     if kept == enough:
@@ -290,27 +211,6 @@ class ItemStore:
             if len(hits) < limit or limit >= _MAX_HITS:
                 return
             limit = min(_MAX_HITS, 4 * limit)
-
-    def _newest(self, prefix: Namespace) -> Iterator[str]:
-        """Yield the paths of the files below a namespace, the one that changed last first."""
-        waiting: list[tuple[float, str]] = []
-        for folder, names in self._folders(self._folder(prefix)):
-            for name in names:
-                place = os.path.join(folder, name)
-                with contextlib.suppress(OSError):
-                    path = self._memory.workspace.display_path(place)
-                    waiting.append((-os.stat(place).st_mtime, path))
-        heapq.heapify(waiting)
-        while waiting:
-            yield heapq.heappop(waiting)[1]
-
-    def _folders(self, top: str) -> Iterator[tuple[str, list[str]]]:
-        """Yield each folder below one, with its items' files."""
-        for folder, below, names in os.walk(top):
-            below.sort()
-            files = sorted(name for name in names if name.endswith(_ENDING))
-            if files:
-                yield folder, files
 
     def _delete(self, items: Sequence[StoredItem]) -> None:
         for item in items:
@@ -323,31 +223,6 @@ class ItemStore:
     def _sweep_now_and_then(self) -> None:
         if self._memory.now().timestamp() >= self._next_sweep:
             self.sweep()
-
-
-def _labels(names: Sequence[str], notes: Mapping[str, Any]) -> Namespace:
-    """Return the labels of folders; what was cut is in the item's notes."""
-    labels = [decode_name(name) for name in names]
-    noted = notes.get("namespace")
-    if None in labels and isinstance(noted, list) and len(noted) == len(labels):
-        names = [str(label) for label in noted]
-    return tuple(
-        name if label is None else label for label, name in zip(labels, names, strict=True)
-    )
-
-
-def _key(name: str, notes: Mapping[str, Any]) -> str:
-    name = name.removesuffix(_ENDING)
-    key = decode_name(name)
-    return str(notes.get("key", name)) if key is None else key
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _is_selected(path: tuple[str, ...], fields: Sequence[str] | None) -> bool:
