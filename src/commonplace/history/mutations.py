@@ -130,16 +130,16 @@ class Mutator:
     def recover(self) -> None:
         """Settle what a process that died left in the journal, unless another process is at it."""
         with contextlib.suppress(StateError, WorkspaceError, OSError):
-            if self.log.file.rows("SELECT 1 FROM pending WHERE NOT done LIMIT 1"):
-                with self.exclusive(timeout_s=0):
-                    pass
+            if self.log.file.rows("SELECT 1 FROM pending LIMIT 1"):
+                with self.exclusive(timeout_s=0), self.log.file.transaction() as connection:
+                    connection.execute("DELETE FROM pending WHERE done")
 
     @contextlib.contextmanager
-    def exclusive(self, *, timeout_s: float = _LEASE_TIMEOUT_S) -> Iterator[None]:
+    def exclusive(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """Hold the lease of changes; what a process that died left behind is settled first.
 
         Args:
-            timeout_s: Seconds to wait for it.
+            timeout_s: Seconds to wait for it; half a minute by default.
 
         Raises:
             WorkspaceReadOnlyError: Another process held it for too long.
@@ -147,11 +147,12 @@ class Mutator:
         """
         path = self.log.file.path
         assert path is not None
+        wait_s = _LEASE_TIMEOUT_S if timeout_s is None else timeout_s
         with contextlib.ExitStack() as stack:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 lease = FileLease(path.with_name(f"{path.name}.lock"))
-                acquired = stack.enter_context(lease.held(timeout_s=timeout_s))
+                acquired = stack.enter_context(lease.held(timeout_s=wait_s))
             except OSError as error:
                 raise StateError(
                     f"the history {path} cannot be locked ({error.strerror or error}); nothing was "
@@ -306,13 +307,16 @@ class Mutator:
         if not steps or steps[0].state is None:
             return
         batch = steps[0].state.version.id
-        with contextlib.suppress(StateError), self.log.file.transaction() as connection:
-            connection.execute("DELETE FROM version WHERE batch = ?", (batch,))
-            connection.execute("DELETE FROM pending WHERE version = ?", (batch,))
-            if isinstance(error, ChangedMeanwhileError) and self._enabled:
-                failed = steps[len(applied)]
-                for text in error.texts:
-                    self.log.meet(connection, failed.mutation.path, text, at=self._now())
+        with contextlib.suppress(StateError, OSError):
+            with self.log.file.transaction() as connection:
+                connection.execute("DELETE FROM version WHERE batch = ?", (batch,))
+                connection.execute("DELETE FROM pending WHERE version = ?", (batch,))
+                if isinstance(error, ChangedMeanwhileError) and self._enabled:
+                    failed = steps[len(applied)]
+                    for text in error.texts:
+                        self.log.meet(connection, failed.mutation.path, text, at=self._now())
+            for step in steps:
+                step.file.clean_up()
 
     def place(self, path: str) -> Path:
         """Return the file of a note."""

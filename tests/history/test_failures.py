@@ -1,0 +1,277 @@
+"""Disks that are full, folders that cannot be written, locks that are lost, editors in between."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import apsw
+import pytest
+
+from commonplace.errors import CommonplaceError, ConflictError, StateError, WorkspaceReadOnlyError
+from commonplace.history import mutations
+from commonplace.memory import Memory
+from commonplace.settings import Settings, SyncSettings
+from commonplace.system.database import DatabaseFile
+from commonplace.system.locks import FileLease
+from commonplace.workspace import replacement
+
+TEXT = "# Notes\n\n- The VPN listens on 1194.\n- Ann looks after it.\n"
+SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False))
+VERBS = {
+    "new": lambda memory: memory.write("memory/deep/er/note.md", TEXT),
+    "write": lambda memory: memory.write("memory/note.md", "other"),
+    "edit": lambda memory: memory.edit("memory/note.md", "1194", "51820"),
+    "delete": lambda memory: memory.delete("memory/note.md"),
+    "move": lambda memory: memory.move("memory/note.md", "memory/deep/moved.md"),
+    "undo": lambda memory: memory.undo(memory.history("memory/note.md")[0].id),
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "notes").mkdir()
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def memory(root, tmp_path):
+    with opened(root, tmp_path / "state") as memory:
+        memory.write("memory/note.md", TEXT)
+        yield memory
+
+
+def opened(root, state):
+    return Memory.open(root, settings=SETTINGS, embedder=None, index=state / "index.sqlite")
+
+
+def everything(root):
+    """Return the folders and files below a folder, temporary ones included."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in root.rglob("*")
+    }
+
+
+# -- failures at each step -------------------------------------------------------------------------
+
+
+class Failing:
+    """Makes the n-th of the calls that can fail raise what a full disk makes them raise."""
+
+    def __init__(self, monkeypatch):
+        self.calls = self.fails_at = 0
+        for kind, name, error in (
+            (DatabaseFile, "transaction", apsw.FullError("database or disk is full")),
+            (DatabaseFile, "rows", apsw.FullError("database or disk is full")),
+            (replacement, "_rename_by_flag", OSError(28, "No space left on device")),
+            (replacement, "_sync_folder", OSError(5, "Input/output error")),
+            (replacement, "read_file", OSError(5, "Input/output error")),
+            (os, "write", OSError(28, "No space left on device")),
+            (os, "fsync", OSError(28, "No space left on device")),
+            (os, "rename", OSError(28, "No space left on device")),
+        ):
+            self._wrap(monkeypatch, kind, name, error)
+
+    def _wrap(self, monkeypatch, kind, name, error):
+        function = getattr(kind, name)
+
+        def wrapped(*args, **options):
+            self.calls += 1
+            if self.calls == self.fails_at:
+                if isinstance(error, apsw.Error):
+                    raise StateError(str(error)) from error
+                raise error
+            return function(*args, **options)
+
+        monkeypatch.setattr(kind, name, wrapped)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_failure_at_any_step_is_an_error_and_leaves_the_text_of_before(
+    root, memory, monkeypatch, verb
+):
+    before = everything(root)
+    versions = memory.history()
+    failing = Failing(monkeypatch)
+    VERBS[verb](memory)
+    steps = failing.calls
+    assert steps > 5
+    memory.undo(memory.history()[0].id)
+    for folder in ("memory/deep/er", "memory/deep"):
+        if (root / folder).exists():
+            (root / folder).rmdir()
+    assert everything(root) == before
+    kept = len(memory.history())
+    for step in range(1, steps + 1):
+        failing.calls, failing.fails_at = 0, step
+        try:
+            VERBS[verb](memory)
+        except CommonplaceError:
+            failing.fails_at = 0
+            assert everything(root) == before, step
+            assert len(memory.history()) == kept, step
+            memory.edit("memory/note.md", "Ann", "Bob")  # and the memory goes on
+            memory.undo(memory.history()[0].id)
+            assert everything(root) == before
+            kept += 2
+        else:
+            failing.fails_at = 0
+            # It failed behind the change: what was left is removed by the next one.
+            memory.undo(memory.history()[0].id)
+            for folder in ("memory/deep/er", "memory/deep"):
+                if (root / folder).exists():
+                    (root / folder).rmdir()
+            assert everything(root) == before, step
+            kept = len(memory.history())
+    assert memory.history(limit=1000)[-1] == versions[-1]
+
+
+# -- real disks ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk cannot be mounted here")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def fill(disk):
+    with open(disk / "ballast", "wb", buffering=0) as file:
+        for size in (65536, 4096, 1):
+            try:
+                while file.write(bytes(size)) == size:
+                    pass
+            except OSError:
+                pass
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
+def test_a_full_disk_leaves_the_notes_as_they_are(small_disk, tmp_path):
+    root = small_disk / "notes"
+    root.mkdir()
+    with opened(root, tmp_path / "state") as memory:
+        memory.write("memory/note.md", TEXT)
+        fill(small_disk)
+        before = everything(root)
+        for change in (VERBS["new"], VERBS["write"], VERBS["edit"]):
+            with pytest.raises(WorkspaceReadOnlyError, match="No space left"):
+                change(memory)
+            assert everything(root) == before
+        (small_disk / "ballast").unlink()
+        VERBS["edit"](memory)
+        assert len(memory.history()) == 2
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
+def test_a_full_disk_under_the_history_changes_nothing(small_disk, root):
+    with opened(root, small_disk) as memory:
+        memory.write("memory/note.md", TEXT)
+        before = everything(root)
+        fill(small_disk)
+        for verb in ("new", "write", "edit", "delete", "move", "undo"):
+            with pytest.raises(StateError, match=r"full|disk"):
+                VERBS[verb](memory)
+            assert everything(root) == before
+        (small_disk / "ballast").unlink()
+        for verb in ("edit", "move"):
+            VERBS[verb](memory)
+        assert memory.paths() == ["memory/deep/moved.md"]
+
+
+# -- locks and editors -----------------------------------------------------------------------------
+
+
+def test_a_lock_that_another_process_keeps_is_an_error(root, memory, monkeypatch):
+    monkeypatch.setattr(mutations, "_LEASE_TIMEOUT_S", 0.05)
+    before = everything(root)
+    lock = memory.state.history.with_name("history.sqlite.lock")
+    with FileLease(lock).held(timeout_s=1) as acquired:
+        assert acquired
+        for verb in VERBS.values():
+            with pytest.raises(WorkspaceReadOnlyError, match="kept the notes locked"):
+                verb(memory)
+    assert everything(root) == before
+
+
+def test_a_lock_that_is_lost_loses_no_text(root, memory):
+    """Two changes at once, as after the lock file was deleted: both are there, or one conflicts."""
+    lock = memory.state.history.with_name("history.sqlite.lock")
+    stop = threading.Event()
+
+    def lose():
+        while not stop.is_set():
+            lock.unlink(missing_ok=True)
+            time.sleep(0.001)
+
+    def write(name):
+        with opened(root, memory.state.history.parent) as own:
+            for number in range(20):
+                try:
+                    own.edit("memory/note.md", "- Ann", f"- {name} {number}\n- Ann")
+                except (ConflictError, WorkspaceReadOnlyError):
+                    refused.append(number)
+                else:
+                    written.append(f"- {name} {number}")
+
+    written, refused = [], []
+    writers = [threading.Thread(target=write, args=(name,)) for name in ("one", "two")]
+    loser = threading.Thread(target=lose)
+    loser.start()
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    stop.set()
+    loser.join()
+    lines = (root / "memory/note.md").read_text("utf-8").splitlines()
+    assert sorted(line for line in lines if line[2:5] in ("one", "two")) == sorted(written)
+
+
+@pytest.mark.parametrize("step", ["_write", "_swap"])
+def test_an_editor_that_saves_in_the_middle_loses_nothing(root, memory, monkeypatch, step):
+    """The editor's text comes between the check and the swap, each time anew."""
+    saved = []
+    function = getattr(replacement, step)
+
+    def save(*args, **options):
+        if len(saved) < 3:
+            text = TEXT + f"- Saved {len(saved)}.\n"
+            beside = root / "memory/editor.swp"
+            beside.write_text(text, encoding="utf-8")
+            os.replace(beside, root / "memory/note.md")
+            saved.append(text)
+        return function(*args, **options)
+
+    monkeypatch.setattr(replacement, step, save)
+    memory.edit("memory/note.md", "1194", "51820")
+    assert memory.get("memory/note.md").text == saved[-1].replace("1194", "51820")
+    kept = {
+        memory._notes.log.text(state) for state in memory._notes.log.states_of("memory/note.md")
+    }
+    assert {text.encode() for text in saved} <= kept
+
+
+def test_an_editor_that_never_stops_is_a_conflict(root, memory, monkeypatch):
+    swap, count = replacement._swap, iter(range(10**6))
+
+    def save(*args):
+        (root / "memory/note.md").write_text(TEXT + f"{next(count)}\n", encoding="utf-8")
+        swap(*args)
+
+    monkeypatch.setattr(replacement, "_swap", save)
+    with pytest.raises(ConflictError, match="is being changed by another program"):
+        memory.edit("memory/note.md", "1194", "51820")
+    assert (root / "memory/note.md").read_text("utf-8").startswith(TEXT)
+    assert not [name for name in os.listdir(root / "memory") if name != "note.md"]
