@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
-from commonplace.text.quotation import UNTRUSTED_MARK, quoted_context, quoted_snippet
+from commonplace.text.quotation import (
+    UNTRUSTED_MARK,
+    block_quote,
+    quoted_context,
+    quoted_snippet,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,9 +72,8 @@ def quote_notes(results: Iterable[SearchResult], *, cited: bool) -> str:
     text = _HEADING
     for result in results:
         citation = " ".join(result.citation.splitlines()) + "\n" if cited else ""
-        shown = [*quoted_context(result).splitlines(), *quoted_snippet(result).splitlines()]
-        lines = "\n".join(f"> {line}" for line in shown)
-        part = f"\n{citation}{lines}\n"
+        note = "\n".join(filter(None, (quoted_context(result), quoted_snippet(result))))
+        part = f"\n{citation}{block_quote(note)}\n"
         if len(text) + len(part) > RECALL_CHARS:
             break
         text += part

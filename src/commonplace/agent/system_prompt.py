@@ -1,7 +1,8 @@
 """System prompt: the startup context from current files, and the instructions for recall.
 
 All functions are pure: the same texts and settings give the same bytes, so that a provider's
-prompt cache stays valid while the memory is unchanged.
+prompt cache stays valid while the memory is unchanged. Notes are quoted line by line, so that no
+text of a note looks like the prompt around it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from commonplace.prompts.templates import load_prompt
 from commonplace.settings import ContextSettings
+from commonplace.text.quotation import block_quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -116,7 +118,7 @@ def _render(
     headers = [f"\n## {file.path}\n\n" for file in files]
     spent = len(intro) + len(outro) + sum(len(header) + 1 for header in headers)
     spent += sum(len(file.notice) for file in files)
-    wanted = [min(len(_body(file)), budget.file_chars) for file in files]
+    wanted = [min(len(block_quote(_body(file))), budget.file_chars) for file in files]
     shares = _shares(wanted, total=budget.total_chars - spent)
     parts = [intro]
     for index, (file, header, share) in enumerate(zip(files, headers, shares, strict=True)):
@@ -140,10 +142,11 @@ def _shares(wanted: Sequence[int], *, total: int) -> list[int]:
 
 
 def _truncated(file: ContextFile, *, keep: _End, budget: int) -> str:
-    """Return a file's text, or its head or tail with a truncation note."""
+    """Return a file's text, quoted, or its head or tail with a truncation note."""
     body = _body(file)
-    if len(body) <= budget:
-        return body
+    quoted = block_quote(body)
+    if len(quoted) <= budget:
+        return quoted
     return _Truncation(file.path, tuple(body.split("\n")), keep=keep, budget=budget).render()
 
 
@@ -163,17 +166,18 @@ class _Truncation:
         text_budget = max(self.budget - note_budget - 2, 0)
         shown = self._whole_lines(text_budget)
         note = self._note(shown, budget=note_budget)
-        kept = "\n".join(self._kept(shown))
-        pieces = [piece for piece in (kept.strip("\n"), note) if piece]
+        kept = "\n".join(self._kept(shown)).strip("\n")
+        pieces = [block_quote(kept), note] if kept else [note]
         return "\n\n".join(pieces if self.keep == "head" else reversed(pieces))
 
     def _whole_lines(self, budget: int) -> int:
         """Return how many lines to keep: all that fit, or half of them up to a heading."""
         count, sizes = 0, [0]
         for line in self.lines if self.keep == "head" else reversed(self.lines):
-            if sizes[-1] + len(line) + 1 > budget + 1:
+            size = sizes[-1] + len(block_quote(line)) + 1
+            if size > budget + 1:
                 break
-            sizes.append(sizes[-1] + len(line) + 1)
+            sizes.append(size)
             count += 1
         headings = {number for number, _ in _headings(self.lines)}
         for fewer in range(count, 0, -1):
@@ -203,13 +207,13 @@ class _Truncation:
     def _titles(self, first: int, last: int) -> list[str]:
         """Return the headings of the hidden lines; a section shown in part is marked."""
         headings = _headings(self.lines)
-        titles = [title for number, title in headings if first <= number <= last]
+        titles = [_quoted(title) for number, title in headings if first <= number <= last]
         starts = {number for number, _ in headings}
         if self.keep == "tail" and titles and last + 1 not in starts and last < len(self.lines):
             titles[-1] += " (in part)"
         before = [title for number, title in headings if number < first]
         if self.keep == "head" and before and first not in starts:
-            titles.insert(0, f"{before[-1]} (in part)")
+            titles.insert(0, f"{_quoted(before[-1])} (in part)")
         return titles
 
 
@@ -222,6 +226,11 @@ def _listed(titles: Sequence[str], *, budget: int) -> str:
         if len(text) <= budget:
             return text
     return ""
+
+
+def _quoted(title: str) -> str:
+    """Quote a heading within a line; it cannot end its quote."""
+    return '"' + " ".join(title.replace('"', "'").split()) + '"'
 
 
 def _headings(lines: Sequence[str]) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Quotation of untrusted lines: a mark in front of each, wherever a model reads them.
+"""Quotation of notes, and of their untrusted lines: a mark in front of each line.
 
 The mark is on every line, so that no untrusted text ends its own quote, and it says nothing that a
 text could answer. A text that writes the mark itself is distrusted for it, and gains nothing.
@@ -12,12 +12,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from commonplace.types import SearchResult
 
-__all__ = ["UNTRUSTED_MARK", "quoted_context", "quoted_lines", "quoted_snippet", "without_lines"]
+__all__ = [
+    "UNTRUSTED_MARK",
+    "block_quote",
+    "quoted_context",
+    "quoted_lines",
+    "quoted_snippet",
+    "without_lines",
+]
 
 UNTRUSTED_MARK = "[untrusted] "
 """Mark of a line that came from outside, such as from a page or a mail.
 
 JSON has it as it is, so that it is found in the answers of tools, too."""
+
+
+def block_quote(text: str) -> str:
+    """Quote a text as Markdown does, also behind what a reader may take for the end of a line.
+
+    No line of it is a heading, a frame or an instruction of the prompt that holds it.
+    """
+    lines = (part for line in text.split("\n") for part in line.splitlines() or [""])
+    return "\n".join(f"> {line}" for line in lines)
 
 
 def quoted_context(result: SearchResult) -> str:
