@@ -11,6 +11,7 @@ import pytest
 
 from commonplace import Memory, Settings
 from commonplace.errors import CommonplaceError
+from commonplace.explorer.rows import repeat_groups
 from commonplace.settings import HistorySettings, SearchSettings, SessionsSettings, SyncSettings
 from support.engines import index_at
 from support.fakes import HashedWords
@@ -125,6 +126,13 @@ def test_tags_and_aliases_take_part_in_vectors(place):
     memory.index()
     assert "wireguard, work/network, Zugangstunnel." in embedder.texts
     assert not any("Quentin" in text for text in embedder.texts)
+
+
+def test_tags_are_no_repeated_line(place):
+    text = "---\ntags: [wireguard, a longer tag, network]\n---\n- {} is another line.\n"
+    memory = place({f"memory/{name}.md": text.format(name) for name in ("heron", "marsh", "lake")})
+    memory.index()
+    assert repeat_groups(memory, least=0.99) == []
 
 
 def test_a_chunk_that_is_embedded_as_a_whole_shows_no_labels(place):

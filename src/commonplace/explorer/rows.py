@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace.explorer.file_ages import DecayRow, decay_rows, left_at
 from commonplace.explorer.near_duplicates import LEAST, similar_groups
 from commonplace.explorer.stage_tracks import STAGES, StageTrack, stage_tracks
+from commonplace.text.front_matter import label_line
 from commonplace.types import citation
 
 if TYPE_CHECKING:
@@ -196,8 +198,9 @@ def _lines(memory: Memory) -> list[tuple[FileRecord, int, str]]:
         for record, chunk, _ in _chunks(snapshot):
             if record.source != "memory":
                 continue
+            labels = label_line(json.loads(record.metadata)) if record.metadata else ""
             for number, line in enumerate(chunk.text.split("\n"), start=chunk.start_line):
-                if text := line.strip():
+                if (text := line.strip()) and text != labels:  # which are no line of the file
                     lines.setdefault((record.path, number), (record, number, text))
     return list(lines.values())
 
