@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from commonplace.types import BlameLine, Excerpt, IndexReport, SearchResults, Status, Version
+    from commonplace.types import (
+        BlameLine,
+        Excerpt,
+        ForgetReceipt,
+        IndexReport,
+        SearchResults,
+        Status,
+        Version,
+    )
 
 __all__ = ["AsyncTwins"]
 
@@ -22,6 +30,7 @@ class AsyncTwins:
         correct: Callable[..., Version]
         delete: Callable[..., Version]
         edit: Callable[..., Version]
+        forget: Callable[..., ForgetReceipt]
         get: Callable[..., Excerpt]
         history: Callable[..., list[Version]]
         index: Callable[..., IndexReport]
@@ -72,6 +81,10 @@ class AsyncTwins:
     async def ablame(self, path: str, **options: Any) -> list[BlameLine]:
         """`blame` in a thread."""
         return await _in_thread(self.blame, path, **options)
+
+    async def aforget(self, **options: Any) -> ForgetReceipt:
+        """`forget` in a thread."""
+        return await _in_thread(self.forget, **options)
 
     async def ahistory(self, path: str | None = None, **options: Any) -> list[Version]:
         """`history` in a thread."""

@@ -47,6 +47,7 @@ from commonplace.text.quotation import without_lines
 from commonplace.types import (
     BlameLine,
     Excerpt,
+    ForgetReceipt,
     IndexReport,
     Origin,
     SearchMode,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
     from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
+    from commonplace.history.forget import Forgetter
     from commonplace.indexing.pipeline import Progress
     from commonplace.profiles import Profile
     from commonplace.retrieval.query import Ranker
@@ -181,6 +183,8 @@ class Memory(AsyncTwins):
                 suspend=self._suspend,
                 shut=self._shut,
             )
+        if self._notes.log.file.is_forgetting:
+            self._forgetter().resume()
 
     @classmethod
     def open(
@@ -838,6 +842,46 @@ class Memory(AsyncTwins):
 
         name = self._notes.note_path(path)
         return blame(self._notes.log, self._ledger, name, self._text_of(name))
+
+    def forget(
+        self,
+        *,
+        path: str | None = None,
+        citation: str | None = None,
+        text: str | None = None,
+        session: str | None = None,
+        dry_run: bool = False,
+    ) -> ForgetReceipt:
+        """Forget something for good: no verb brings it back.
+
+        It goes from the notes, from their history, the index and its caches, the journal of
+        flushes and the session files. In texts of the past and in conversations, what holds some of
+        it goes by the line or the message. What is interrupted is finished by the next open.
+
+        Args:
+            path: A note, with all that it was.
+            citation: Lines, such as ``MEMORY.md#L3-L9``.
+            text: Each line that holds this text.
+            session: A conversation, and all lines that came from it.
+            dry_run: Only list what would go.
+
+        Returns:
+            The receipt: what went, by kind and number, and what cannot be reached.
+
+        Raises:
+            ValueError: Not exactly one of the four is given.
+            EditError: The cited lines are not there any more.
+            StateError: The history cannot be written; nothing was changed.
+        """
+        forgetter = self._forgetter()
+        return forgetter.forget(
+            path=path, citation=citation, text=text, session=session, dry_run=dry_run
+        )
+
+    def _forgetter(self) -> Forgetter:
+        from commonplace.history.forget import Forgetter
+
+        return Forgetter(self._notes, self.workspace, self._index, self.state)
 
     def history(self, path: str | None = None, *, limit: int = 50) -> list[Version]:
         """Return the versions of a note, or of all notes, newest first.

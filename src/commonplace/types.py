@@ -301,6 +301,7 @@ Change = Literal[
     "undo",
     "import",
     "expire",
+    "forget",
 ]
 """Kind of a version. ``found``: the note as it was when history began, or when it was first met;
 ``created``, ``changed`` and ``gone``: by another program; the others: by the verb of that name."""

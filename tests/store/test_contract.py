@@ -567,6 +567,17 @@ def test_the_oldest_cached_vectors_are_dropped(store: Store) -> None:
     assert cached(store, *"abcde") == set()
 
 
+def test_purging_drops_cached_vectors_and_nothing_that_is_found(store: Store) -> None:
+    filled(store, *(a_file(f"{name}.md", name) for name in "abc"))
+    store.write([], ["a.md"])
+    with store.lease("run", timeout_s=1):
+        assert store.purge()
+    assert cached(store, *"abc") == set("bc")
+    with store.snapshot() as snapshot:
+        assert snapshot.totals().chunks == 2
+        assert len(snapshot.match([Term("b", "b")], every=True, limit=9, rows=RowFilter())) == 1
+
+
 # -- rebuilds --------------------------------------------------------------------------------------
 
 

@@ -319,6 +319,10 @@ class ToyStore:
             for text_hash in drop:
                 run("DELETE FROM cache WHERE key = ? AND hash = ?", (_key(identity), text_hash))
 
+    def purge(self):
+        self.trim_vector_cache(0)
+        return True
+
     def trim_vector_cache(self, max_entries):
         with self._writing() as (run, _):
             _trim(run, max_entries)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.store.base import Store
     from commonplace.types import Origin, Version
 
-__all__ = ["Corrector", "Place", "parse_citation"]
+__all__ = ["Corrector", "Place", "located_lines", "parse_citation", "shown_lines"]
 
 _CITATION = re.compile(r"(?P<path>.+)#L(?P<first>[0-9]{1,9})(?:-L(?P<last>[0-9]{1,9}))?")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?P<mark>`{3,}|~{3,})")
@@ -95,7 +95,7 @@ class Corrector:
         path = self._notes.note_path(place.path)
         place = place._replace(path=path)
         log = log_path(day)
-        shown = self._shown_lines(place)
+        shown = shown_lines(self._store, place)
         found = place
 
         def struck(before: bytes | None) -> bytes:
@@ -120,17 +120,17 @@ class Corrector:
         with self._notes.folder_of(log):
             return self._notes.apply(mutations, change="correct", origin=origin)
 
-    def _shown_lines(self, place: Place) -> dict[int, set[str]]:
-        """Return the cited lines as the index has them; of an overlong line, its parts."""
-        shown: dict[int, set[str]] = {}
-        if not self._store.exists():
-            return shown
-        with self._store.snapshot() as snapshot:
+
+def shown_lines(store: Store, place: Place) -> dict[int, set[str]]:
+    """Return cited lines as the index has them; of an overlong line, its parts."""
+    shown: dict[int, set[str]] = {}
+    if store.exists():
+        with store.snapshot() as snapshot:
             for chunk, _ in snapshot.chunks_of(place.path):
                 for number, line in enumerate(chunk.text.split("\n"), start=chunk.start_line):
                     if place.first <= number <= place.last:
                         shown.setdefault(number, set()).add(line)
-        return shown
+    return shown
 
 
 def located_lines(lines: Sequence[str], place: Place, shown: dict[int, set[str]]) -> Place:

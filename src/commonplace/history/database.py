@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from commonplace.errors import StateError
 from commonplace.system.database import DatabaseFile, DatabaseFormat
 
 __all__ = ["HistoryFile"]
@@ -31,6 +34,8 @@ _SCHEMA = (
     "CREATE INDEX IF NOT EXISTS line_origin_hash ON line_origin (hash)",
     # Conversations that were shown untrusted lines.
     "CREATE TABLE IF NOT EXISTS exposed_session (session TEXT PRIMARY KEY) WITHOUT ROWID",
+    # Plans of what is being forgotten; empty once only free pages are left to be overwritten.
+    "CREATE TABLE IF NOT EXISTS forgetting (id INTEGER PRIMARY KEY, plan TEXT NOT NULL)",
     # Mutation journal: files that are being changed, by the batch of their versions; a process that
     # died left its rows here. `temporary` is a file's name, `before` and `after` are hashes. Rows
     # that are done go with the next change.
@@ -49,3 +54,10 @@ class HistoryFile(DatabaseFile):
         version=1,
         schema=_SCHEMA,
     )
+
+    @property
+    def is_forgetting(self) -> bool:
+        """Whether a process is forgetting something, or has left it unfinished."""
+        with contextlib.suppress(StateError):
+            return bool(self.rows("SELECT 1 FROM forgetting LIMIT 1"))
+        return False

@@ -41,7 +41,6 @@ __all__ = [
     "Store",
 ]
 
-
 LeaseName = Literal["run", "swap"]
 """``run``: one index run at a time among all processes. ``swap``: a rebuild is committed, or one
 file is indexed by itself, never both at once."""
@@ -308,12 +307,16 @@ class Store(Protocol):
 
         Args:
             error: The error.
-            certain: Whether an `IndexDamagedError` counts as damage even if the check finds
-                nothing: the same verb has failed again.
+            certain: Whether it counts as damage even if the check finds nothing.
 
         Returns:
-            The recovery; None for every other error, such as a full disk, a lock or a closed store:
-            trying again is useless.
+            The recovery; None for every other error, such as a full disk or a closed store.
+        """
+
+    def purge(self) -> bool:
+        """Overwrite what deleted texts left behind, in caches, shadow and damaged indexes, too.
+
+        The caller holds the ``run`` lease. False while a reader of an older state prevents it.
         """
 
     def health_checks(self) -> Iterable[HealthCheck]:

@@ -7,6 +7,7 @@ are durable when they return (``synchronous = full``). A damaged file is moved a
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
 import os
 import time
@@ -19,7 +20,7 @@ import apsw
 
 from commonplace.errors import StateError
 from commonplace.system.locks import FileLease
-from commonplace.system.sqlite import enable_wal, transaction
+from commonplace.system.sqlite import enable_wal, overwrite_free_pages, transaction
 
 __all__ = ["DatabaseFile", "DatabaseFormat"]
 
@@ -93,6 +94,23 @@ class DatabaseFile:
                     yield connection
             finally:
                 connection.close()
+
+    def overwrite_free_pages(self) -> bool:
+        """Rewrite the file without what was deleted from it; False while a reader prevents it."""
+        if self.path is not None and not os.path.exists(self.path):
+            return True
+        with self._translated():
+            connection = self._opened()
+            try:
+                return overwrite_free_pages(connection)
+            finally:
+                connection.close()
+
+    def damaged_copies(self) -> list[Path]:
+        """Return the damaged files that were moved aside."""
+        if self.path is None:
+            return []
+        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.damaged-*"))
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; none when the file does not exist."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import apsw
 
-__all__ = ["enable_wal", "transaction"]
+__all__ = ["enable_wal", "overwrite_free_pages", "transaction"]
 
 _RETRY_S = 0.005
 
@@ -31,6 +31,25 @@ def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:
             time.sleep(_RETRY_S)
         else:
             return
+
+
+def overwrite_free_pages(connection: apsw.Connection, *, timeout_s: float = 5.0) -> bool:
+    """Rewrite a database without what was deleted from it, and truncate its log.
+
+    Returns:
+        Whether nothing is left: False while another connection reads an older state from the log.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("VACUUM")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_RETRY_S)
+        else:
+            return True
 
 
 @contextlib.contextmanager

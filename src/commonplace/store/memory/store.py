@@ -135,6 +135,11 @@ class MemoryStore:
                 state.cache.pop((identity.vectors_key, identity.dimension, key), None)
             self._state = state
 
+    def purge(self) -> bool:
+        """Drop the cached vectors: nothing else is left of deleted texts; see `Store`."""
+        self.trim_vector_cache(0)
+        return True
+
     def trim_vector_cache(self, max_entries: int) -> None:
         """Drop the cached vectors written longest ago, beyond a number of texts."""
         with self._writing():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -19,7 +18,7 @@ from commonplace.store.sqlite.schema import set_meta
 if TYPE_CHECKING:
     from commonplace.store.sqlite.store import SqliteStore
 
-__all__ = ["SqliteRebuild", "shadow_path"]
+__all__ = ["SqliteRebuild"]
 
 
 class SqliteRebuild:
@@ -94,8 +93,3 @@ class SqliteRebuild:
     def _delete(self) -> None:
         self.store.release()
         delete_index(self.store.path)
-
-
-def shadow_path(index: Path) -> Path:
-    """Return the path of the shadow index of an index file."""
-    return index.with_name(index.name + ".rebuild")

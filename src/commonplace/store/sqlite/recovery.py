@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
 import os
 import shutil
@@ -23,12 +24,22 @@ from commonplace.store.sqlite.connection import (
     translated,
     vector_extension,
 )
+from commonplace.store.sqlite.schema import merge_words
+from commonplace.system.sqlite import overwrite_free_pages, transaction
 from commonplace.text.analysis import Term
 
 if TYPE_CHECKING:
     from commonplace.store.sqlite.store import SqliteStore
 
-__all__ = ["check_pages", "delete_index", "health_checks", "move_aside", "replace_damaged"]
+__all__ = [
+    "check_pages",
+    "delete_index",
+    "health_checks",
+    "move_aside",
+    "purge",
+    "replace_damaged",
+    "shadow_path",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +77,28 @@ def delete_index(path: Path) -> None:
     for suffix in ("", *_SIDE_FILES):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{path}{suffix}")
+
+
+def shadow_path(index: Path) -> Path:
+    """Return the path of the shadow index of an index file."""
+    return index.with_name(index.name + ".rebuild")
+
+
+def purge(store: SqliteStore) -> bool:
+    """Overwrite what deleted texts left in the index file and beside it; see `Store.purge`."""
+    path = store.path
+    delete_index(shadow_path(path))
+    for copy in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
+        copy.unlink(missing_ok=True)
+    if not store.exists():
+        return True
+    with store.writing() as connection:
+        connection.pragma("secure_delete", True)
+        with transaction(connection):
+            connection.execute("DELETE FROM embedding_cache")
+            if store.cached_identity is not None or store.identity is not None:
+                merge_words(connection)  # deleted words are in segments until they are merged
+        return overwrite_free_pages(connection)
 
 
 def health_checks(store: SqliteStore, file: IndexFile) -> Iterable[HealthCheck]:

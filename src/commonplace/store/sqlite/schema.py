@@ -19,9 +19,11 @@ __all__ = [
     "create_tables",
     "create_words",
     "get_meta",
+    "has_tables",
     "merge_words",
     "nearest_by_vec0",
     "set_meta",
+    "unreadable_reason",
     "vec0_in_step",
     "vec0_usable",
 ]
@@ -203,3 +205,16 @@ def nearest_by_vec0(
     )
     hits = [(seq, cosine * length) for seq, cosine in found]
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+
+
+def has_tables(connection: apsw.Connection) -> bool:
+    """Return whether the file has tables: one that is empty and read-only has none."""
+    return bool(connection.pragma("user_version"))
+
+
+def unreadable_reason(connection: apsw.Connection) -> str | None:
+    """Return why a read-only file cannot be read; None if it can."""
+    version = connection.pragma("user_version")
+    if version == SCHEMA_VERSION:
+        return None
+    return "was written by another version of Commonplace" if version else "is empty"

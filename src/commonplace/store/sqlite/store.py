@@ -31,12 +31,13 @@ from commonplace.store.sqlite.connection import (
     vector_extension,
 )
 from commonplace.store.sqlite.schema import (
-    SCHEMA_VERSION,
     create_tables,
     create_words,
     get_meta,
+    has_tables,
     merge_words,
     set_meta,
+    unreadable_reason,
     vec0_in_step,
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
@@ -98,7 +99,7 @@ class SqliteStore:
         """Identity of the index, as it is now; None for a new one."""
         file = self._opened()
         with translated(self.path), file.pool.borrowed() as connection:
-            if _has_tables(connection):
+            if has_tables(connection):
                 file.identity = SqliteSnapshot(file, connection).identity
             return file.identity
 
@@ -134,7 +135,7 @@ class SqliteStore:
         file = self._opened()
         if not file.complete:
             with translated(self.path), file.pool.borrowed() as connection:
-                file.complete = _has_tables(connection) and get_meta(connection, "complete") == "1"
+                file.complete = has_tables(connection) and get_meta(connection, "complete") == "1"
         return file.complete
 
     def mark_complete(self) -> None:
@@ -152,7 +153,7 @@ class SqliteStore:
         """Open one consistent state of the index: a read transaction."""
         file = self._opened()
         with translated(self.path), file.pool.borrowed() as connection:
-            if not file.writable and (wrong := _unreadable(connection)):
+            if not file.writable and (wrong := unreadable_reason(connection)):
                 raise self._read_only(f"{wrong} and")
             connection.execute("BEGIN")
             try:
@@ -244,7 +245,8 @@ class SqliteStore:
 
     def begin_rebuild(self, identity: IndexIdentity, *, restart: bool, keep_cache: int) -> Rebuild:
         """Begin or resume a shadow index; see `Store`."""
-        from commonplace.store.sqlite.rebuild import SqliteRebuild, shadow_path
+        from commonplace.store.sqlite.rebuild import SqliteRebuild
+        from commonplace.store.sqlite.recovery import shadow_path
 
         shadow = SqliteStore(shadow_path(self.path))
         return SqliteRebuild.begin(self, shadow, identity, restart=restart, keep_cache=keep_cache)
@@ -259,6 +261,12 @@ class SqliteStore:
 
         self.release()
         return replace_damaged(self, error, certain=certain)
+
+    def purge(self) -> bool:
+        """Overwrite what deleted texts left behind; see `Store`."""
+        from commonplace.store.sqlite.recovery import purge
+
+        return purge(self)
 
     def health_checks(self) -> Iterable[HealthCheck]:
         """Return the checks of the extension, the words, the file and its folder."""
@@ -309,7 +317,7 @@ class SqliteStore:
             with translated(self.path), file.pool.borrowed() as connection:
                 if file.writable:
                     create_tables(connection)
-                if _has_tables(connection):
+                if has_tables(connection):
                     file.identity = SqliteSnapshot(file, connection).identity
         except BaseException:
             file.close()
@@ -334,16 +342,3 @@ class SqliteStore:
             f"the index {self.path} {why} cannot be written. Give yourself write access to the "
             "file and its folder, or set COMMONPLACE_STATE_DIR to a folder of yours."
         )
-
-
-def _has_tables(connection: apsw.Connection) -> bool:
-    """Return whether the file has tables: one that is empty and read-only has none."""
-    return bool(connection.pragma("user_version"))
-
-
-def _unreadable(connection: apsw.Connection) -> str | None:
-    """Return why a read-only file cannot be read; None if it can."""
-    version = connection.pragma("user_version")
-    if version == SCHEMA_VERSION:
-        return None
-    return "was written by another version of Commonplace" if version else "is empty"

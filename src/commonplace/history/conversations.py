@@ -1,0 +1,166 @@
+"""Conversations that are forgotten: messages in session files and in the journal of flushes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.text.redaction import redact
+from commonplace.workspace.file_text import UnreadableFileError, read_text
+
+if TYPE_CHECKING:
+    from commonplace.history.forgotten_text import ForgottenText
+    from commonplace.system.state import StateFile
+
+__all__ = ["forget_in_journal", "forget_in_sessions"]
+
+_TRIES = 20
+_MOST_BYTES = 1 << 31
+
+
+def forget_in_sessions(
+    folder: Path, forgotten: ForgottenText, *, session: str | None, dry_run: bool
+) -> Counter[str]:
+    """Remove a session's files, and messages with forgotten text from all others.
+
+    Args:
+        folder: The session files.
+        forgotten: The text.
+        session: The session; None for none.
+        dry_run: Whether to count only.
+    """
+    removed: Counter[str] = Counter()
+    for path in _files(folder):
+        if path.suffix == ".tmp":  # of an archive that was interrupted
+            if not dry_run:
+                path.unlink(missing_ok=True)
+            continue
+        for _ in range(_TRIES):
+            with contextlib.suppress(_ChangedError):
+                removed += _forget_in_file(path, forgotten, session, dry_run=dry_run)
+                break
+    return removed
+
+
+def forget_in_journal(
+    file: StateFile,
+    forgotten: ForgottenText,
+    *,
+    workspace: str,
+    session: str | None,
+    dry_run: bool,
+) -> Counter[str]:
+    """Remove a conversation's entries from the journal of flushes, and forgotten text from others.
+
+    What a silent turn was asked is asked again, without it.
+
+    Args:
+        file: The state database.
+        forgotten: The text.
+        workspace: Folder of the notes, whose entries these are.
+        session: The conversation; None for none.
+        dry_run: Whether to count only.
+    """
+    removed: Counter[str] = Counter()
+    sql = "SELECT id, thread, messages, replies, error FROM flush_entries WHERE workspace = ?"
+    for number, thread, messages, replies, error in file.rows(sql, (workspace,)):
+        if thread == session:
+            removed["journal messages"] += len(json.loads(messages))
+            _change(file, "DELETE FROM flush_entries WHERE id = ?", (number,), dry_run=dry_run)
+            continue
+        before = [json.loads(messages), json.loads(replies), error]
+        after = forgotten.without_values(before)
+        if after != before:
+            pairs = zip(before[0], after[0], strict=True)
+            removed["journal messages"] += sum(one != other for one, other in pairs)
+            _change(
+                file,
+                "UPDATE flush_entries SET messages = ?, replies = ?, error = ? WHERE id = ?",
+                (json.dumps(after[0]), json.dumps(after[1]), after[2], number),
+                dry_run=dry_run,
+            )
+    return removed
+
+
+def _change(file: StateFile, sql: str, values: tuple[Any, ...], *, dry_run: bool) -> None:
+    if not dry_run:
+        with file.transaction() as connection:
+            connection.execute(sql, values)
+
+
+class _ChangedError(Exception):
+    """A session file was written to meanwhile."""
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = Path(place, name)
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _forget_in_file(
+    path: Path, forgotten: ForgottenText, session: str | None, *, dry_run: bool
+) -> Counter[str]:
+    info = os.stat(path)
+    try:
+        text = read_text(path, max_bytes=_MOST_BYTES).text
+    except (FileNotFoundError, UnreadableFileError):
+        return Counter()
+    lines = text.split("\n")
+    if session is not None and _session_of(lines[0]) in (session, redact(session)):
+        if not dry_run:
+            path.unlink(missing_ok=True)
+        return Counter({"session files": 1})
+    if text.lstrip().startswith("["):
+        after = [_without(text, forgotten)]
+    else:
+        after = [_without(line, forgotten) for line in lines]
+    changed = sum(one != other for one, other in zip(lines, after, strict=False))
+    if not changed:
+        return Counter()
+    if not dry_run:
+        _replace(path, "\n".join(after), info)
+    return Counter({"session messages": changed})
+
+
+def _session_of(line: str) -> object:
+    """Return the id in the first record of a session file."""
+    with contextlib.suppress(ValueError):
+        record = json.loads(line)
+        if isinstance(record, dict) and record.get("type") == "session":
+            return record.get("id")
+    return None
+
+
+def _without(line: str, forgotten: ForgottenText) -> str:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return "" if forgotten.is_in(line) else line
+    after = forgotten.without_values(record)
+    return line if after == record else json.dumps(after, ensure_ascii=True)
+
+
+def _replace(path: Path, text: str, before: os.stat_result) -> None:
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, before.st_mode & 0o777)
+        now = os.stat(path)
+        if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            raise _ChangedError
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,381 @@
+"""Forgetting: what a user wants gone leaves the notes and all that was kept of it.
+
+The plan is journaled before anything goes, so that the next open finishes what was interrupted. It
+leaves the journal with the last texts, before the files are rewritten without their free pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.errors import CommonplaceError, IndexBusyError, StateError
+from commonplace.history.bodies import rewrite_bodies
+from commonplace.history.conversations import forget_in_journal, forget_in_sessions
+from commonplace.history.corrections import located_lines, parse_citation, shown_lines
+from commonplace.history.edits import FileCodec
+from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
+from commonplace.history.forgotten_text import ForgottenText
+from commonplace.history.lines import line_key
+from commonplace.history.mutations import Mutation
+from commonplace.history.unreachable import unreachable_copies
+from commonplace.system.locks import FileLease
+from commonplace.system.state import StateFile
+from commonplace.types import ForgetReceipt
+from commonplace.workspace.replacement import read_file
+
+if TYPE_CHECKING:
+    import apsw
+
+    from commonplace.history.service import NoteService
+    from commonplace.indexing.service import IndexService
+    from commonplace.system.state import StateLocation
+    from commonplace.workspace.discovery import Workspace
+
+__all__ = ["Forgetter"]
+
+logger = logging.getLogger(__name__)
+
+_LEASE_TIMEOUT_S = 60.0
+_RUN_TIMEOUT_S = 60.0
+_RETRY_S = 0.05
+
+
+class _DryRunError(Exception):
+    """Ends a transaction that only counted."""
+
+
+class Forgetter:
+    """Forgets lines, notes and conversations.
+
+    Args:
+        notes: Changes the notes, and has their history.
+        workspace: The files.
+        index: The index.
+        state: Where the journal of flushes and the session files are.
+    """
+
+    def __init__(
+        self,
+        notes: NoteService,
+        workspace: Workspace,
+        index: IndexService,
+        state: StateLocation,
+    ) -> None:
+        self._notes = notes
+        self._workspace = workspace
+        self._index = index
+        self._state = state
+        self._history = notes.log.file
+        self._journal = StateFile(state.database)
+
+    def forget(
+        self,
+        *,
+        path: str | None,
+        citation: str | None,
+        text: str | None,
+        session: str | None,
+        dry_run: bool,
+    ) -> ForgetReceipt:
+        """Forget one of a note, cited lines, all lines that hold a text, or a conversation."""
+        given = [value for value in (path, citation, text, session) if value is not None]
+        if len(given) != 1 or not given[0].strip():
+            raise ValueError("give one of path, citation, text and session, and not an empty one.")
+        plan = self._plan(path=path, citation=citation, text=text, session=session)
+        if dry_run:
+            removed = self._carry_out(plan, dry_run=True)
+            return ForgetReceipt(removed, dry_run=True, places=plan.places)
+        with self._lease(_LEASE_TIMEOUT_S) as acquired:
+            if not acquired:
+                raise StateError(
+                    "another process is forgetting something; nothing was changed. Try again."
+                )
+            sql = "INSERT INTO forgetting (plan) VALUES (?)"
+            with self._history.transaction() as connection:
+                connection.execute(sql, (plan.to_json(),))
+            removed = self._carry_out(plan)
+            unreachable = [*self._overwrite(), *self._unreachable(plan)]
+        return ForgetReceipt(removed, tuple(unreachable))
+
+    def resume(self) -> None:
+        """Finish what a process that died left, unless another process is at it."""
+        with contextlib.suppress(OSError, StateError):
+            if not self._history.rows("SELECT 1 FROM forgetting LIMIT 1"):
+                return
+            with self._lease(0) as acquired:
+                if acquired:
+                    self._resume()
+
+    def _resume(self) -> None:
+        try:
+            for (text,) in self._history.rows("SELECT plan FROM forgetting ORDER BY id"):
+                if text:
+                    self._carry_out(ForgetPlan.from_json(text))
+            self._overwrite()
+        except CommonplaceError as error:
+            logger.warning("something is not forgotten yet; the next open tries again: %s", error)
+
+    @contextlib.contextmanager
+    def _lease(self, timeout_s: float) -> Iterator[bool]:
+        assert self._history.path is not None
+        path = self._history.path.with_name(f"{self._history.path.name}.forget")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with FileLease(path).held(timeout_s=timeout_s) as acquired:
+                yield acquired
+        except OSError as error:
+            raise StateError(
+                f"the state folder {path.parent} cannot be written ({error.strerror or error}); "
+                "nothing was forgotten. Give yourself write access to it."
+            ) from error
+
+    # -- plan --------------------------------------------------------------------------------------
+
+    def _plan(
+        self, *, path: str | None, citation: str | None, text: str | None, session: str | None
+    ) -> ForgetPlan:
+        notes = self._contents()
+        if path is not None:
+            name = self._notes.note_path(path)
+            names = tuple(dict.fromkeys([name, *self._earlier_names(name)]))
+            gone = tuple(one for one in names if one == name or one not in notes)
+            edits = planned_edits(notes, lambda *_: (), paths=gone)
+            past = self._past_lines(gone)
+            return ForgetPlan(edits, gone, _texts(edits, past))
+        if citation is not None:
+            place = parse_citation(citation)
+            place = place._replace(path=self._notes.note_path(place.path))
+            shown = shown_lines(self._index.store, place)
+
+            def cited(name: str, lines: list[str]) -> Iterable[int]:
+                if name != place.path:
+                    return ()
+                found = located_lines([line.rstrip("\r") for line in lines], place, shown)
+                return range(found.first - 1, found.last)
+
+            if place.path not in notes:
+                located_lines([""], place, shown)  # raises
+            edits = planned_edits(notes, cited)
+            return ForgetPlan(edits, (), _texts(edits))
+        if text is not None:
+            phrase = text.replace("\r\n", "\n").strip("\n")
+            edits = planned_edits(notes, lambda _, lines: _holding(lines, phrase))
+            return ForgetPlan(edits, (), _texts(edits), phrase)
+        edits = planned_edits(notes, lambda name, lines: self._of_session(name, lines, session))
+        edits = {name: _deleted_if_empty(name, notes[name], edit) for name, edit in edits.items()}
+        return ForgetPlan(edits, (), _texts(edits), session=session)
+
+    def _contents(self) -> dict[str, bytes]:
+        """Return the bytes of all notes that may be written."""
+        found = {}
+        for path in self._notes.paths(""):
+            if path == self._workspace.long_term_path or path.startswith("memory/"):
+                data = read_file(self._workspace.locate(path))
+                if data is not None:
+                    found[path] = data
+        return found
+
+    def _earlier_names(self, path: str) -> list[str]:
+        versions = self._notes.log.history(path, limit=1 << 31)
+        return [version.moved_from for version in versions if version.moved_from]
+
+    def _past_lines(self, paths: Iterable[str]) -> Iterator[str]:
+        for path in paths:
+            for state in self._notes.log.states_of(path):
+                if state.exists:
+                    data = self._notes.log.text(state)
+                    yield from FileCodec.of(data).decode(data).split("\n")
+
+    def _of_session(self, path: str, lines: list[str], session: str | None) -> Iterator[int]:
+        for at, origin in enumerate(self._notes.ledger.of_lines(path, lines)):
+            if origin.session == session and line_key(lines[at]) is not None:
+                yield at
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def _carry_out(self, plan: ForgetPlan, *, dry_run: bool = False) -> dict[str, int]:
+        """Remove all that the plan names, wherever it is; return the numbers by kind."""
+        forgotten = self._forgotten(plan)
+        removed: Counter[str] = Counter()
+        removed["lines"] = plan.line_count
+        removed["notes"] = sum(edit.deletes for edit in plan.files.values())
+        removed["chunks"] = self._chunk_count(plan)
+        if not dry_run:
+            self._change_files(plan)
+        removed += forget_in_sessions(
+            self._state.sessions, forgotten, session=plan.session, dry_run=dry_run
+        )
+        removed += forget_in_journal(
+            self._journal,
+            forgotten,
+            workspace=str(self._workspace.root),
+            session=plan.session,
+            dry_run=dry_run,
+        )
+        with contextlib.suppress(_DryRunError), self._history.transaction() as connection:
+            removed["versions"] = self._forget_versions(connection, plan, forgotten)
+            if dry_run:
+                raise _DryRunError
+            connection.execute("UPDATE forgetting SET plan = ''")
+        return {kind: count for kind, count in removed.items() if count}
+
+    def _forgotten(self, plan: ForgetPlan) -> ForgottenText:
+        """Return what is looked for elsewhere: nothing that a note holds that stays."""
+        forgotten = ForgottenText(plan.texts, plan.phrase)
+        for path, data in self._contents().items():
+            edit = plan.files.get(path)
+            left = edit.apply(data) if edit is not None else data
+            if left is not None:
+                forgotten.spare(FileCodec.of(left).decode(left))
+        return forgotten
+
+    def _chunk_count(self, plan: ForgetPlan) -> int:
+        store = self._index.store
+        if not store.exists():
+            return 0
+        with store.snapshot() as snapshot:
+            return sum(
+                any(line in chunk.text for line in edit.removed)
+                for path, edit in plan.files.items()
+                for chunk, _ in snapshot.chunks_of(path)
+            )
+
+    def _change_files(self, plan: ForgetPlan) -> None:
+        mutations = [Mutation(path, edit.apply) for path, edit in sorted(plan.files.items())]
+        if mutations:
+            self._notes.apply(mutations, change="forget", origin=None)
+
+    def _forget_versions(
+        self, connection: apsw.Connection, plan: ForgetPlan, forgotten: ForgottenText
+    ) -> int:
+        """Remove texts, origins and names from the history; return the number of versions."""
+        keys = {
+            path: {key for line in edit.removed if (key := line_key(line)) is not None}
+            for path, edit in plan.files.items()
+        }
+
+        def scrubbed(path: str, data: bytes) -> bytes | None:
+            if path in plan.paths:
+                return None
+            codec = FileCodec.of(data)
+            gone = keys.get(path, set())
+            lines = codec.decode(data).split("\n")
+            kept = [
+                line
+                for line in lines
+                if not forgotten.is_in(line) and (not gone or line_key(line) not in gone)
+            ]
+            return data if len(kept) == len(lines) else codec.encode("\n".join(kept))
+
+        count = rewrite_bodies(connection, scrubbed)
+        execute = connection.execute
+        for path in plan.paths:
+            note = "(SELECT id FROM note WHERE path = ?)"
+            execute(f"DELETE FROM version WHERE note = {note}", (path,))
+            execute(f"DELETE FROM line_origin WHERE note = {note}", (path,))
+            execute(f"UPDATE version SET moved_from = NULL WHERE moved_from = {note}", (path,))
+        for path, edit in plan.files.items():
+            self._forget_origins(connection, path, edit)
+        if plan.session is not None:
+            sql = "SELECT id FROM origin WHERE session = ?"
+            execute(f"UPDATE version SET origin = NULL WHERE origin IN ({sql})", (plan.session,))
+            execute("DELETE FROM exposed_session WHERE session = ?", (plan.session,))
+        execute("DELETE FROM pending WHERE done")
+        execute(
+            "DELETE FROM origin WHERE id NOT IN (SELECT origin FROM line_origin UNION "
+            "SELECT origin FROM version WHERE origin NOT NULL)"
+        )
+        execute(
+            "DELETE FROM note WHERE id NOT IN (SELECT note FROM line_origin UNION "
+            "SELECT note FROM version UNION "
+            "SELECT moved_from FROM version WHERE moved_from NOT NULL)"
+        )
+        return count
+
+    def _forget_origins(self, connection: apsw.Connection, path: str, edit: FileEdit) -> None:
+        data = read_file(self._workspace.locate(path)) or b""
+        left = set(map(line_key, FileCodec.of(data).decode(data).split("\n")))
+        for key in set(map(line_key, edit.removed)) - left - {None}:
+            connection.execute(
+                "DELETE FROM line_origin WHERE hash = ? AND note = "
+                "(SELECT id FROM note WHERE path = ?)",
+                (key, path),
+            )
+
+    def _overwrite(self) -> list[str]:
+        """Bring the index up to date, and rewrite all files without their free pages."""
+        left: list[str] = []
+        store = self._index.store
+        if store.exists() and store.access == "read-write":
+            self._refresh()
+            with store.lease("run", timeout_s=_RUN_TIMEOUT_S):
+                is_pure = store.purge()
+            if not is_pure:
+                left.append(_READER.format(file=store.location))
+        elif store.exists():
+            left.append(f"The index {store.location} cannot be written; it still has the text.")
+        for file in (self._history, self._journal):
+            for copy in file.damaged_copies():
+                copy.unlink(missing_ok=True)
+            if not file.overwrite_free_pages():
+                left.append(_READER.format(file=file.path))
+        if not left:
+            with self._history.transaction() as connection:
+                connection.execute("DELETE FROM forgetting WHERE plan = ''")
+        return left
+
+    def _refresh(self) -> None:
+        """Bring the index up to date; wait for another process that is indexing."""
+        deadline = time.monotonic() + _RUN_TIMEOUT_S
+        while True:
+            try:
+                self._index.refresh(first=False)
+            except IndexBusyError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_S)
+            else:
+                return
+
+    def _unreachable(self, plan: ForgetPlan) -> list[str]:
+        runs = self._forgotten(plan).runs
+        jobs = self._journal.rows("SELECT DISTINCT provider FROM embedding_jobs")
+        return unreachable_copies(self._workspace, runs, providers=[name for (name,) in jobs])
+
+
+_READER = (
+    "Another process reads an earlier state of {file}; the next open of this memory overwrites it."
+)
+
+
+def _texts(edits: dict[str, FileEdit], more: Iterable[str] = ()) -> tuple[str, ...]:
+    lines = (line for edit in edits.values() for line in edit.removed)
+    return tuple(dict.fromkeys(line for line in (*lines, *more) if line.strip()))
+
+
+def _holding(lines: list[str], phrase: str) -> Iterator[int]:
+    """Yield the indexes of the lines that hold a text, or parts of one of several lines."""
+    text = "\n".join(line.rstrip("\r") for line in lines)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.rstrip("\r")) + 1)
+    at = text.find(phrase)
+    found: set[int] = set()
+    while at >= 0:
+        end = at + len(phrase)
+        found |= {n for n in range(len(lines)) if starts[n] < end and at < starts[n + 1] - 1}
+        at = text.find(phrase, at + 1)
+    yield from sorted(found)
+
+
+def _deleted_if_empty(path: str, data: bytes, edit: FileEdit) -> FileEdit:
+    """Return the removal of a whole file where nothing would be left but a title."""
+    left = FileCodec.of(data).decode(edit.apply(data) or b"")
+    said = [line for line in left.split("\n") if line_key(line) and not line.startswith("#")]
+    return edit if said or path == "MEMORY.md" else replace(edit, deletes=True)

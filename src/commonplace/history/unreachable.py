@@ -1,0 +1,75 @@
+"""Unreachable copies: where forgotten text may still be, and no verb of a memory reaches it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commonplace.workspace.discovery import Workspace
+
+__all__ = ["unreachable_copies"]
+
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_RUNS = 2_000
+"""Runs of characters that are looked for in a file."""
+_MOST_NAMED = 10
+
+
+def unreachable_copies(
+    workspace: Workspace, runs: Collection[str], *, providers: Collection[str]
+) -> list[str]:
+    """Return what may still hold forgotten text, a sentence each.
+
+    Args:
+        workspace: The notes; what else lies in their folder is searched.
+        runs: Parts of the text.
+        providers: Vendors with jobs that are not done.
+    """
+    found = [
+        f"{path} holds some of it, and is no note of this memory: remove it there."
+        for path in _holding(workspace, runs)
+    ]
+    if len(found) > _MOST_NAMED:
+        left = f"{len(found) - _MOST_NAMED} more files in {workspace.root} hold some of it."
+        found[_MOST_NAMED:] = [left]
+    for folder in (workspace.root, *workspace.root.parents):
+        if (folder / ".git").exists():
+            found.append(
+                f"The notes lie in the Git repository {folder}: what was committed or pushed is "
+                "still in its history; git filter-repo rewrites that."
+            )
+            break
+    found += [
+        f"A batch job of {provider} is not done: the vendor has a file of its texts, and deletes "
+        "it by its own rules."
+        for provider in sorted(providers)
+    ]
+    return [*found, "Backups, synchronised copies and open programs may hold it; clear them."]
+
+
+def _holding(workspace: Workspace, runs: Collection[str]) -> Iterator[str]:
+    """Yield the files that are no notes of the memory and hold one of the runs."""
+    wanted = sorted(runs)[:: max(1, len(runs) // _MOST_RUNS)]
+    encoded = [run.encode(name, "replace") for run in wanted for name in ("utf-8", "utf-16-le")]
+    for path in _others(workspace):
+        try:
+            if os.path.getsize(path) > _MOST_BYTES:
+                continue
+            data = Path(path).read_bytes()
+        except OSError:
+            continue
+        if any(run in data for run in encoded):
+            yield workspace.display_path(path)
+
+
+def _others(workspace: Workspace) -> Iterator[str]:
+    for root in {str(workspace.root), *workspace.searched_roots}:
+        for place, folders, names in os.walk(root):
+            folders[:] = [name for name in folders if name != ".git"]
+            for name in sorted(names):
+                path = os.path.join(place, name)
+                if not os.path.islink(path) and os.path.isfile(path):
+                    yield path

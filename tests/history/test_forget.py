@@ -1,0 +1,409 @@
+"""Forgetting: what goes is in no byte that is kept, and nothing else goes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from commonplace import Memory, Origin, Settings
+from commonplace.errors import EditError, PathNotAllowedError
+from commonplace.flush import CallableFlushModel, Flusher, FlushMessage
+from commonplace.history.database import HistoryFile
+from commonplace.history.forgotten_text import FORGOTTEN, ForgottenText
+from commonplace.history.versions import VersionLog
+from commonplace.settings import SessionsSettings, SyncSettings
+from support.fakes import NOON, HashedWords, clock
+
+LOG = "memory/2026-11-20.md"
+SETTINGS = Settings(
+    timezone="UTC",
+    sync=SyncSettings(on_open=False, on_search=False, watch=False),
+    sessions=SessionsSettings(enabled=True),
+)
+SECRET = "Hollyhock Lane 221b, Zürich-Enge"
+LINE = f"- My sister lives in {SECRET}, above the old bakery."
+KEPT = "- The VPN listens on port 51820, as the admin said.\n- Tea is at four.\n"
+
+
+def opened(root, **options):
+    index = root.parent / "state" / "index.sqlite"
+    options = {"settings": SETTINGS, "embedder": HashedWords(), "now": clock(NOON)} | options
+    return Memory.open(root, index=index, **options)
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    (root / "MEMORY.md").write_text(f"# Memory\n\n{KEPT}{LINE}\n", "utf-8")
+    return root
+
+
+@pytest.fixture
+def memory(root):
+    with opened(root) as memory:
+        memory.index()
+        yield memory
+
+
+def runs_of(text, *kept):
+    """Return the runs of 12 characters of a text that are in no kept text."""
+    runs = {text[at : at + 12] for at in range(len(text) - 11)}
+    return {run for run in runs if not any(run in other for other in kept)}
+
+
+def left_in(folder, runs):
+    """Return the files below a folder with bytes of a run, in any encoding, or compressed."""
+    found = []
+    wanted = set()
+    for run in runs:
+        for text in (run, run.lower(), json.dumps(run)[1:-1]):
+            wanted |= {text.encode(name) for name in ("utf-8", "utf-16-le", "utf-16-be")}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            found += [(path.name, run) for run in wanted if run in data]
+            if path.name.endswith("history.sqlite"):
+                log = VersionLog(HistoryFile(path))
+                found += [
+                    (f"{path.name} {state.id}", run)
+                    for note in log.file.rows("SELECT path FROM note")
+                    for state in log.states_of(*note)
+                    if state.exists
+                    for run in wanted
+                    if run in log.text(state)
+                ]
+    return found
+
+
+def said(*texts):
+    roles = ("user", "assistant")
+    return [FlushMessage(roles[at % 2], text) for at, text in enumerate(texts)]
+
+
+def failing(request):
+    raise RuntimeError("the model is not there")
+
+
+def filled(memory):
+    """Leave the secret wherever a memory keeps texts; and other texts beside it."""
+    memory.edit("MEMORY.md", "221b", "221c")
+    memory.edit("MEMORY.md", "221c", "221b")
+    memory.append(f"- Post for her goes to {SECRET}.", origin=Origin("agent", "thread-1"))
+    memory.append("- A parcel for the admin came.", origin=Origin("agent", "thread-1"))
+    memory.write("memory/sister.md", f"# Sister\n\nShe moved to {SECRET} in May.\nShe sings.\n")
+    memory.delete("memory/sister.md")
+    flusher = Flusher(memory, CallableFlushModel(failing))
+    flusher.flush(
+        said("Where does my sister live?", f"In {SECRET}.", "And the VPN?"), thread="thread-2"
+    )
+    tool = {"results": [{"snippet": LINE, "path": "MEMORY.md"}]}
+    messages = [
+        *said("What is the port?", "51820.", f"She lives in\n{SECRET}\nby now."),
+        FlushMessage("tool", json.dumps(tool), call_id="1", name="memory_search"),
+    ]
+    flusher.archive(messages, thread="thread-3")
+    memory.index()
+    assert memory.search("Hollyhock Lane")
+
+
+def test_a_text_is_in_no_byte_afterwards_and_the_rest_is_untouched(memory, root, tmp_path):
+    filled(memory)
+    runs = runs_of(SECRET, KEPT)
+    assert len({name for name, _ in left_in(tmp_path, runs)}) > 5
+    receipt = memory.forget(text=SECRET)
+    assert left_in(tmp_path, runs) == []
+    assert not [hit for hit in memory.search("Hollyhock Lane") if "ollyhock" in hit.snippet]
+    assert (root / "MEMORY.md").read_text("utf-8") == f"# Memory\n\n{KEPT}"
+    assert memory.get(LOG).text == "# 2026-11-20\n\n- A parcel for the admin came.\n"
+    assert {"lines", "chunks", "versions", "journal messages", "session messages"} <= set(
+        receipt.removed
+    )
+    assert receipt.removed["lines"] == 2
+    assert SECRET not in repr(receipt)
+    assert not receipt.dry_run
+    (session,) = (tmp_path / "state" / "sessions").iterdir()
+    records = [json.loads(line) for line in session.read_text().splitlines()]
+    texts = [record["message"]["content"][0]["text"] for record in records[1:]]
+    assert texts == ["What is the port?", "51820.", "She lives in\nby now.", FORGOTTEN]
+    memory.undo(memory.history("memory/sister.md")[0].id)
+    assert memory.get("memory/sister.md").text == "# Sister\n\nShe sings.\n"
+
+
+@pytest.mark.parametrize("engine_words", [None, "bundled"])
+def test_words_vectors_and_caches_of_other_embedders(root, tmp_path, engine_words):
+    with opened(root, embedder=engine_words) as memory:
+        memory.index()
+        filled(memory)
+        memory.index(force=True)
+        memory.forget(citation="MEMORY.md#L5")
+        memory.forget(text=SECRET)
+        assert left_in(tmp_path, runs_of(LINE, KEPT)) == []
+        assert memory.search("VPN port")[0].path == "MEMORY.md"
+
+
+def test_a_dry_run_lists_what_would_go_and_changes_nothing(memory, tmp_path):
+    filled(memory)
+    before = {p: p.read_bytes() for p in (tmp_path / "notes").rglob("*") if p.is_file()}
+    receipt = memory.forget(text=SECRET, dry_run=True)
+    assert receipt.dry_run
+    assert receipt.places == ("MEMORY.md#L5", f"{LOG}#L3")
+    assert before == {p: p.read_bytes() for p in (tmp_path / "notes").rglob("*") if p.is_file()}
+    assert "ollyhock" in memory.search("Hollyhock Lane")[0].snippet
+    done = memory.forget(text=SECRET).removed
+    # The text before this very change is one more version.
+    assert {kind: count for kind, count in done.items() if kind != "versions"} == {
+        kind: count for kind, count in receipt.removed.items() if kind != "versions"
+    }
+
+
+def test_a_note_goes_with_all_that_it_was_under_earlier_names_too(memory, root, tmp_path):
+    memory.write("memory/old-name.md", f"# Sister\n\n- She lives in {SECRET}.\n")
+    memory.edit("memory/old-name.md", SECRET, "Oslo, Karl Johans gate 31")
+    memory.move("memory/old-name.md", "memory/sister.md")
+    receipt = memory.forget(path="memory/sister.md")
+    assert not (root / "memory" / "sister.md").exists()
+    assert receipt.removed["notes"] == 1
+    runs = runs_of("Oslo, Karl Johans gate 31") | {"old-name.md"} | runs_of("memory/sister.md")
+    assert left_in(tmp_path, runs) == []
+    assert memory.history("memory/sister.md") == []
+    assert LINE in memory.get("MEMORY.md").text
+
+
+def test_a_note_that_was_deleted_before_is_forgotten_from_history(memory, tmp_path):
+    memory.write("memory/diary.md", "I met the Xanthippe-Quintett in the Blauer Salon.\n")
+    memory.delete("memory/diary.md")
+    memory.forget(path="memory/diary.md")
+    assert left_in(tmp_path, runs_of("Xanthippe-Quintett in the Blauer Salon")) == []
+
+
+def test_a_citation_forgets_its_lines_and_the_links_of_their_correction(memory, root, tmp_path):
+    memory.correct("MEMORY.md#L5", "My sister lives in Oslo.")
+    assert "([corrects](../MEMORY.md#L5))" in memory.get(LOG).text
+    receipt = memory.forget(citation="MEMORY.md#L5")
+    assert receipt.removed["lines"] == 1
+    assert memory.get(LOG).text == "# 2026-11-20\n\n- My sister lives in Oslo.\n"
+    assert (root / "MEMORY.md").read_text("utf-8") == f"# Memory\n\n{KEPT}"
+    runs = runs_of(LINE, KEPT, "- My sister lives in Oslo.")
+    assert left_in(tmp_path, runs) == []
+
+
+def test_a_forgotten_correction_leaves_the_struck_line_without_its_link(memory, root):
+    memory.correct("MEMORY.md#L5", "My sister lives in Oslo.")
+    memory.forget(citation=f"{LOG}#L3")
+    assert (root / "MEMORY.md").read_text("utf-8").endswith(f"- ~~{LINE[2:]}~~\n")
+
+
+def test_a_session_goes_with_its_lines_its_transcript_and_its_journal(memory, root, tmp_path):
+    filled(memory)
+    memory.write_session_note(
+        [{"role": "user", "content": "My code is Quetzalcoatl-88."}], slug="code", session="s-9"
+    )
+    Flusher(memory, CallableFlushModel(failing)).archive(
+        said("My code is Quetzalcoatl-88."), thread="s-9"
+    )
+    receipt = memory.forget(session="s-9")
+    assert receipt.removed["notes"] == receipt.removed["session files"] == 1
+    assert left_in(tmp_path, runs_of("Quetzalcoatl-88.")) == []
+    receipt = memory.forget(session="thread-1")
+    assert receipt.removed["lines"] == 2
+    receipt = memory.forget(session="thread-2")
+    assert receipt.removed["journal messages"] == 3
+    assert (root / "MEMORY.md").exists()
+
+
+def test_nothing_brings_back_what_is_forgotten(memory):
+    version = memory.edit("MEMORY.md", "above the old bakery", "above the new bakery")
+    memory.forget(text="Hollyhock")
+    undone = memory.undo(version.id)
+    assert "ollyhock" not in memory.get("MEMORY.md").text
+    for one in memory.history():
+        assert "ollyhock" not in memory.get("MEMORY.md", as_of=one.when).text
+    assert undone
+
+
+def test_lines_of_others_that_share_common_words_stay(memory, tmp_path):
+    flusher = Flusher(memory, CallableFlushModel(failing))
+    texts = ("My sister is nice.", "The old town is nice.", "Above the roofs.", "I live here.")
+    path = flusher.archive(said(*texts), thread="t")
+    before = path.read_bytes()
+    memory.forget(citation="MEMORY.md#L5")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"path": "MEMORY.md", "text": "x"}, {"text": " \n"}, {"session": ""}]
+)
+def test_exactly_one_thing_is_forgotten(memory, arguments):
+    with pytest.raises(ValueError, match="one of path, citation, text and session"):
+        memory.forget(**arguments)
+
+
+def test_bad_places_are_refused(memory):
+    with pytest.raises(PathNotAllowedError):
+        memory.forget(path="../other.md")
+    with pytest.raises(EditError, match="not there any more"):
+        memory.forget(citation="MEMORY.md#L99")
+    with pytest.raises(EditError, match="not there any more"):
+        memory.forget(citation="memory/none.md#L1")
+    assert memory.forget(text="a text that stands nowhere").removed == {}
+
+
+def test_damaged_copies_shadow_indexes_and_temporary_files_go_too(memory, root, tmp_path):
+    state = tmp_path / "state"
+    names = ("index.sqlite.damaged-1", "index.sqlite.rebuild", "history.sqlite.damaged-2")
+    for name in (*names, "state.sqlite.damaged-3", "sessions/a.jsonl.99.tmp"):
+        (state / name).parent.mkdir(exist_ok=True)
+        (state / name).write_text(LINE, "utf-8")
+    memory.forget(text=SECRET)
+    assert left_in(tmp_path, runs_of(SECRET)) == []
+
+
+def test_the_receipt_names_what_cannot_be_reached(memory, root, tmp_path):
+    (tmp_path / ".git").mkdir()
+    (root / "MEMORY.md~").write_text(LINE, "utf-8")
+    (root / "memory" / ".a.swp").write_bytes(LINE.encode("utf-16-le"))
+    unreachable = "\n".join(memory.forget(text=SECRET).unreachable)
+    assert "MEMORY.md~ holds some of it" in unreachable
+    assert "memory/.a.swp holds some of it" in unreachable
+    assert f"Git repository {tmp_path}" in unreachable
+    assert "Backups" in unreachable
+
+
+def test_files_of_other_encodings(memory, root, tmp_path):
+    text = f"# Notes\r\n\r\n{LINE}\r\n- Tea is at four.\r\n"
+    (root / "memory" / "a.md").write_bytes(b"\xff\xfe" + text.encode("utf-16-le"))
+    memory.index()
+    memory.forget(text=SECRET)
+    data = (root / "memory" / "a.md").read_bytes()
+    assert data.decode("utf-16") == "# Notes\r\n\r\n- Tea is at four.\r\n"
+    assert left_in(tmp_path, runs_of(SECRET)) == []
+
+
+def test_a_text_of_several_lines_takes_the_lines_that_it_touches(memory, root):
+    memory.forget(text="said.\n- Tea is")
+    assert (root / "MEMORY.md").read_text("utf-8") == f"# Memory\n\n{LINE}\n"
+
+
+# -- other processes -----------------------------------------------------------------------------
+
+FORGET = """
+    import os, signal, sys
+    sys.path[:0] = {paths!r}
+    from pathlib import Path
+    from history.test_forget import SECRET, opened
+    from commonplace.history import forget
+    from commonplace.history.forget import Forgetter
+    from commonplace.history.mutations import Mutator
+    from commonplace.store.sqlite.store import SqliteStore
+    from commonplace.system.database import DatabaseFile
+
+    def die(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    owner, name, when = {owner}, {name!r}, {when!r}
+    real = getattr(owner, name)
+
+    def then_die(*arguments, **options):
+        real(*arguments, **options)
+        die()
+
+    with opened(Path({root!r})) as memory:
+        setattr(owner, name, die if when == "before" else then_die)
+        memory.forget(text=SECRET)
+"""
+STEPS = [
+    ("Mutator", "apply", "before"),
+    ("Mutator", "apply", "after"),
+    ("Mutator", "_finish", "before"),
+    ("forget", "forget_in_sessions", "before"),
+    ("forget", "forget_in_journal", "after"),
+    ("forget", "rewrite_bodies", "after"),
+    ("Forgetter", "_overwrite", "before"),
+    ("SqliteStore", "purge", "before"),
+    ("DatabaseFile", "overwrite_free_pages", "before"),
+    ("DatabaseFile", "overwrite_free_pages", "after"),
+]
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+@pytest.mark.parametrize(("owner", "name", "when"), STEPS, ids=map("-".join, STEPS))
+def test_what_a_killed_process_left_is_forgotten_by_the_next_open(
+    root, tmp_path, owner, name, when
+):
+    with opened(root) as memory:
+        memory.index()
+        filled(memory)
+    paths = [str(Path(__file__).parent.parent)]
+    code = textwrap.dedent(FORGET).format(
+        paths=paths, owner=owner, name=name, when=when, root=str(root)
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with opened(root) as memory:
+        assert left_in(tmp_path, runs_of(SECRET)) == []
+        assert (root / "MEMORY.md").read_text("utf-8") == f"# Memory\n\n{KEPT}"
+        assert "51820" in memory.search("VPN port")[0].snippet
+
+
+READ = """
+    import sys, time
+    sys.path[:0] = {paths!r}
+    from pathlib import Path
+    from history.test_forget import opened
+
+    with opened(Path({root!r})) as memory:
+        with memory.snapshot() as snapshot:
+            print(len(snapshot.files()), flush=True)
+            sys.stdin.readline()
+        print(len(memory.search("Hollyhock Lane bakery")), flush=True)
+        sys.stdin.readline()
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_a_reader_in_another_process_delays_the_last_step_which_the_receipt_says(root, tmp_path):
+    with opened(root) as memory:
+        memory.index()
+        code = textwrap.dedent(READ).format(
+            paths=[str(Path(__file__).parent.parent)], root=str(root)
+        )
+        reader = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert reader.stdout.readline() == "1\n"
+            receipt = memory.forget(text=SECRET)
+            assert any("reads an earlier state" in each for each in receipt.unreachable)
+            reader.stdin.write("go on\n")
+            reader.stdin.flush()
+            assert reader.stdout.readline().strip().isdecimal()
+            with opened(root):
+                assert left_in(tmp_path, runs_of(SECRET)) == []
+        finally:
+            reader.communicate("end\n", timeout=20)
+
+
+# -- texts ---------------------------------------------------------------------------------------
+
+
+def test_lines_are_recognised_by_runs_that_are_no_chance():
+    forgotten = ForgottenText([LINE])
+    forgotten.spare("My sister lives in Oslo.")
+    assert forgotten.is_in(f"user: is it {SECRET}?")
+    assert forgotten.is_in("it was in Zürich-Enge, above")
+    assert forgotten.is_in("the old bakery")
+    assert not forgotten.is_in("My sister lives in Oslo, and she sings there.")
+    assert not forgotten.is_in("She went above the old town, and was never seen again.")
+    assert forgotten.without(f"a\n{LINE}\nb") == "a\nb"
+    assert forgotten.without_values({"a": [LINE, f"x\n{LINE}", 7], SECRET: 1}) == {
+        "a": [FORGOTTEN, "x", 7]
+    }
