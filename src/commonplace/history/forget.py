@@ -193,7 +193,7 @@ class Forgetter:
                     yield from FileCodec.of(data).decode(data).split("\n")
 
     def _of_session(self, path: str, lines: list[str], session: str | None) -> Iterator[int]:
-        for at, origin in enumerate(self._notes.ledger.of_lines(path, lines)):
+        for at, origin in enumerate(self._notes.mutator.ledger.of_lines(path, lines)):
             if origin.session == session and line_key(lines[at]) is not None:
                 yield at
 
