@@ -10,16 +10,15 @@ import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError, IndexBusyError, StateError
 from commonplace.history.bodies import rewrite_bodies
 from commonplace.history.conversations import forget_in_journal, forget_in_sessions
-from commonplace.history.corrections import located_lines, parse_citation, shown_lines
 from commonplace.history.edits import FileCodec
-from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
+from commonplace.history.forget_plan import FileEdit, ForgetPlan
+from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.lines import line_key
 from commonplace.history.mutations import Mutation
@@ -71,6 +70,7 @@ class Forgetter:
         self._workspace = workspace
         self._index = index
         self._state = state
+        self._planner = ForgetPlanner(notes, workspace, index.store)
         self._history = notes.log.file
         self._journal = StateFile(state.database)
 
@@ -87,7 +87,7 @@ class Forgetter:
         given = [value for value in (path, citation, text, session) if value is not None]
         if len(given) != 1 or not given[0].strip():
             raise ValueError("give one of path, citation, text and session, and not an empty one.")
-        plan = self._plan(path=path, citation=citation, text=text, session=session)
+        plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
         if dry_run:
             removed = self._carry_out(plan, dry_run=True)
             return ForgetReceipt(removed, dry_run=True, places=plan.places)
@@ -135,68 +135,6 @@ class Forgetter:
                 "nothing was forgotten. Give yourself write access to it."
             ) from error
 
-    # -- plan --------------------------------------------------------------------------------------
-
-    def _plan(
-        self, *, path: str | None, citation: str | None, text: str | None, session: str | None
-    ) -> ForgetPlan:
-        notes = self._contents()
-        if path is not None:
-            name = self._notes.note_path(path)
-            names = tuple(dict.fromkeys([name, *self._earlier_names(name)]))
-            gone = tuple(one for one in names if one == name or one not in notes)
-            edits = planned_edits(notes, lambda *_: (), paths=gone)
-            past = self._past_lines(gone)
-            return ForgetPlan(edits, gone, _texts(edits, past))
-        if citation is not None:
-            place = parse_citation(citation)
-            place = place._replace(path=self._notes.note_path(place.path))
-            shown = shown_lines(self._index.store, place)
-
-            def cited(name: str, lines: list[str]) -> Iterable[int]:
-                if name != place.path:
-                    return ()
-                found = located_lines([line.rstrip("\r") for line in lines], place, shown)
-                return range(found.first - 1, found.last)
-
-            if place.path not in notes:
-                located_lines([""], place, shown)  # raises
-            edits = planned_edits(notes, cited)
-            return ForgetPlan(edits, (), _texts(edits))
-        if text is not None:
-            phrase = text.replace("\r\n", "\n").strip("\n")
-            edits = planned_edits(notes, lambda _, lines: _holding(lines, phrase))
-            return ForgetPlan(edits, (), _texts(edits), phrase)
-        edits = planned_edits(notes, lambda name, lines: self._of_session(name, lines, session))
-        edits = {name: _deleted_if_empty(name, notes[name], edit) for name, edit in edits.items()}
-        return ForgetPlan(edits, (), _texts(edits), session=session)
-
-    def _contents(self) -> dict[str, bytes]:
-        """Return the bytes of all notes that may be written."""
-        found = {}
-        for path in self._notes.paths(""):
-            if path == self._workspace.long_term_path or path.startswith("memory/"):
-                data = read_file(self._workspace.locate(path))
-                if data is not None:
-                    found[path] = data
-        return found
-
-    def _earlier_names(self, path: str) -> list[str]:
-        versions = self._notes.log.history(path, limit=1 << 31)
-        return [version.moved_from for version in versions if version.moved_from]
-
-    def _past_lines(self, paths: Iterable[str]) -> Iterator[str]:
-        for path in paths:
-            for state in self._notes.log.states_of(path):
-                if state.exists:
-                    data = self._notes.log.text(state)
-                    yield from FileCodec.of(data).decode(data).split("\n")
-
-    def _of_session(self, path: str, lines: list[str], session: str | None) -> Iterator[int]:
-        for at, origin in enumerate(self._notes.mutator.ledger.of_lines(path, lines)):
-            if origin.session == session and line_key(lines[at]) is not None:
-                yield at
-
     # -- steps -------------------------------------------------------------------------------------
 
     def _carry_out(self, plan: ForgetPlan, *, dry_run: bool = False) -> dict[str, int]:
@@ -228,7 +166,7 @@ class Forgetter:
     def _forgotten(self, plan: ForgetPlan) -> ForgottenText:
         """Return what is looked for elsewhere: nothing that a note holds that stays."""
         forgotten = ForgottenText(plan.texts, plan.phrase)
-        for path, data in self._contents().items():
+        for path, data in self._planner.contents().items():
             edit = plan.files.get(path)
             left = edit.apply(data) if edit is not None else data
             if left is not None:
@@ -352,30 +290,3 @@ class Forgetter:
 _READER = (
     "Another process reads an earlier state of {file}; the next open of this memory overwrites it."
 )
-
-
-def _texts(edits: dict[str, FileEdit], more: Iterable[str] = ()) -> tuple[str, ...]:
-    lines = (line for edit in edits.values() for line in edit.removed)
-    return tuple(dict.fromkeys(line for line in (*lines, *more) if line.strip()))
-
-
-def _holding(lines: list[str], phrase: str) -> Iterator[int]:
-    """Yield the indexes of the lines that hold a text, or parts of one of several lines."""
-    text = "\n".join(line.rstrip("\r") for line in lines)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.rstrip("\r")) + 1)
-    at = text.find(phrase)
-    found: set[int] = set()
-    while at >= 0:
-        end = at + len(phrase)
-        found |= {n for n in range(len(lines)) if starts[n] < end and at < starts[n + 1] - 1}
-        at = text.find(phrase, at + 1)
-    yield from sorted(found)
-
-
-def _deleted_if_empty(path: str, data: bytes, edit: FileEdit) -> FileEdit:
-    """Return the removal of a whole file where nothing would be left but a title."""
-    left = FileCodec.of(data).decode(edit.apply(data) or b"")
-    said = [line for line in left.split("\n") if line_key(line) and not line.startswith("#")]
-    return edit if said or path == "MEMORY.md" else replace(edit, deletes=True)

@@ -1,0 +1,123 @@
+"""Planner of a forgetting: from what a user names to the lines and notes that go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.history.corrections import located_lines, parse_citation, shown_lines
+from commonplace.history.edits import FileCodec
+from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
+from commonplace.history.lines import line_key
+from commonplace.workspace.replacement import read_file
+
+if TYPE_CHECKING:
+    from commonplace.history.service import NoteService
+    from commonplace.store.base import Store
+    from commonplace.workspace.discovery import Workspace
+
+__all__ = ["ForgetPlanner"]
+
+
+class ForgetPlanner:
+    """Planner of what is forgotten.
+
+    Args:
+        notes: The notes, with their history.
+        workspace: The files.
+        store: The index, which knows the lines that a citation was shown with.
+    """
+
+    def __init__(self, notes: NoteService, workspace: Workspace, store: Store) -> None:
+        self._notes = notes
+        self._workspace = workspace
+        self._store = store
+
+    def plan(
+        self, *, path: str | None, citation: str | None, text: str | None, session: str | None
+    ) -> ForgetPlan:
+        """Return what goes with one of a note, cited lines, a text, or a conversation."""
+        notes = self.contents()
+        if path is not None:
+            name = self._notes.note_path(path)
+            names = tuple(dict.fromkeys([name, *self._earlier_names(name)]))
+            gone = tuple(one for one in names if one == name or one not in notes)
+            edits = planned_edits(notes, lambda *_: (), paths=gone)
+            past = self._past_lines(gone)
+            return ForgetPlan(edits, gone, _texts(edits, past))
+        if citation is not None:
+            place = parse_citation(citation)
+            place = place._replace(path=self._notes.note_path(place.path))
+            shown = shown_lines(self._store, place)
+
+            def cited(name: str, lines: list[str]) -> Iterable[int]:
+                if name != place.path:
+                    return ()
+                found = located_lines([line.rstrip("\r") for line in lines], place, shown)
+                return range(found.first - 1, found.last)
+
+            if place.path not in notes:
+                located_lines([""], place, shown)  # raises
+            edits = planned_edits(notes, cited)
+            return ForgetPlan(edits, (), _texts(edits))
+        if text is not None:
+            phrase = text.replace("\r\n", "\n").strip("\n")
+            edits = planned_edits(notes, lambda _, lines: _holding(lines, phrase))
+            return ForgetPlan(edits, (), _texts(edits), phrase)
+        edits = planned_edits(notes, lambda name, lines: self._of_session(name, lines, session))
+        edits = {name: _deleted_if_empty(name, notes[name], edit) for name, edit in edits.items()}
+        return ForgetPlan(edits, (), _texts(edits), session=session)
+
+    def contents(self) -> dict[str, bytes]:
+        """Return the bytes of all notes that may be written."""
+        found = {}
+        for path in self._notes.paths(""):
+            if path == self._workspace.long_term_path or path.startswith("memory/"):
+                data = read_file(self._workspace.locate(path))
+                if data is not None:
+                    found[path] = data
+        return found
+
+    def _earlier_names(self, path: str) -> list[str]:
+        versions = self._notes.log.history(path, limit=1 << 31)
+        return [version.moved_from for version in versions if version.moved_from]
+
+    def _past_lines(self, paths: Iterable[str]) -> Iterator[str]:
+        for path in paths:
+            for state in self._notes.log.states_of(path):
+                if state.exists:
+                    data = self._notes.log.text(state)
+                    yield from FileCodec.of(data).decode(data).split("\n")
+
+    def _of_session(self, path: str, lines: list[str], session: str | None) -> Iterator[int]:
+        for at, origin in enumerate(self._notes.mutator.ledger.of_lines(path, lines)):
+            if origin.session == session and line_key(lines[at]) is not None:
+                yield at
+
+
+def _texts(edits: dict[str, FileEdit], more: Iterable[str] = ()) -> tuple[str, ...]:
+    lines = (line for edit in edits.values() for line in edit.removed)
+    return tuple(dict.fromkeys(line for line in (*lines, *more) if line.strip()))
+
+
+def _holding(lines: list[str], phrase: str) -> Iterator[int]:
+    """Yield the indexes of the lines that hold a text, or parts of one of several lines."""
+    text = "\n".join(line.rstrip("\r") for line in lines)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.rstrip("\r")) + 1)
+    at = text.find(phrase)
+    found: set[int] = set()
+    while at >= 0:
+        end = at + len(phrase)
+        found |= {n for n in range(len(lines)) if starts[n] < end and at < starts[n + 1] - 1}
+        at = text.find(phrase, at + 1)
+    yield from sorted(found)
+
+
+def _deleted_if_empty(path: str, data: bytes, edit: FileEdit) -> FileEdit:
+    """Return the removal of a whole file where nothing would be left but a title."""
+    left = FileCodec.of(data).decode(edit.apply(data) or b"")
+    said = [line for line in left.split("\n") if line_key(line) and not line.startswith("#")]
+    return edit if said or path == "MEMORY.md" else replace(edit, deletes=True)
