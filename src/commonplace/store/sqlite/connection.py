@@ -31,6 +31,7 @@ __all__ = [
     "CLOSED",
     "ConnectionPool",
     "IndexFile",
+    "has_tables",
     "has_vec0",
     "open_connection",
     "transaction",
@@ -132,6 +133,11 @@ def has_vec0(connection: apsw.Connection) -> bool:
     """Return whether sqlite-vec is loaded into a connection."""
     found = connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get
     return bool(found)
+
+
+def has_tables(connection: apsw.Connection) -> bool:
+    """Return whether the file has tables: one that is empty and read-only has none."""
+    return bool(connection.pragma("user_version"))
 
 
 @contextlib.contextmanager

@@ -19,7 +19,6 @@ __all__ = [
     "create_tables",
     "create_words",
     "get_meta",
-    "has_tables",
     "merge_words",
     "nearest_by_vec0",
     "set_meta",
@@ -205,11 +204,6 @@ def nearest_by_vec0(
     )
     hits = [(seq, cosine * length) for seq, cosine in found]
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-
-
-def has_tables(connection: apsw.Connection) -> bool:
-    """Return whether the file has tables: one that is empty and read-only has none."""
-    return bool(connection.pragma("user_version"))
 
 
 def unreadable_reason(connection: apsw.Connection) -> str | None:

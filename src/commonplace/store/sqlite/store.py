@@ -26,6 +26,7 @@ from commonplace.store.sqlite import vector_cache
 from commonplace.store.sqlite.connection import (
     CLOSED,
     IndexFile,
+    has_tables,
     transaction,
     translated,
     vector_extension,
@@ -34,7 +35,6 @@ from commonplace.store.sqlite.schema import (
     create_tables,
     create_words,
     get_meta,
-    has_tables,
     merge_words,
     set_meta,
     unreadable_reason,
