@@ -190,3 +190,30 @@ def test_of_any_markdown_no_fence_is_left_half_open(embedder, text, query, chars
     [hits] = searched(text, query, embedder=embedder, max_chars=chars)
     for hit in hits:
         check(text, hit)
+
+
+MATTER = [
+    "title: The port of the VPN",
+    "tags: [port, vpn, heron]",
+    "aliases:",
+    "  - a | b",
+    "  - c",
+]
+TOML = ['title = "The port of the VPN"', 'tags = ["port", "vpn", "| a | b |"]']
+
+
+@pytest.mark.parametrize(("mark", "matter"), [("---", MATTER), ("+++", TOML)])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", [*HOSTILE, "one word"])
+def test_no_line_of_front_matter_is_in_a_snippet(name, newline, mark, matter):
+    above = [mark, *matter, mark]
+    body = HOSTILE.get(name, ["port"])
+    text = newline.join([*above, *body]) + newline
+    for hits in searched(text, *QUERIES, "title of the heron", "a | b", "aliases", "tags: port"):
+        for hit in hits:
+            assert hit.start_line > len(above)
+            shown = text.split("\n")[hit.start_line - 1 : hit.end_line]
+            assert hit.snippet in "\n".join(shown)
+            lines = {line.strip() for line in f"{hit.context}\n{hit.snippet}".split("\n")}
+            assert not lines & {line.strip() for line in matter}
+            assert "heron" not in f"{hit.context}{hit.snippet}"
