@@ -128,6 +128,18 @@ def test_a_heading_is_shown_with_what_is_below_it():
         assert "Some other words" in hit.snippet
 
 
+def test_the_heading_of_what_is_not_shown_is_left_out():
+    parts = [f"## Topic {at}\n\n{'Some words. ' * 40}port{at}.\n" for at in range(20)]
+    [hits] = searched("\n".join(parts), "port7", max_chars=3_000)
+    assert "port7." in hits[0].snippet
+    assert all(not hit.snippet.split("\n")[-1].startswith("#") for hit in hits)
+
+
+def test_signs_without_letters_are_text():
+    [hits] = searched("# Mood\n\n🎉\n", "mood")
+    assert [hit.snippet for hit in hits] == ["# Mood\n\n🎉"]
+
+
 def test_short_code_is_shown_whole():
     text = "\n".join(HOSTILE["short code"])
     [[hit, *_]] = searched(text, "wg-quick wg0")

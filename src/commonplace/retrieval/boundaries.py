@@ -30,7 +30,7 @@ _WHOLE_CHARS = 150
 _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
-_TEXT = re.compile(r"\w")
+_TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
 _NO_TEXT = re.compile(r"[ \t>]*(?:#{1,6}(?:[ \t].*)?|<!--.*-->|</?\w+>)[ \t\r]*$")
 """Headings, comments, and single tags without attributes."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
@@ -127,15 +127,20 @@ class _Cutter:
             self._settle(block)
         if not self._has_text(self._first, self._last):
             return None
-        self._drop_blank_ends()
+        self._drop_ends()
         start, end = self._span(self._first, self._last)
         return Cut(start, min(end, start + self._longest), self._context())
 
-    def _drop_blank_ends(self) -> None:
+    def _drop_ends(self) -> None:
+        """Drop blank lines at both ends, and headings of what is not shown at the end."""
         while not self._lines[self._first].strip():
             self._first += 1
-        while not self._lines[self._last].strip():
+        while not self._lines[self._last].strip() or self._is_left_over(self._last):
             self._last -= 1
+
+    def _is_left_over(self, number: int) -> bool:
+        is_plain = block_at(self._blocks, number) is None
+        return is_plain and number > self._middle and not self._says(number)
 
     def _context(self) -> str:
         context = context_at(self._blocks, self._first)
