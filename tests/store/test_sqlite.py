@@ -25,11 +25,12 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.store.base import Recovery
-from commonplace.store.records import IndexedFile, RowFilter, Totals
+from commonplace.store.records import FileFilter, IndexedFile, RowFilter, Totals
 from commonplace.store.sqlite import connection, resident_vectors, schema, writer
 from commonplace.store.sqlite.recovery import check_pages, move_aside
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore
+from commonplace.text.analysis import Term
 from commonplace.types import Source
 from commonplace.vectors.arrays import ChunkVectors, unpack
 from store.samples import (
@@ -900,3 +901,12 @@ def test_errors_are_ours(path: Path) -> None:
     with suppress(CommonplaceError):
         store.write([numbered(3, "b.md")])
     store.close()
+
+
+def test_selections_of_few_filters_are_cached(store: SqliteStore) -> None:
+    filled(store, *(a_file(f"{number}.md", f"word {number}") for number in range(40)))
+    for number in range(40):
+        with store.snapshot() as snapshot:
+            within = snapshot.within(FileFilter((f"{number}.md",)))
+            assert within.frequencies(words("word")) == {Term("word", "word"): 1}
+            assert len(store._opened().cached("within", snapshot._state)) <= 16

@@ -64,6 +64,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace undo 12", "takes number 12 back"),
     ),
     "blame": (("commonplace blame MEMORY.md", "line by line"),),
+    "forget": (
+        ('commonplace forget --text "12 Elm Street" --dry-run', "what would go"),
+        ("commonplace forget --citation MEMORY.md#L3", "one line"),
+        ("commonplace forget --path memory/guest.md --yes", "without being asked"),
+    ),
     "watch": (("commonplace watch", "until Ctrl-C"),),
     "eval": (
         ("commonplace -w notes eval questions.jsonl", "your notes, your questions"),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FilteredSnapshot"]
 
+_FILTERS = 16
+"""Filters whose selections are cached, at most."""
 _MEAN_CHUNKS = 2048
 """Chunks whose lines make up the mean line, at most: in 0.1 s, once for a state of the index."""
 
@@ -39,7 +41,10 @@ class FilteredSnapshot(SqliteSnapshot):
     def __init__(self, file: IndexFile, connection: apsw.Connection, files: FileFilter) -> None:
         super().__init__(file, connection)
         self._files = files
-        self._known = file.cached(f"within {files}", self._state)
+        known = file.cached("within", self._state)
+        if len(known) >= _FILTERS and files not in known:
+            known.clear()
+        self._known: dict[Any, Any] = known.setdefault(files, {})
         self._condition, self._paths = self._selected()
 
     def _selected(self) -> tuple[str, list[str]]:
