@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,7 +49,7 @@ def forget(
     cannot be undone; 'commonplace rm' and 'correct' can.
     """
     given = dict(zip(_WHAT, (path, citation, text, session), strict=True))
-    wanted = {name: value for name, value in given.items() if value is not None}
+    wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if len(wanted) != 1:
         names = ", ".join(f"--{name}" for name in _WHAT)
         raise click.UsageError(f"give one of {names}.")
