@@ -109,7 +109,7 @@ def _places(path: str, text: str, wanted: str, starts: list[int]) -> str:
         )
     near = nearest_lines(text, wanted)
     found = "; ".join(f"{citation(path, line, line)}: {said}" for line, said in near)
-    hint = f"The nearest lines are {found}." if near else "Read the note, and copy from it."
+    hint = f"The nearest lines are {found}" if near else "Read the note, and copy from it."
     return f"old does not stand in {path}; it must be a verbatim part of it. {hint}"
 
 
