@@ -130,6 +130,7 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
         Status,
+        Supersession,
         Version,
     )
 
@@ -174,6 +175,7 @@ __all__ = [
     "StateError",
     "Status",
     "StoreError",
+    "Supersession",
     "SyncSettings",
     "ToolInputError",
     "Version",
@@ -220,6 +222,7 @@ _HOMES = {
     "Snapshot": "store.base",
     "StateError": "errors",
     "Status": "types",
+    "Supersession": "types",
     "StoreError": "errors",
     "SyncSettings": "settings",
     "ToolInputError": "errors",

@@ -36,6 +36,8 @@ __all__ = [
     "SearchResults",
     "Source",
     "Status",
+    "Supersession",
+    "SupersessionReason",
     "ToolCall",
     "Version",
     "citation",
@@ -107,6 +109,8 @@ class Explanation:
         terms: Terms of the query in the snippet, as they are indexed (stemmed). (Words of the query
             in the chunk.)
         rerank: Score that the reranker gave to the snippet, on its own scale; None without one.
+        supersessions: Lines of the snippet that stand back for others, and others that stand back
+            for lines of the snippet.
     """
 
     vector: float | None
@@ -117,6 +121,31 @@ class Explanation:
     mmr: float | None
     terms: tuple[str, ...]
     rerank: float | None = None
+    supersessions: tuple[Supersession, ...] = ()
+
+
+SupersessionReason = Literal["struck", "key", "value", "cue", "doubt", "relative"]
+"""Why a line stands back: it is struck through; a newer line has another value of its key, or says
+the same with another value, or has a cue of a correction; or the line only asks, plans or quotes,
+or speaks of a relative, friend or neighbour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supersession:
+    """Order of two lines of which one stands back for the other, at the time that was asked for.
+
+    Attributes:
+        first: Citation of the line that comes first.
+        behind: Citation of the line that stands back.
+        reason: Why it does.
+    """
+
+    first: str
+    behind: str
+    reason: SupersessionReason
+
+    def __str__(self) -> str:
+        return f"{self.behind} stands back for {self.first} ({self.reason})"
 
 
 Author = Literal["user", "agent", "tool", "untrusted"]

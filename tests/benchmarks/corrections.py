@@ -68,7 +68,7 @@ def _questions(block: dict[str, str]) -> Iterator[tuple[str, str, list[tuple[str
     elif block["trap"] != "none":
         yield "trap", block["ask"], [old, look], block["old"]
     then = block.get("then")
-    is_plain = block["style"] not in ("dayof", "evergreen", "struck", "quote")
+    is_plain = block["style"] not in ("dayof", "evergreen", "struck", "quote", "tasks")
     if then is None and is_plain and block.get("lang", "en") == "en":
         then = block["ask"].rstrip("?") + " in February 2026?"
     if then is not None:
@@ -85,9 +85,17 @@ def _files(lines: list[tuple[str, str]], beside: list[str], *, seed: int) -> dic
     for at, day in enumerate(DAYS, len(DAYS)):
         days[day].append(others[at % len(others)])
     return {
-        "MEMORY.md" if day == "MEMORY" else f"memory/{day}.md": "".join(f"- {s}\n" for s in said)
+        "MEMORY.md" if day == "MEMORY" else f"memory/{day}.md": "".join(map(_written, said))
         for day, said in days.items()
     }
+
+
+def _written(line: str) -> str:
+    """Return a line as it stands in a note: an item of a list, or a table of one row."""
+    if not line.startswith("|"):
+        return f"- {line}\n"
+    cells = line.count("|") - 1
+    return f"\n|{' what |' * cells}\n|{' --- |' * cells}\n{line}\n\n"
 
 
 def is_right(case: Case, embedder: str | None) -> bool:

@@ -66,9 +66,11 @@ def _place(result: SearchResult) -> str:
 
 def _metadata(result: SearchResult) -> dict[str, Any]:
     """Return a result's metadata as texts and numbers: vector stores accept nothing else."""
-    parts = dataclasses.asdict(result.explanation) if result.explanation else {}
-    if parts:
+    parts: dict[str, Any] = {}
+    if result.explanation:
+        parts = dataclasses.asdict(result.explanation)
         parts["terms"] = " ".join(parts["terms"])
+        parts["supersessions"] = "; ".join(map(str, result.explanation.supersessions))
     return {
         "citation": result.citation,
         "heading": result.heading,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
         Status,
+        SupersessionReason,
     )
 
 __all__ = [
@@ -32,12 +33,21 @@ __all__ = [
     "score_parts",
     "shown_terms",
     "status_rows",
+    "supersession_notes",
     "to_do",
 ]
 
 MOST_LISTED = 20
 """Maximum of files, notes or warnings that are listed; of the others, the number is shown."""
 _MOST_WORDS = 12
+_WHY_BEHIND: dict[SupersessionReason, str] = {
+    "struck": "struck through",
+    "key": "another value of the same key",
+    "value": "the same words with another value",
+    "cue": "corrected",
+    "doubt": "asks, plans or quotes",
+    "relative": "speaks of another person",
+}
 
 
 class ScorePart(NamedTuple):
@@ -103,6 +113,15 @@ def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
         ("mmr", explanation.mmr, ""),
     ]
     return [(name, value, note) for name, value, note in parts if value is not None]
+
+
+def supersession_notes(result: SearchResult) -> list[str]:
+    """Return which line stands back for which, a sentence each."""
+    found = result.explanation.supersessions if result.explanation is not None else ()
+    return [
+        one_line(f"{pair.behind} stands back for {pair.first}: {_WHY_BEHIND[pair.reason]}")
+        for pair in found
+    ]
 
 
 def found_words(result: SearchResult) -> str:

@@ -24,6 +24,7 @@ from commonplace.display.facts import (
     score_parts,
     shown_terms,
     status_rows,
+    supersession_notes,
     to_do,
 )
 from commonplace.display.marks import matched_spans
@@ -147,6 +148,7 @@ def _legend(result: SearchResult) -> str:
     ]
     if words := found_words(result):
         parts.append(f"words: <bdi>{_text(words)}</bdi>")
+    parts += [f"<bdi>{_text(note)}</bdi>" for note in supersession_notes(result)]
     return f'<div class="cp-legend">{" · ".join(parts)}</div>'
 
 

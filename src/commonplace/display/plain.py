@@ -11,6 +11,7 @@ from commonplace.display.facts import (
     origin_label,
     report_rows,
     status_rows,
+    supersession_notes,
     to_do,
 )
 from commonplace.display.printable import one_line, printable
@@ -32,6 +33,7 @@ def plain_result(result: SearchResult, *, explain: bool = False) -> str:
     lines = [f"{result.score:.2f}  {one_line(result.citation)}" + f"  {origin}" * bool(origin)]
     if explain and result.explanation is not None:
         lines.append("      " + " · ".join(_named(result)))
+        lines += [f"      {note}" for note in supersession_notes(result)]
     for text in filter(None, (result.context, result.snippet)):
         shown = printable(text).replace("\r\n", "\n").strip("\n")
         lines.append(textwrap.indent(shown, "    "))

@@ -18,6 +18,7 @@ from commonplace.display.facts import (
     score_parts,
     shown_terms,
     status_rows,
+    supersession_notes,
     to_do,
 )
 from commonplace.display.marks import matched_spans
@@ -216,6 +217,8 @@ def _legend(result: SearchResult) -> Text:
     legend.rstrip()
     if words := found_words(result):
         legend.append(f"\nwords: {words}", style="dim")
+    for note in supersession_notes(result):
+        legend.append(f"\n{note}", style="dim")
     return legend
 
 

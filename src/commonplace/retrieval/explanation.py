@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date
 from typing import TYPE_CHECKING
 
 from commonplace.retrieval.decay import age_days
 from commonplace.retrieval.line_features import coverage, window_part
-from commonplace.types import Explanation
+from commonplace.types import Explanation, Supersession, citation
 
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
@@ -27,7 +28,10 @@ def explanations(windows: list[Window], evidence: Evidence) -> Iterator[Explanat
     most = max([*fused, 1e-12])
     for window, alone in zip(windows, fused, strict=True):
         before = evidence.confidence * window_part(alone / most)
-        yield _explanation(window, lines, evidence.analyzed, fused=before)
+        explanation = _explanation(window, lines, evidence.analyzed, fused=before)
+        if evidence.precedences:
+            explanation = replace(explanation, supersessions=_supersessions(window, evidence))
+        yield explanation
 
 
 def _explanation(
@@ -50,6 +54,22 @@ def _explanation(
             word.term for word, is_held in zip(analyzed.terms.known, held, strict=True) if is_held
         ),
         rerank=window.rerank,
+    )
+
+
+def _supersessions(window: Window, evidence: Evidence) -> tuple[Supersession, ...]:
+    """Return the lines that stand back for others where the window shows one of both."""
+    table, shown = evidence.lines.table, range(window.first, window.last + 1)
+
+    def cited(row: int) -> str:
+        passage = table.passage_of(row)
+        line = table.line_of(int(table.start[row]), passage)
+        return citation(passage.path, line, line)
+
+    return tuple(
+        Supersession(cited(first), cited(behind), reason)
+        for first, behind, reason in evidence.precedences
+        if first in shown or behind in shown
     )
 
 

@@ -3,9 +3,10 @@
 1. Candidates: the rarest terms and the vector of the query bring chunks.
 2. Features: each line of them is scored by terms, vector, form and day, its own, its neighbours'
    and its section's, and the scores become shares of the evidence.
-3. Windows: long and short ones are packed with as much of the evidence as the answer holds.
-4. Reranking: a reranker, where one was given, orders the best of them.
-5. Results: the windows are scored and cut out, and notes and sessions share the places of the
+3. Supersession: a line that a newer one corrects stands back for it.
+4. Windows: long and short ones are packed with as much of the evidence as the answer holds.
+5. Reranking: a reranker, where one was given, orders the best of them.
+6. Results: the windows are scored and cut out, and notes and sessions share the places of the
    answer.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
 from commonplace.retrieval.labels import with_labels_credited
-from commonplace.retrieval.line_features import answer_confidence, score_lines
+from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
@@ -31,6 +32,7 @@ from commonplace.retrieval.snippets import (
     window_results,
 )
 from commonplace.retrieval.source_quota import merge_sources
+from commonplace.retrieval.supersession import COMPARED_NATS, Precedence, ordered, supersede
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import FileRecord
@@ -62,6 +64,7 @@ class LineRanker:
         found, fallback = [evidence for evidence in answers if evidence is not None], None
         if self._reranker is not None:
             found, fallback = rerank(self._reranker, found, limit=passages)
+        found = [ordered(evidence) if evidence.precedences else evidence for evidence in found]
         with np.errstate(invalid="ignore"):
             rankings = [window_results(evidence, explain=explain) for evidence in found]
         if len(rankings) == 2:
@@ -92,11 +95,22 @@ class LineRanker:
         lines = score_lines(table, analyzed, settings, analyzer)
         if table.hidden.any():
             lines = with_labels_credited(lines)
+        precedences: tuple[Precedence, ...] = ()
+        if _may_supersede(lines):
+            lines, precedences = supersede(lines, analyzed, analyzer)
         windows = pack_windows(
             lines.share, table.start, table.end, table.passage,
             max_chars=max(query.max_chars, passages * RERANKED_CHARS), hidden=table.hidden,
         )  # fmt: skip
-        return Evidence(windows, lines, analyzed, answer_confidence(windows, lines, analyzed))
+        confidence = answer_confidence(windows, lines, analyzed)
+        return Evidence(windows, lines, analyzed, confidence, precedences)
+
+
+def _may_supersede(lines: LineScores) -> bool:
+    """Return whether a line may supersede another: two speak of the question, or one is struck."""
+    near = lines.share > lines.share.max() * np.exp(-COMPARED_NATS)
+    held = lines.present[near].any(axis=1)
+    return int(held.sum()) > 1 or "~~" in lines.table.text
 
 
 def _by_source(snapshot: Snapshot, query: Query) -> list[Query]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.snippets import Window
+    from commonplace.retrieval.supersession import Precedence
     from commonplace.vectors import Vector
 
 __all__ = ["MAX_CANDIDATES", "MAX_CHARS", "SNIPPET_CHARS", "Evidence", "Query", "Ranker", "Ranking"]
@@ -61,12 +62,14 @@ class Evidence(NamedTuple):
         lines: The lines that they are made of.
         analyzed: The query.
         confidence: Confidence of the answer as a whole.
+        precedences: Lines that stand back for others.
     """
 
     windows: list[Window]
     lines: LineScores
     analyzed: AnalyzedQuery
     confidence: float
+    precedences: tuple[Precedence, ...] = ()
 
 
 class Ranking(NamedTuple):

@@ -78,6 +78,7 @@ def test_the_metadata_says_where_a_snippet_stands_and_what_made_its_score(memory
         "mmr": parts.mmr,
         "rerank": parts.rerank,
         "terms": " ".join(parts.terms),
+        "supersessions": "",
     }
     assert all(
         value is None or isinstance(value, str | int | float)

@@ -1,0 +1,297 @@
+"""Supersession: which of two lines about one thing holds now, or held when a question asks.
+
+A question about now gets the line that corrects, replaces or reverses an older one before it; one
+about then ("in February", "used to") gets the line of that time. A line that stands back keeps the
+place right behind, so that a wrong guess costs one place. Struck lines (`text.strikethrough`) are
+certain: when a question asks for now, they stand behind all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from commonplace.retrieval.corrections import LEAST_SHARED, ComparedLine, Question, judge
+from commonplace.retrieval.query import Evidence
+from commonplace.retrieval.snippets import Window
+from commonplace.text.correction_cues import asks_for_past
+from commonplace.text.strikethrough import correction_links, is_struck
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from commonplace.retrieval.candidates import AnalyzedQuery
+    from commonplace.retrieval.line_features import LineScores
+    from commonplace.retrieval.passages import PassageTable
+    from commonplace.text.analysis import Analyzer
+    from commonplace.types import SupersessionReason
+
+__all__ = ["COMPARED_NATS", "Precedence", "ordered", "supersede"]
+
+COMPARED_NATS = 13.5
+"""Nats behind the best line within which lines are compared: a stale line, and its correction."""
+_COMPARED = 16
+"""Best lines that are compared with each other, at most."""
+_STALE_NATS = 6.0
+"""Nats behind the best line within which a line may be stale: others come late anyway."""
+_BEHIND_NATS = 7.5
+"""Nats that a correction may lie behind the line that it corrects."""
+_AHEAD_NATS = 0.25
+"""Nats that a line gets ahead of the line that it corrects: its neighbours bring less."""
+_STEP_NATS = 0.7
+"""Nats that a line stands behind the one that comes before it."""
+_STRUCK_NATS = 12.0
+"""Nats that a struck line loses when a question asks for now."""
+_LESS = 1 - 1e-4
+"""Factor on the evidence of a window that was as good as the one before it."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Precedence(NamedTuple):
+    """Order of two lines: one stands back for the other.
+
+    Attributes:
+        first: Row of the line that comes first.
+        behind: Row of the line that stands back.
+        reason: Why.
+    """
+
+    first: int
+    behind: int
+    reason: SupersessionReason
+
+
+def supersede(
+    lines: LineScores, analyzed: AnalyzedQuery, analyzer: Analyzer
+) -> tuple[LineScores, tuple[Precedence, ...]]:
+    """Return the lines with the evidence of those that stand back lowered, and which do."""
+    comparison = _Comparison(lines, analyzed, analyzer)
+    order = comparison.order()
+    if not (order or comparison.struck):
+        return lines, ()
+    share = comparison.shares(order)
+    return replace(lines, share=share), tuple(order)
+
+
+def ordered(evidence: Evidence) -> Evidence:
+    """Return the evidence with no window before that of a line for which its line stands back."""
+    windows = list(evidence.windows)
+    for _ in evidence.precedences:  # each pass settles one of them, at least
+        moved = False
+        for first, behind, _ in evidence.precedences:
+            later, sooner = _window_of(windows, first), _window_of(windows, behind)
+            if sooner is None or (later is not None and later <= sooner):
+                continue
+            rows = windows[sooner].rows
+            if rows.start + int(evidence.lines.share[rows].argmax()) != behind:
+                continue  # another line brought the window
+            found = Window(first, first, 0.0) if later is None else windows.pop(later)
+            windows.insert(sooner, found)
+            moved = True
+        if not moved:
+            break
+    masses = sorted((window.mass for window in windows), reverse=True)
+    for at in range(1, len(masses)):
+        masses[at] = min(masses[at], masses[at - 1] * _LESS)
+    places = zip(windows, masses, strict=True)
+    return evidence._replace(windows=[window._replace(mass=mass) for window, mass in places])
+
+
+def _window_of(windows: Sequence[Window], row: int) -> int | None:
+    """Return the place of the window that shows a line."""
+    return next((at for at, w in enumerate(windows) if w.first <= row <= w.last), None)
+
+
+class _Comparison:
+    """Comparison of the best lines of one search.
+
+    Attributes:
+        struck: Rows of lines that are struck through.
+    """
+
+    def __init__(self, lines: LineScores, analyzed: AnalyzedQuery, analyzer: Analyzer) -> None:
+        self._lines, self._table = lines, lines.table
+        self._question = Question(analyzed)
+        self._days = analyzed.days
+        self._today = analyzed.query.now.date()
+        self._scores = np.log(np.maximum(lines.share, 1e-300))
+        self.struck = frozenset(_struck_rows(lines.table))
+        best = np.argsort(-self._scores, kind="stable")[:_COMPARED]
+        least = self._scores[best[0]] - COMPARED_NATS
+        self._best = [
+            ComparedLine(row, self._table.text_of(row), lines.present[row], analyzer)
+            for row in best[self._scores[best] > least].tolist()
+            if row not in self.struck
+        ]
+
+    @cached_property
+    def _asks_past(self) -> bool:
+        """Whether the question asks for what was before, without a date."""
+        question = self._question
+        return self._days is None and asks_for_past(question.words, question.text)
+
+    @cached_property
+    def _asks_now(self) -> bool:
+        if self._days is not None:
+            return self._days.last >= self._today
+        return not self._asks_past
+
+    def order(self) -> list[Precedence]:
+        """Return which lines stand back for which, at the time that the question asks for."""
+        corrections: list[Precedence] = []
+        doubts: list[Precedence] = []
+        for older, newer in self._pairs():
+            judgement = judge(self._question, older, newer, same_place=self._are_in_one_place)
+            if judgement is None:
+                continue
+            if judgement.older_stands_back:
+                corrections += self._at_time(newer.row, older.row, judgement.reason)
+            elif self._asks_now:
+                doubts.append(Precedence(older.row, newer.row, judgement.reason))
+        for row in self.struck:
+            newest = self._replacement(row)
+            corrections += [] if newest is None else self._at_time(newest, row, "struck")
+        correcting = {first for first, _, _ in corrections}
+        return corrections + [pair for pair in doubts if pair.behind not in correcting]
+
+    def shares(self, order: Iterable[Precedence]) -> NDArray[np.float64]:
+        """Return the lines' shares of the evidence after some of them stood back."""
+        scores = self._scores.copy()
+        pairs = list(order)
+        for _ in pairs:  # as often as the longest chain of corrections may be
+            for first, behind, _ in pairs:
+                if scores[first] < scores[behind] + _AHEAD_NATS:
+                    scores[first] = scores[behind] + _AHEAD_NATS
+        if self._asks_now:
+            scores[list(self.struck)] -= _STRUCK_NATS
+        for _ in pairs:
+            for first, behind, _ in pairs:
+                scores[behind] = min(scores[behind], scores[first] - _STEP_NATS)
+        likely = np.exp((scores - scores.max()).round(4))
+        share: NDArray[np.float64] = likely / likely.sum()
+        return share
+
+    def _pairs(self) -> Iterator[tuple[ComparedLine, ComparedLine]]:
+        """Yield the older and the newer line of each pair that is worth a comparison."""
+        if len(self._best) < 2:
+            return
+        rows = np.array([line.row for line in self._best])
+        scores = self._scores[rows]
+        held = self._lines.present[rows]
+        shared = (held * self._question.weights) @ held.T
+        worth = self._newer(rows) & (shared >= LEAST_SHARED)
+        worth &= (scores >= scores[0] - _STALE_NATS)[:, None]
+        worth &= scores[None, :] >= scores[:, None] - _BEHIND_NATS
+        for older, newer in np.argwhere(worth).tolist():
+            yield self._best[older], self._best[newer]
+
+    def _newer(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which lines (columns) are newer than which (rows): by day, or by place."""
+        files: dict[str, int] = {}
+        paths = (self._path(row) for row in rows.tolist())
+        file = np.array([files.setdefault(path, len(files)) for path in paths])
+        days = self._table.days[rows]
+        later: NDArray[np.bool_] = np.where(
+            file[:, None] == file[None, :],
+            rows[None, :] > rows[:, None],
+            days[None, :] > days[:, None],
+        )
+        return later
+
+    def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
+        """Yield the order of a correction and what it corrects, at the time asked for."""
+        if self._days is not None:
+            day = int(self._table.days[newer])
+            if day > self._days.last.toordinal():
+                yield Precedence(older, newer, reason)
+            elif self._asks_now or day < self._days.first.toordinal():
+                yield Precedence(newer, older, reason)
+        elif self._asks_past:
+            yield Precedence(older, newer, reason)
+        else:
+            yield Precedence(newer, older, reason)
+
+    def _replacement(self, row: int) -> int | None:
+        """Return the line that holds in the place of a struck one; None where none is found."""
+        if self._scores[row] < self._scores.max() - _STALE_NATS:
+            return None
+        name = _name(self._path(row))
+        text = _whole_lines(self._table, row)
+        targets = {_name(link.path) for link in correction_links(text)}
+        held = self._lines.present[row]
+        found: list[tuple[bool, bool, float, int]] = []
+        for other in self._rows_of_replacements():
+            at = _name(self._path(other))
+            links = correction_links(self._table.text_of(other))
+            is_linked = any(_name(link.path) == name and link.day is None for link in links)
+            is_newer = bool(self._newer(np.array([row, other]))[0, 1])
+            both = np.minimum(held, self._lines.present[other])
+            if is_linked or (is_newer and self._question.share(both) >= LEAST_SHARED):
+                is_named = at in targets or at.removesuffix(".md") in text
+                found.append((is_linked, is_named, float(self._scores[other]), other))
+        return max(found)[-1] if found else None
+
+    def _rows_of_replacements(self) -> Iterator[int]:
+        """Yield the rows of lines that may replace a struck one."""
+        yield from (line.row for line in self._best)
+        best = {line.row for line in self._best}
+        for row in _rows_with(self._table, "([corrects]"):
+            if row not in best:
+                yield row
+
+    def _are_in_one_place(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether the keys of two lines are one key: below one heading, and no speaker's.
+
+        The name of a speaker begins many lines of a file, a key one.
+        """
+        files = {self._path(older.row), self._path(newer.row)}
+        if self._heading(older.row) != self._heading(newer.row):
+            return False
+        texts = ["\n".join(p.parts) for p in self._table.passages if p.path in files]
+        mark = older.text[: older.text.rfind(older.key[1])].strip() if older.key else ""
+        return sum(text.count(mark) for text in texts) == 2
+
+    def _heading(self, row: int) -> str:
+        """Return the innermost heading above a line; "" for a date, as logs have."""
+        table = self._table
+        line = table.line_of(int(table.start[row]), table.passage_of(row))
+        heading = table.heading_of(row, line).rpartition(" > ")[2]
+        return "" if _DATE.search(heading) else heading.casefold()
+
+    def _path(self, row: int) -> str:
+        return self._table.passage_of(row).path
+
+
+def _struck_rows(table: PassageTable) -> Iterator[int]:
+    """Yield the rows whose lines are struck through."""
+    for row in _rows_with(table, "~~"):
+        lines = _whole_lines(table, row).split("\n")
+        if all(is_struck(line) for line in lines if line.strip()):
+            yield row
+
+
+def _rows_with(table: PassageTable, mark: str) -> list[int]:
+    """Return the rows of lines that hold a mark."""
+    text, rows = table.text, set()
+    at = text.find(mark)
+    while at >= 0:
+        rows.add(int(table.start.searchsorted(at, side="right")) - 1)
+        at = text.find(mark, at + len(mark))
+    return sorted(rows - {-1})
+
+
+def _whole_lines(table: PassageTable, row: int) -> str:
+    """Return the lines of a unit: a unit may be part of a line, and may join several."""
+    text, start, end = table.text, int(table.start[row]), int(table.end[row])
+    stop = text.find("\n", end)
+    return text[text.rfind("\n", 0, start) + 1 : len(text) if stop < 0 else stop]
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
