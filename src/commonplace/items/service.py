@@ -12,7 +12,7 @@ from commonplace.items.filters import matches_filter
 from commonplace.items.layout import ItemText, render_item
 from commonplace.items.lifetimes import Lifetimes
 from commonplace.items.names import decode_name, encode_name
-from commonplace.types import Origin
+from commonplace.types import Origin, SearchResult
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -40,6 +40,8 @@ class ItemStore:
 
     def __init__(self, memory: Memory, *, fields: Sequence[str] | None = None) -> None:
         self._memory = memory
+        # Items are no log: one that says the same as another does not stand back.
+        self._searched = memory.with_search_settings(mmr=False, decay=False)
         self._fields = fields
         self._files = ItemFiles(memory.workspace)
         self._lifetimes = Lifetimes(memory.state.database.with_name("items.sqlite"))
@@ -113,7 +115,8 @@ class ItemStore:
     ) -> list[tuple[StoredItem, float | None]]:
         """Return items below a namespace, and the score of each where there is a query.
 
-        Those that the query finds come first, the best one at the front; then those that it does
+        Those that the query finds come first, the best one at the front, with the similarity of
+        their nearest line, at most that of the item before; then those that it does
         not find, with a score of 0; and at last those that search does not look at, without one.
         Equal ones are in the order of their last change, newest first.
 
@@ -187,24 +190,27 @@ class ItemStore:
         """Yield the items whose lines answer a query, best first, until there are enough."""
         below = self._files.prefix(prefix)
         seen: set[str] = set()
+        least = 1.0
         kept, limit = 0, max(_LEAST_HITS, 4 * enough)
         while True:
-            hits = self._memory.search(
+            hits = self._searched.search(
                 query,
                 max_results=limit,
                 max_chars=limit * _HIT_CHARS,
                 min_score=0.0,
                 sources=["memory"],
                 paths=[below],
+                explain=True,
             )
             scores: dict[str, float] = {}
             for hit in hits:
-                scores.setdefault(hit.path, hit.score)
+                scores[hit.path] = max(scores.get(hit.path, 0.0), _score(hit))
             new = [path for path in scores if path not in seen]
             seen.update(new)
             for item in self._living(map(self._files.read, new)):
                 if item.is_searched and matches_filter(item.value, wanted):
-                    yield item, scores[item.path]
+                    least = min(least, scores[item.path])
+                    yield item, least
                     kept += 1
                     if kept == enough:
                         return
@@ -223,6 +229,15 @@ class ItemStore:
     def _sweep_now_and_then(self) -> None:
         if self._memory.now().timestamp() >= self._next_sweep:
             self.sweep()
+
+
+def _score(hit: SearchResult) -> float:
+    """Return the cosine similarity of the nearest line; the hit's score where there is none.
+
+    It is rounded to what vectors of bytes are exact to: equal lines have equal scores.
+    """
+    vector = hit.explanation.vector if hit.explanation else None
+    return hit.score if vector is None else round(min(1.0, max(0.0, vector)), 3)
 
 
 def _is_selected(path: tuple[str, ...], fields: Sequence[str] | None) -> bool:

@@ -354,6 +354,16 @@ class TestSearch:
             assert found[0].score > found[1].score
         assert store.get(("a",), "named").value == value
 
+    def test_equal_lines_have_equal_scores_and_no_item_hides_another(self, store):
+        store.put(("a",), "doc1", {"one": "xylophone", "two": "yacht"})
+        store.put(("a",), "doc2", {"three": "zebra", "four": "xylophone"})
+        first, second = store.search(("a",), query="xylophone")
+        assert {first.key, second.key} == {"doc1", "doc2"}
+        assert first.score == second.score == pytest.approx(1.0, abs=1e-3)
+        best, other = store.search(("a",), query="zebra")
+        assert best.key == "doc2"
+        assert best.score > other.score
+
     async def test_pages(self, store):
         for number in range(5):
             store.put(("a",), f"doc{number}", {"text": f"test document number {number}"})
