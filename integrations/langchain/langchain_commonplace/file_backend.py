@@ -1,0 +1,146 @@
+"""`MemoryFileBackend`: a memory's notes as files of a deep agent, for deepagents' file tools.
+
+It needs the package deepagents, which nothing else of this package does::
+
+    from deepagents import create_deep_agent
+    from deepagents.backends import CompositeBackend, StateBackend
+    from langchain_commonplace.file_backend import MemoryFileBackend
+
+    backend = CompositeBackend(
+        default=StateBackend(), routes={"/memories/": MemoryFileBackend(memory)}
+    )
+    agent = create_deep_agent(
+        model,
+        backend=backend,
+        tools=memory_tools(memory),
+        middleware=[MemoryContextMiddleware(memory=memory)],
+    )
+
+The middleware puts MEMORY.md into the prompt; it is not named in ``memory=`` of the agent, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from deepagents.backends import FilesystemBackend
+from deepagents.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    FileUploadResponse,
+    GrepResult,
+    ReadResult,
+    WriteResult,
+)
+from deepagents.backends.utils import perform_string_replacement
+
+from commonplace import CommonplaceError, Memory, Origin
+from commonplace.text.redaction import redact as mask_secrets
+from langchain_commonplace.message_conversion import current_thread
+
+__all__ = ["MemoryFileBackend"]
+
+
+class MemoryFileBackend(FilesystemBackend):
+    """Backend of deepagents over a memory: MEMORY.md and ``memory/**/*.md``, as search names them.
+
+    What the file tools write is checked, kept in the history, and found by the next search; secrets
+    are masked. Other files of the folder cannot be written.
+    """
+
+    def __init__(self, memory: Memory, *, redact: bool = True) -> None:
+        """Set up the files of an agent.
+
+        Args:
+            memory: The memory; it is not closed by the backend.
+            redact: Whether keys, tokens and passwords in what is written are masked.
+        """
+        super().__init__(root_dir=memory.workspace.root, virtual_mode=True)
+        self.memory = memory
+        self.redact = redact
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """Read lines of a note; a conversation that is shown untrusted ones is recorded."""
+        self._record_exposure([file_path])
+        return super().read(file_path, offset, limit)
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+        context_lines: int = 0,
+    ) -> GrepResult:
+        """Search the notes for a text; a conversation that is shown untrusted ones is recorded."""
+        result = super().grep(pattern, path, glob, max_count=max_count, context_lines=context_lines)
+        self._record_exposure(dict.fromkeys(match["path"] for match in result.matches or ()))
+        return result
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Create a note, or replace it."""
+        try:
+            self.memory.write(_note(file_path), self._masked(content), origin=_origin("write_file"))
+        except CommonplaceError as error:
+            return WriteResult(error=f"Error writing file '{file_path}': {error}")
+        return WriteResult(path=file_path)
+
+    def edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+    ) -> EditResult:
+        """Replace a passage of a note."""
+        try:
+            note = self.memory.get(_note(file_path))
+            if note.status != "ok":
+                return EditResult(error=f"Error: File '{file_path}' not found")
+            new = self._masked(new_string)
+            replaced = perform_string_replacement(note.text, old_string, new, replace_all)
+            if isinstance(replaced, str):
+                return EditResult(error=replaced)
+            text, occurrences = replaced
+            self.memory.write(note.path, text, if_version=note.version, origin=_origin("edit_file"))
+        except CommonplaceError as error:
+            return EditResult(error=f"Error editing file '{file_path}': {error}")
+        return EditResult(path=file_path, occurrences=occurrences)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        """Delete a note; its text stays in the history."""
+        try:
+            self.memory.delete(_note(file_path), origin=_origin("delete"))
+        except CommonplaceError as error:
+            return DeleteResult(error=f"Error deleting '{file_path}': {error}")
+        return DeleteResult(path=file_path)
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Write several notes."""
+        responses = []
+        for path, content in files:
+            written = self.write(path, content.decode("utf-8", "replace"))
+            error = "permission_denied" if written.error else None
+            responses.append(FileUploadResponse(path=path, error=error))
+        return responses
+
+    def _record_exposure(self, file_paths: Iterable[str]) -> None:
+        """Record that the conversation reads notes: what it writes is trusted no more than they."""
+        for file_path in file_paths:
+            with contextlib.suppress(CommonplaceError):  # it is no note, or is not there
+                if self.memory.get(_note(file_path)).untrusted:
+                    self.memory.record_exposure(current_thread())
+
+    def _masked(self, text: str) -> str:
+        return mask_secrets(text) if self.redact else text
+
+
+def _note(file_path: str) -> str:
+    """Return the path of a note, as search names it."""
+    return file_path.lstrip("/")
+
+
+def _origin(tool: str) -> Origin:
+    return Origin("agent", session=current_thread() or None, tool=tool)
