@@ -1,12 +1,14 @@
 """Snippet boundaries: where the text around a window is cut, by the structure of its Markdown.
 
-Code blocks: a snippet holds both fences of a block or neither. Where a block is too long for that,
-the snippet either ends before it or holds nothing but its code, and the opening fence becomes the
-context. A renderer closes such a block at the end of the snippet, as CommonMark does at the end of
-a document. Tables: a snippet that begins below a header row has that row as its context.
+Code blocks: an opening fence is shown with its closing one; where a block is too long for that, the
+snippet ends before it or begins below its opening fence. A snippet that begins in a block has the
+opening fence as its context, and either holds the closing one or is nothing but code: a renderer
+closes such a block at the end of the snippet, as CommonMark does at the end of a document. Tables:
+a snippet that begins below a header row has the header and delimiter rows as its context.
 
 List items, sentences over several lines and nested items with their parents are whole where that
-adds few characters. A text of headings, rules, fences and comments alone is no snippet.
+adds few characters. A text of headings, rules, fences and comments alone is no snippet, and no
+snippet ends with the heading of what it does not show.
 """
 
 from __future__ import annotations
