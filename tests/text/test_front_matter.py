@@ -8,6 +8,7 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,13 @@ from commonplace.text.chunking import line_units, pack_units
 from commonplace.text.front_matter import expiry_ms, hide_label, label_line, read_front_matter
 
 BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture(params=["libyaml", "python"])
+def loader(request, monkeypatch):
+    """Parse YAML with the library in C, and as where it is missing."""
+    if request.param == "python":
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
 
 
 def yaml_note(block: str, body: str = "Body.\n") -> str:
@@ -75,6 +83,7 @@ def test_rules_around_text_are_no_front_matter(text: str) -> None:
     assert (found.lines, found.metadata, found.problem) == (0, None, None)
 
 
+@pytest.mark.usefixtures("loader")
 def test_values_are_those_of_json() -> None:
     block = """
 title: Café
@@ -144,6 +153,7 @@ def test_toml_is_read_as_well() -> None:
         ("a: " + "x" * 70_000, "has 68 KiB; it may have 64"),
     ],
 )
+@pytest.mark.usefixtures("loader")
 def test_yaml_that_cannot_be_read_is_text_and_says_why(block: str, reason: str) -> None:
     assert reason in refused(yaml_note(block))
 
