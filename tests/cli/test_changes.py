@@ -166,6 +166,13 @@ def test_what_cannot_be_done_is_said_in_one_line_and_changes_nothing(run, notes,
     assert (notes / "MEMORY.md").read_text() == MEMORY
 
 
+def test_without_a_history_nothing_is_said_of_taking_back(run, tmp_path):
+    (tmp_path / "s.toml").write_text("[history]\nenabled = false\n")
+    settings = ("--settings", str(tmp_path / "s.toml"))
+    assert done(run(*settings, "edit", "MEMORY.md", "1194", "443")) == "MEMORY.md  edit\n"
+    assert "there is no version" in failed(run(*settings, "undo", "1"))
+
+
 def test_no_history_is_no_error(run):
     result = run("history", "MEMORY.md")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -124,12 +124,14 @@ def _change(
         except ValueError as error:
             raise CommonplaceError(str(error)) from error
         after = _texts(memory, [*before, version.path]) if shows else {}
+        is_kept = memory.settings.history.enabled
     if as_json:
         print_json(version_payload(version))
     elif shows:
-        print_rich(*_difference(before, after), _how_to_undo(version))
+        print_rich(*_difference(before, after), _summary(version, is_kept=is_kept))
     else:
-        print_text(f"{one_line(version.path)}  {version.change}  version {version.id}")
+        number = f"  version {version.id}" if is_kept else ""
+        print_text(f"{one_line(version.path)}  {version.change}{number}")
 
 
 def _touched(memory: Memory, paths: list[str] | None, undone: int | None) -> list[str]:
@@ -162,13 +164,13 @@ def _difference(before: dict[str, list[str]], after: dict[str, list[str]]) -> It
             yield Text(printable(line).rstrip("\n"), style=style)
 
 
-def _how_to_undo(version: Version) -> Text:
+def _summary(version: Version, *, is_kept: bool) -> Text:
+    """Return what was changed, and how to take it back where a history is kept."""
     from rich.text import Text
 
     if version.moved_from:
         done = f"{one_line(version.moved_from)} is {one_line(version.path)} now"
     else:
         done = f"{version.change} of {one_line(version.path)}"
-    if not version.id:  # no history is kept
-        return Text(done)
-    return Text(f"{done}; 'commonplace undo {version.id}' takes it back", style="dim")
+    undo = f"; 'commonplace undo {version.id}' takes it back" if is_kept else ""
+    return Text(done + undo, style="dim")
