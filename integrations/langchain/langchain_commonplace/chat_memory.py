@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware.types import AgentState
 from langchain.chat_models import BaseChatModel, init_chat_model
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
@@ -20,9 +19,16 @@ from langgraph.runtime import Runtime
 
 from commonplace import FlushReport
 from commonplace.flush import token_limit
+from langchain_commonplace.compaction_trigger import Trigger
+from langchain_commonplace.conversation_view import ConversationView
 from langchain_commonplace.flush_model import LangChainFlushModel
-from langchain_commonplace.flush_session import FlushSession, FlushSessions, FlushState, OnFlush
-from langchain_commonplace.lru import LRUCache
+from langchain_commonplace.flush_session import (
+    FlushMode,
+    FlushSession,
+    FlushSessions,
+    FlushState,
+    OnFlush,
+)
 from langchain_commonplace.memory_source import MemorySource, source_settings
 from langchain_commonplace.message_conversion import current_thread
 from langchain_commonplace.token_counting import (
@@ -33,18 +39,25 @@ from langchain_commonplace.token_counting import (
     warm_up_counters,
 )
 
+if TYPE_CHECKING:
+    from langchain.agents.middleware.summarization import ContextSize, Summarizer
+
 __all__ = ["ChatMemory"]
 
 _HAS_SUMMARY_HOOK = hasattr(SummarizationMiddleware, "_create_summary")
 """Whether the flush can run before LangChain's summary; without the hook it runs after it."""
 _NO_RUNTIME: Any = None
 """LangChain's summarization ignores its runtime."""
-_MAX_CONVERSATIONS = 256
 _POSTPONE_BELOW = 0.95
 """Share of the window up to which a compaction is postponed when the flush is not safe."""
 
 
-logger = logging.getLogger(__name__)
+class _SummarizationOptions(TypedDict, total=False):
+    """Options of LangChain's summarization."""
+
+    summary_prompt: str
+    trim_tokens_to_summarize: int | None
+    summarizer: Summarizer | None
 
 
 class _CompactionPostponedError(Exception):
@@ -69,8 +82,8 @@ class ChatMemory(SummarizationMiddleware):
     A silent turn of the model reads the messages that are about to be removed. Its only tool
     appends to the day's log, for later sessions. Then LangChain's summarization replaces the
     messages. It works at any place of an agent's list of middleware, with and without a
-    checkpointer. After a failed flush the user's turn continues, and a journal keeps the messages
-    until a retry succeeds.
+    checkpointer. What other middleware removes from the conversation is flushed, too. After a
+    failed flush the user's turn continues, and a journal keeps the messages until a retry succeeds.
     """
 
     state_schema = FlushState
@@ -80,12 +93,13 @@ class ChatMemory(SummarizationMiddleware):
         model: str | BaseChatModel,
         *,
         memory: MemorySource,
-        trigger: Any = None,
-        keep: Any = ("messages", 20),
+        trigger: Trigger | None = None,
+        keep: ContextSize = ("messages", 20),
         token_counter: TokenCounter | None = None,
         flush_model: str | BaseChatModel | None = None,
         on_flush: OnFlush | None = None,
-        **options: Any,
+        flush: FlushMode = "before",
+        **options: Unpack[_SummarizationOptions],
     ) -> None:
         """Set up the memory of an agent's conversations.
 
@@ -98,9 +112,18 @@ class ChatMemory(SummarizationMiddleware):
             keep: Messages or tokens that a compaction keeps.
             token_counter: Counts the tokens of messages.
             flush_model: Writes the notes; `model` by default, and a cheaper one is good enough.
-            on_flush: Called with the report of each flush.
+            on_flush: Called with the report of each flush; it may be async. In the background, a
+                thread calls it.
+            flush: ``before``: the notes are written before a compaction goes on. ``background``:
+                the messages are in a journal on the disk before it goes on, and the silent turn
+                runs beside the user's; what a process leaves is written by the next one.
             **options: Options of `SummarizationMiddleware`.
+
+        Raises:
+            ValueError: `flush`, the trigger or `keep` is none of these.
         """
+        if flush not in get_args(FlushMode):
+            raise ValueError(f"flush is {flush!r}; it must be 'before' or 'background'.")
         chat = init_chat_model(model) if isinstance(model, str) else model
         window = context_window(chat)
         settings = source_settings(memory)
@@ -118,24 +141,35 @@ class ChatMemory(SummarizationMiddleware):
             model=chat,
             flush_model=LangChainFlushModel(flush_model or chat),
             count=count,
+            view=ConversationView(),
             on_flush=on_flush,
+            mode=flush,
         )
         self._sessions = FlushSessions(memory, make_session)
-        self._conversations: LRUCache[list[AnyMessage]] = LRUCache(_MAX_CONVERSATIONS)
 
     # -- in an agent -------------------------------------------------------------------------------
 
-    def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Process pending flushes in the background, at a memory's first call."""
-        self._sessions.current().open()
+    def before_agent(
+        self,
+        state: AgentState[Any],
+        runtime: Runtime[Any],  # noqa: ARG002
+    ) -> dict[str, Any] | None:
+        """Flush what vanished since the last run."""
+        return self._sessions.current().begin(state["messages"], state, thread=current_thread())
 
-    async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Process pending flushes in the background, at a memory's first call."""
-        (await self._sessions.acurrent()).open()
+    async def abefore_agent(
+        self,
+        state: AgentState[Any],
+        runtime: Runtime[Any],  # noqa: ARG002
+    ) -> dict[str, Any] | None:
+        """Flush what vanished since the last run."""
+        session = await self._sessions.acurrent()
+        return await session.abegin(state["messages"], state, thread=current_thread())
 
-    def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Flush and compact, if it is due."""
         with self._run(state["messages"]) as run:
+            run.session.flush_vanished(run.messages, state, thread=run.thread)
             try:
                 update = super().before_model(state, runtime)
             except _CompactionPostponedError:
@@ -143,6 +177,7 @@ class ChatMemory(SummarizationMiddleware):
             if update is not None:
                 if not _HAS_SUMMARY_HOOK:
                     run.session.flush(_removed(run, update), thread=run.thread, reason="compaction")
+                run.session.replace_seen(_kept(update), state, thread=run.thread)
                 return update
             reason = run.session.due_reason(run.messages, state, thread=run.thread)
             if reason is None:
@@ -150,11 +185,14 @@ class ChatMemory(SummarizationMiddleware):
             report = run.session.flush(run.messages, thread=run.thread, reason=reason)
             return run.session.record_flush(run.messages, state, report)
 
-    async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def abefore_model(
+        self, state: AgentState[Any], runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
         """Flush and compact, if it is due."""
         outer = _RUN.get(None)
         session = outer.session if outer else await self._sessions.acurrent()
         with self._run(state["messages"], session=session) as run:
+            await session.aflush_vanished(run.messages, state, thread=run.thread)
             await asyncio.to_thread(warm_up_counters, run.messages)
             try:
                 update = await super().abefore_model(state, runtime)
@@ -164,6 +202,7 @@ class ChatMemory(SummarizationMiddleware):
                 if not _HAS_SUMMARY_HOOK:
                     removed = _removed(run, update)
                     await session.aflush(removed, thread=run.thread, reason="compaction")
+                session.replace_seen(_kept(update), state, thread=run.thread)
                 return update
             reason = await session.adue_reason(run.messages, state, thread=run.thread)
             if reason is None:
@@ -171,15 +210,15 @@ class ChatMemory(SummarizationMiddleware):
             report = await session.aflush(run.messages, thread=run.thread, reason=reason)
             return session.record_flush(run.messages, state, report)
 
-    def after_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Keep the conversation for the end of its session."""
-        key = self._sessions.current().key(current_thread())
-        self._conversations.set(key, list(state["messages"]))
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:  # noqa: ARG002
+        """Keep the conversation's texts for the end of its session."""
+        session = self._sessions.current()
+        session.flush_vanished(state["messages"], state, thread=current_thread())
 
-    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> None:  # noqa: ARG002
-        """Keep the conversation for the end of its session."""
-        key = (await self._sessions.acurrent()).key(current_thread())
-        self._conversations.set(key, list(state["messages"]))
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:  # noqa: ARG002
+        """Keep the conversation's texts for the end of its session."""
+        session = await self._sessions.acurrent()
+        await session.aflush_vanished(state["messages"], state, thread=current_thread())
 
     def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """Flush the messages that LangChain is about to summarize."""
@@ -242,18 +281,15 @@ class ChatMemory(SummarizationMiddleware):
         return self._compacted(run, update)
 
     def _compacted(self, run: _ConversationRun, update: dict[str, Any] | None) -> list[AnyMessage]:
-        compacted = update.get("messages") if update else None
-        kept = list(run.messages)
-        if compacted:
-            kept = [m for m in compacted if not isinstance(m, RemoveMessage)]
-        self._conversations.set(run.session.key(run.thread), list(kept))
+        kept = _kept(update) if update and "messages" in update else list(run.messages)
+        run.session.replace_seen(kept, {}, thread=run.thread)
         return kept
 
     # -- when a session ends -----------------------------------------------------------------------
 
     def end_session(
         self,
-        thread_id: str,
+        thread_id: str | int,
         *,
         messages: Sequence[AnyMessage] | None = None,
         config: RunnableConfig | None = None,
@@ -261,34 +297,23 @@ class ChatMemory(SummarizationMiddleware):
         """Flush the rest of a conversation, and write the conversation to a session file.
 
         Args:
-            thread_id: Conversation id.
-            messages: Its messages; by default those that this object saw last. After a restart,
+            thread_id: Conversation id, as in the run's configuration.
+            messages: Its messages; by default the texts that this object saw last. After a restart,
                 take them from the agent's state.
             config: Configuration that says whose memory it is; the run's own by default.
         """
-        session = self._sessions.current(config)
-        last = self._last_messages(session.key(thread_id), messages)
-        report = session.flush(last, thread=thread_id, reason="session_end")
-        return _archived(session, last, report)
+        return self._sessions.current(config).end(str(thread_id), messages)
 
     async def aend_session(
         self,
-        thread_id: str,
+        thread_id: str | int,
         *,
         messages: Sequence[AnyMessage] | None = None,
         config: RunnableConfig | None = None,
     ) -> FlushReport:
         """Run `end_session` without blocking the event loop."""
         session = await self._sessions.acurrent(config)
-        last = self._last_messages(session.key(thread_id), messages)
-        report = await session.aflush(last, thread=thread_id, reason="session_end")
-        return await asyncio.to_thread(_archived, session, last, report)
-
-    def _last_messages(
-        self, key: str, messages: Sequence[AnyMessage] | None
-    ) -> Sequence[AnyMessage]:
-        kept = self._conversations.pop(key)
-        return (kept or []) if messages is None else messages
+        return await session.aend(str(thread_id), messages)
 
     @contextmanager
     def _run(
@@ -310,21 +335,12 @@ class ChatMemory(SummarizationMiddleware):
             _RUN.reset(token)
 
 
-def _archived(
-    session: FlushSession, messages: Sequence[AnyMessage], report: FlushReport
-) -> FlushReport:
-    """Write a conversation to a session file, and name it in the report."""
-    if not messages:
-        return report
-    try:
-        path = session.archive(messages, thread=report.thread)
-    except OSError:
-        logger.exception("the session could not be archived")
-        return report
-    return dataclasses.replace(report, transcript=path)
-
-
 def _removed(run: _ConversationRun, update: dict[str, Any]) -> list[AnyMessage]:
     """Return the messages that an update of the state removes."""
     kept = {message.id for message in update["messages"]}
     return [message for message in run.messages if message.id not in kept]
+
+
+def _kept(update: dict[str, Any]) -> list[AnyMessage]:
+    """Return the messages of a compacted conversation."""
+    return [message for message in update["messages"] if not isinstance(message, RemoveMessage)]

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-__all__ = ["CompactionTrigger"]
+if TYPE_CHECKING:
+    from langchain.agents.middleware.summarization import ContextSize, TriggerClause
+
+__all__ = ["CompactionTrigger", "Trigger"]
+
+Trigger: TypeAlias = "ContextSize | TriggerClause | list[ContextSize | TriggerClause]"
+"""LangChain's forms of a trigger."""
 
 
 class CompactionTrigger:
@@ -21,7 +27,7 @@ class CompactionTrigger:
             the window is unknown.
     """
 
-    def __init__(self, trigger: Any, *, window: int | None) -> None:
+    def __init__(self, trigger: Trigger, *, window: int | None) -> None:
         items = trigger if isinstance(trigger, list) else [trigger]
         self._clauses = [_clause(item, window) for item in items]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,10 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import ensure_config
 from langgraph.runtime import Runtime
 
-from langchain_commonplace.compaction_trigger import CompactionTrigger
+from langchain_commonplace.compaction_trigger import CompactionTrigger, Trigger
+from langchain_commonplace.conversation_view import ConversationView
 from langchain_commonplace.flush_model import TRANSFORMERS, LangChainFlushModel
 from langchain_commonplace.flush_session import FlushSession, FlushSessions, FlushState, OnFlush
-from langchain_commonplace.lru import LRUCache
 from langchain_commonplace.memory_source import MemorySource
 from langchain_commonplace.message_conversion import current_thread, cycle_id
 from langchain_commonplace.token_counting import TokenCounter, context_window, conversation_counter
@@ -27,9 +27,10 @@ from langchain_commonplace.token_counting import TokenCounter, context_window, c
 __all__ = ["MemoryFlushMiddleware"]
 
 _WRONG_ORDER = (
-    "MemoryFlushMiddleware is listed behind the middleware that compacts: what was compacted just "
-    "now was not written down. List it first: middleware=[MemoryFlushMiddleware(...), "
-    "SummarizationMiddleware(...)]; or use ChatMemory, which works anywhere."
+    "MemoryFlushMiddleware is listed behind the middleware that compacts, so that messages are "
+    "written down only after they were removed, if this process saw them. List it first: "
+    "middleware=[MemoryFlushMiddleware(...), SummarizationMiddleware(...)]; or use ChatMemory, "
+    "which works anywhere."
 )
 
 logger = logging.getLogger(__name__)
@@ -39,9 +40,10 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
     """Middleware that flushes a conversation and leaves the compaction to other middleware.
 
     List it before the middleware that compacts. It flushes at its trigger, once between two
-    compactions. Messages that a compaction removes before they were flushed are flushed at the next
-    model call. That also covers compactions that keep the messages in the agent's state, such as
-    deepagents': there it flushes once a compaction, unless a trigger is given.
+    compactions. Messages that vanish from the conversation before they were flushed, whatever
+    removed them, are flushed at the next model call or at the end of the run. That also covers
+    compactions that keep the messages in the agent's state, such as deepagents': there it flushes
+    once a compaction, unless a trigger is given.
     """
 
     state_schema = FlushState
@@ -52,7 +54,7 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         *,
         memory: MemorySource,
         model: str | BaseChatModel,
-        trigger: Any = None,
+        trigger: Trigger | None = None,
         before: SummarizationMiddleware[Any, Any] | None = None,
         token_counter: TokenCounter | None = None,
         on_flush: OnFlush | None = None,
@@ -84,41 +86,45 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
             model=counted_model,
             flush_model=LangChainFlushModel(chat),
             count=self._count,
+            view=ConversationView(),
             trigger=None if trigger is None else CompactionTrigger(trigger, window=window),
             on_flush=on_flush,
         )
         self._sessions = FlushSessions(memory, make_session)
-        self._seen: LRUCache[list[AnyMessage]] = LRUCache(256)
-        self._handled_cycles: LRUCache[str] = LRUCache()
         self._has_trigger = trigger is not None
         self._has_warned = False
 
-    def before_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Process pending flushes in the background, at first; save the cycle."""
-        session = self._sessions.current()
-        session.open()
-        return session.state_update(_visible(state), state, thread=current_thread())
+    def before_agent(
+        self,
+        state: FlushState,
+        runtime: Runtime[Any],  # noqa: ARG002
+    ) -> dict[str, Any] | None:
+        """Flush what vanished since the last run, and save the cycle."""
+        return self._sessions.current().begin(_visible(state), state, thread=current_thread())
 
     async def abefore_agent(
         self,
-        state: Any,
+        state: FlushState,
         runtime: Runtime[Any],  # noqa: ARG002
     ) -> dict[str, Any] | None:
-        """Process pending flushes in the background, at first; save the cycle."""
+        """Flush what vanished since the last run, and save the cycle."""
         session = await self._sessions.acurrent()
-        session.open()
-        return session.state_update(_visible(state), state, thread=current_thread())
+        return await session.abegin(_visible(state), state, thread=current_thread())
 
-    def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Flush, if it is due."""
-        session, thread = self._sessions.current(), current_thread()
-        self._observe(state, session.key(thread))
+    def before_model(
+        self,
+        state: FlushState,
+        runtime: Runtime[Any],  # noqa: ARG002
+    ) -> dict[str, Any] | None:
+        """Flush what vanished, and the conversation, if it is due."""
+        session, thread, visible = self._sessions.current(), current_thread(), _visible(state)
+        if session.flush_vanished(visible, state, thread=thread):
+            self._warn_if_behind(state)
         if removed := self._to_be_removed(state):
             session.flush(removed, thread=thread, reason="compaction")
             return None
         if self._can_wait():
             return None
-        visible = _visible(state)
         reason = session.due_reason(visible, state, thread=thread)
         if reason is None:
             return None
@@ -127,18 +133,19 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
 
     async def abefore_model(
         self,
-        state: Any,
+        state: FlushState,
         runtime: Runtime[Any],  # noqa: ARG002
     ) -> dict[str, Any] | None:
-        """Flush, if it is due."""
+        """Flush what vanished, and the conversation, if it is due."""
         session, thread = await self._sessions.acurrent(), current_thread()
-        self._observe(state, session.key(thread))
+        visible = _visible(state)
+        if await session.aflush_vanished(visible, state, thread=thread):
+            self._warn_if_behind(state)
         if removed := await asyncio.to_thread(self._to_be_removed, state):
             await session.aflush(removed, thread=thread, reason="compaction")
             return None
         if self._can_wait():
             return None
-        visible = _visible(state)
         reason = await session.adue_reason(visible, state, thread=thread)
         if reason is None:
             return None
@@ -150,10 +157,9 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelCallResult[Any]:
-        """Flush the messages that a compaction has just removed, then call the model."""
-        session, thread = self._sessions.current(), current_thread()
-        if removed := self._removed(request, session.key(thread)):
-            session.flush(removed, thread=thread, reason="compaction")
+        """Flush the messages that have just vanished, then call the model."""
+        session = self._sessions.current()
+        session.flush_vanished(_sent(request), _state_of(request), thread=current_thread())
         return handler(request)
 
     async def awrap_model_call(
@@ -161,40 +167,52 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelCallResult[Any]:
-        """Flush the messages that a compaction has just removed, then call the model."""
+        """Flush the messages that have just vanished, then call the model."""
         session, thread = await self._sessions.acurrent(), current_thread()
-        if removed := self._removed(request, session.key(thread)):
-            await session.aflush(removed, thread=thread, reason="compaction")
+        await session.aflush_vanished(_sent(request), _state_of(request), thread=thread)
         return await handler(request)
 
-    def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Save the cycle."""
-        session = self._sessions.current()
-        return session.state_update(_visible(state), state, thread=current_thread())
+    def after_model(
+        self,
+        state: FlushState,
+        runtime: Runtime[Any],  # noqa: ARG002
+    ) -> dict[str, Any] | None:
+        """Flush the messages that have just vanished, and save the cycle."""
+        session, thread, visible = self._sessions.current(), current_thread(), _visible(state)
+        session.flush_vanished(visible, state, thread=thread)
+        return session.state_update(visible, state, thread=thread)
 
     async def aafter_model(
         self,
-        state: Any,
+        state: FlushState,
         runtime: Runtime[Any],  # noqa: ARG002
     ) -> dict[str, Any] | None:
-        """Save the cycle."""
+        """Flush the messages that have just vanished, and save the cycle."""
+        session, thread = await self._sessions.acurrent(), current_thread()
+        visible = _visible(state)
+        await session.aflush_vanished(visible, state, thread=thread)
+        return session.state_update(visible, state, thread=thread)
+
+    def after_agent(self, state: FlushState, runtime: Runtime[Any]) -> None:  # noqa: ARG002
+        """Flush the messages that have just vanished."""
+        session = self._sessions.current()
+        session.flush_vanished(_visible(state), state, thread=current_thread())
+
+    async def aafter_agent(self, state: FlushState, runtime: Runtime[Any]) -> None:  # noqa: ARG002
+        """Flush the messages that have just vanished."""
         session = await self._sessions.acurrent()
-        return session.state_update(_visible(state), state, thread=current_thread())
+        await session.aflush_vanished(_visible(state), state, thread=current_thread())
 
     # -- detection of compactions ------------------------------------------------------------------
 
-    def _observe(self, state: Any, key: str) -> None:
-        """Keep the conversation, and warn if it was compacted since the last model call."""
-        messages = list(state["messages"])
-        if messages:
-            self._seen.set(f"{key} {messages[-1].id}", messages)
-        cycle, saved = cycle_id(messages), state.get("commonplace_flush")
-        if not cycle or not saved or cycle in (saved["id"], self._handled_cycles.get(key)):
+    def _warn_if_behind(self, state: Mapping[str, Any]) -> None:
+        """Warn once if a summarization in front of this middleware removed messages."""
+        cycle, saved = cycle_id(list(state["messages"])), state.get("commonplace_flush")
+        if not cycle or not saved or cycle == saved["id"] or self._has_warned:
             return
-        if not self._has_warned:
-            self._has_warned = True
-            logger.warning(_WRONG_ORDER)
-            warnings.warn(_WRONG_ORDER, UserWarning, stacklevel=2)
+        self._has_warned = True
+        logger.warning(_WRONG_ORDER)
+        warnings.warn(_WRONG_ORDER, UserWarning, stacklevel=2)
 
     def _can_wait(self) -> bool:
         """Return whether the flush can follow the compaction: deepagents' keeps all messages.
@@ -204,29 +222,33 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         metadata = ensure_config().get("metadata") or {}
         return not self._has_trigger and metadata.get("ls_integration") == "deepagents"
 
-    def _to_be_removed(self, state: Any) -> list[AnyMessage]:
+    def _to_be_removed(self, state: Mapping[str, Any]) -> list[AnyMessage]:
         """Return the messages that the summarization behind removes now; empty if unknown."""
         if self._before is None:
             return []
         messages = list(state["messages"])
         return messages[: _next_cutoff(self._before, messages)]
 
-    def _removed(self, request: ModelRequest[Any], key: str) -> list[AnyMessage]:
-        """Return the messages that the last compaction removed, once for each compaction."""
-        last = request.messages[-1].id if request.messages else None
-        seen = self._seen.pop(f"{key} {last}") or request.state["messages"]
-        cycle = cycle_id(request.messages)
-        if not cycle or cycle == self._handled_cycles.get(key):
-            return []
-        self._handled_cycles.set(key, cycle)
-        kept = {message.id for message in request.messages}
-        return [message for message in seen if message.id not in kept]
+
+def _state_of(request: ModelRequest[Any]) -> Mapping[str, Any]:
+    state: Mapping[str, Any] = request.state
+    return state
 
 
-def _visible(state: Any) -> list[AnyMessage]:
+def _sent(request: ModelRequest[Any]) -> list[AnyMessage]:
+    """Return the messages that a model call is sent, if they were compacted for good.
+
+    A compaction leaves its summary; what other middleware leaves out of one call stays in the
+    state.
+    """
+    messages = list(request.messages)
+    return messages if cycle_id(messages) else _visible(_state_of(request))
+
+
+def _visible(state: Mapping[str, Any]) -> list[AnyMessage]:
     """Return the messages that the model sees; deepagents' state holds compacted ones, too."""
     messages = list(state["messages"])
-    event = state.get("_summarization_event")
+    event: Any = state.get("_summarization_event")
     try:
         return [event["summary_message"], *messages[event["cutoff_index"] :]]
     except (KeyError, TypeError):

@@ -1,7 +1,7 @@
 """Flush model of a LangChain chat model: a silent turn that no stream shows.
 
-The turn appears in no stream and in no event of the user's run. It runs with the callbacks of the
-run, except for handlers that stream, so that traces show it, tagged.
+The turn appears in no stream and in no event of the user's run, and no callback handler of the user
+is called. Traces show it, tagged: tracers of the run are kept, and counters of its usage.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from contextvars import Context
 from typing import Any, TypeVar
 
 from langchain.chat_models import BaseChatModel, init_chat_model
+from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langchain_core.runnables.config import set_config_context
+from langchain_core.tracers import BaseTracer
 
 from commonplace.flush import FlushReply, FlushRequest
 from langchain_commonplace.message_conversion import chat_messages, flush_reply
@@ -50,13 +52,16 @@ class LangChainFlushModel:
     """
 
     def __init__(self, model: str | BaseChatModel) -> None:
-        self.model = init_chat_model(model) if isinstance(model, str) else model
+        chat = init_chat_model(model) if isinstance(model, str) else model
+        if chat.callbacks is not None:
+            chat = chat.model_copy(update={"callbacks": _only_tracers(chat.callbacks)})
+        self.model = chat
 
     def reply(self, request: FlushRequest, /) -> FlushReply:
         """Call the model."""
         runnable, has_tool = self._with_tool(request)
         messages = chat_messages(request, plain=not has_tool)
-        with _context_without_streams() as context:
+        with _silent_context() as context:
             answer = context.run(runnable.invoke, messages, config=_SILENT)
         return flush_reply(answer, offered_tool=has_tool)
 
@@ -64,7 +69,7 @@ class LangChainFlushModel:
         """Call the model on the event loop."""
         runnable, has_tool = self._with_tool(request)
         messages = chat_messages(request, plain=not has_tool)
-        with _context_without_streams() as context:
+        with _silent_context() as context:
             call = runnable.ainvoke(messages, config=_SILENT)
             answer = await asyncio.create_task(_awaited(call), context=context)
         return flush_reply(answer, offered_tool=has_tool)
@@ -91,15 +96,15 @@ _SILENT = RunnableConfig(
 
 
 @contextmanager
-def _context_without_streams() -> Iterator[Context]:
-    """Provide a copy of the run's context without the handlers that stream.
+def _silent_context() -> Iterator[Context]:
+    """Provide a copy of the run's context without the handlers of the user.
 
     They are removed from the context, because a bound model adds the handlers of the context to
     those of the call's own config.
     """
     config = ensure_config()
     if config.get("callbacks") is not None:
-        config["callbacks"] = _without_streams(config["callbacks"])
+        config["callbacks"] = _only_tracers(config["callbacks"])
     with set_config_context(config) as context:
         yield context
 
@@ -108,11 +113,17 @@ async def _awaited(call: Awaitable[_T]) -> _T:
     return await call
 
 
-def _without_streams(callbacks: Any) -> Any:
-    """Remove the handlers that feed a stream: those with LangChain's `tap_output_iter`."""
+def _only_tracers(callbacks: Any) -> Any:
+    """Remove all handlers but tracers and counters of usage; tracers that stream go, too."""
     if isinstance(callbacks, list):
-        return [handler for handler in callbacks if not hasattr(handler, "tap_output_iter")]
+        return [handler for handler in callbacks if _is_tracer(handler)]
     kept = callbacks.copy()
-    kept.handlers = _without_streams(kept.handlers)
-    kept.inheritable_handlers = _without_streams(kept.inheritable_handlers)
+    kept.handlers = _only_tracers(kept.handlers)
+    kept.inheritable_handlers = _only_tracers(kept.inheritable_handlers)
     return kept
+
+
+def _is_tracer(handler: BaseCallbackHandler) -> bool:
+    if hasattr(handler, "tap_output_iter"):  # LangChain's mark of a handler that feeds a stream
+        return False
+    return isinstance(handler, BaseTracer | UsageMetadataCallbackHandler)

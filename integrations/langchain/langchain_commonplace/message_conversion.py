@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     BaseMessage,
+    ChatMessage,
+    FunctionMessage,
     HumanMessage,
     SystemMessage,
     ToolMessage,
@@ -28,22 +30,45 @@ __all__ = [
 ]
 
 
-def flush_messages(messages: Iterable[BaseMessage]) -> list[FlushMessage]:
+_Role = Literal["user", "assistant", "tool", "system"]
+
+_ROLES: dict[str, _Role] = {
+    "ai": "assistant",
+    "assistant": "assistant",
+    "developer": "system",
+    "function": "tool",
+    "model": "assistant",
+    "system": "system",
+    "tool": "tool",
+}
+"""Roles of a `ChatMessage`, which is free in its choice; all others are a user's."""
+
+
+def flush_messages(messages: Iterable[BaseMessage | FlushMessage]) -> list[FlushMessage]:
     """Convert a conversation without summaries, whose messages were flushed before."""
-    return [flush_message(message) for message in messages if not is_summary(message)]
+    return [
+        message if isinstance(message, FlushMessage) else flush_message(message)
+        for message in messages
+        if isinstance(message, FlushMessage) or not is_summary(message)
+    ]
 
 
 def flush_message(message: BaseMessage) -> FlushMessage:
     """Convert one message."""
-    text = str(message.text)
+    text, name = str(message.text), message.name or ""
     if isinstance(message, AIMessage):
-        return FlushMessage("assistant", text, tool_calls=_tool_calls(message))
+        return FlushMessage("assistant", text, tool_calls=_tool_calls(message), name=name)
     if isinstance(message, ToolMessage):
-        name = message.name or ""
         return FlushMessage("tool", text, call_id=message.tool_call_id, name=name)
-    if isinstance(message, SystemMessage):
-        return FlushMessage("system", text)
-    return FlushMessage("user", text)
+    return FlushMessage(_role(message), text, name=name)
+
+
+def _role(message: BaseMessage) -> _Role:
+    if isinstance(message, ChatMessage):
+        return _ROLES.get(message.role.lower(), "user")
+    if isinstance(message, FunctionMessage):
+        return "tool"
+    return "system" if isinstance(message, SystemMessage) else "user"
 
 
 def _tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:

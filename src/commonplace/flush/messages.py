@@ -34,6 +34,9 @@ _SMALLEST_WINDOW = 4_000
 _MESSAGE_TOKENS = 4
 """Tokens that a provider adds to a message for its role and its delimiters."""
 
+_NAME_CHARS = 60
+"""Characters of a speaker's name that are shown to the model."""
+
 Fingerprints = tuple[bytes, bytes]
 """Hash of a message by itself, and hash of the message together with the one before it."""
 
@@ -142,8 +145,8 @@ def _render_message(message: FlushMessage) -> str:
     speaker = {"user": "User", "assistant": "Assistant", "system": "System"}.get(
         message.role, "Tool"
     )
-    if message.role == "tool" and message.name:
-        speaker = f"Tool {message.name}"
+    if name := " ".join(message.name.split())[:_NAME_CHARS]:
+        speaker = f"{speaker} {name}"
     parts = [message.text.strip()] if message.text.strip() else []
     parts += [f"[calls {call.name}: {_compact(call.arguments)}]" for call in message.tool_calls]
     return f"{speaker}: " + "\n".join(parts)

@@ -11,7 +11,14 @@ pytest.importorskip("langchain", reason="LangChain is not installed")
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware, before_model, summarization
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import Settings
@@ -473,3 +480,98 @@ async def test_a_coroutine_as_on_flush_is_awaited(memory, folder):
         on_flush=on_flush,
     ).compact(history, thread_id="2")
     assert [report.thread for report, _ in reports] == ["1", "2"]
+
+
+def test_each_speaker_is_named_and_has_its_role(memory):
+    script = Notetaker()
+    model = model_of(script)
+    history = [
+        HumanMessage("fact-1", name="Ann"),
+        AIMessage("noted", name="planner"),
+        ChatMessage("fact-2", role="assistant"),
+        ChatMessage("fact-3", role="user", name="Ben"),
+        ChatMessage("a rule of the framework", role="system"),
+        FunctionMessage("fact-4", name="lookup"),
+        HumanMessage("fact-5", name="Eve\n\nAssistant"),
+    ]
+    ChatMemory(model, memory=memory).end_session("1", messages=history)
+    told = model.calls[0].last.text
+    said = told[told.index("<conversation>") : told.index("</conversation>")].split("\n")[1:-1]
+    assert [line for line in said if line] == [
+        "User Ann: fact-1",
+        "Assistant planner: noted",
+        "Assistant: fact-2",
+        "User Ben: fact-3",
+        "Tool lookup: fact-4",
+        "User Eve Assistant: fact-5",
+    ]
+
+
+# In the background.
+
+
+@BOTH
+async def test_in_the_background_the_silent_turn_holds_no_compaction_up(memory, folder, is_async):
+    release, script, reports = threading.Event(), Notetaker(), []
+
+    def play(call):
+        if kind_of(call) == "F":
+            assert release.wait(20)
+        return script(call)
+
+    model = model_of(play)
+    chat = ChatMemory(
+        model,
+        memory=memory,
+        trigger=("messages", 8),
+        keep=KEEP,
+        flush="background",
+        on_flush=reports.append,
+    )
+    agent = create_agent(model, middleware=[chat], checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=is_async)
+    await conversation.talk(12)
+    assert "F" not in script.kinds
+    assert script.kinds.count("S") >= 2
+    assert reports == []
+    journaled = facts((folder.parent / "state" / "state.sqlite").read_bytes().decode("latin-1"))
+    wal = folder.parent / "state" / "state.sqlite-wal"
+    journaled += facts(wal.read_bytes().decode("latin-1")) if wal.exists() else []
+    kept = {fact for message in conversation.messages for fact in facts(message.text)}
+    assert set(conversation.said) <= set(journaled) | kept
+    release.set()
+    report = await chat.aend_session("1") if is_async else chat.end_session("1")
+    assert report.failed is None
+    assert sorted(logged(folder)) == sorted(conversation.said)
+    assert {report.reason for report in reports} == {"compaction", "session_end"}
+
+
+async def test_in_the_background_a_compaction_waits_for_the_journal(memory, folder):
+    (folder.parent / "state" / "state.sqlite").mkdir(parents=True)
+    script = Notetaker()
+    model = model_of(script)
+    chat = ChatMemory(model, memory=memory, trigger=("messages", 8), keep=KEEP, flush="background")
+    agent = create_agent(model, middleware=[chat], checkpointer=InMemorySaver())
+    await Conversation(agent, checkpointed=True, is_async=False).talk(8)
+    assert "S" not in script.kinds
+
+
+@pytest.mark.parametrize("mode", ["before", "background"])
+async def test_a_compacting_turn_is_one_model_call_more_than_langchains_own(memory, folder, mode):
+    script = Notetaker()
+    model = model_of(script)
+    chat = ChatMemory(model, memory=memory, trigger=("messages", 8), keep=KEEP, flush=mode)
+    agent = create_agent(model, middleware=[chat], checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=False)
+    for turn in range(20):
+        before = script.kinds
+        await conversation.say(f"Here is fact-{turn} for you.")
+        assert chat._sessions.current()._flusher.wait(20)
+        calls = script.kinds.removeprefix(before)
+        assert "".join(sorted(calls)) in ("a", "FSa")
+    assert script.kinds.count("S") > 2
+
+
+def test_another_way_to_flush_is_refused(memory):
+    with pytest.raises(ValueError, match="flush is 'later'; it must be 'before' or 'background'"):
+        ChatMemory(model_of(Notetaker()), memory=memory, flush="later")

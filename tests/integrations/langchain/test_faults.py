@@ -305,3 +305,18 @@ def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind):
     assert all(status >= 0 for status in how[1::2])
     found = {step: sorted(logged(tmp_path / str(step) / "notes")) for step in steps}
     assert found == {step: [f"fact-{turn}" for turn in range(WORKER_TURNS)] for step in steps}
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@needs_processes
+def test_a_process_that_is_killed_beside_a_background_flush_loses_nothing(tmp_path):
+    # Two threads take their steps in any order, so that a process may end before its last one.
+    steps = range(2, 64, 4)
+    runs = [(tmp_path / str(step), at) for step in steps for at in (step, 0)]
+    how = ended("background", *runs)
+    killed = [status for status in how[::2] if status == -signal.SIGKILL]
+    assert len(killed) > len(steps) // 2
+    assert all(status >= 0 for status in how[1::2])
+    found = {step: sorted(logged(tmp_path / str(step) / "notes")) for step in steps}
+    assert found == {step: [f"fact-{turn}" for turn in range(WORKER_TURNS)] for step in steps}

@@ -1,20 +1,34 @@
 from __future__ import annotations
 
+import pickle
 import warnings
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("langchain", reason="LangChain is not installed")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import HumanMessage
+from langchain.agents.middleware import (
+    SummarizationMiddleware,
+    after_model,
+    before_model,
+    wrap_model_call,
+)
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from commonplace import Settings
-from langchain_commonplace import MemoryFlushMiddleware
+from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
 from support.langchain_fakes import Notetaker
-from support.langchain_talk import TURNS, Conversation, assert_nothing_lost, model_of
+from support.langchain_talk import (
+    TURNS,
+    Conversation,
+    assert_nothing_lost,
+    logged,
+    model_of,
+)
 
 KEEP = ("messages", 4)
 BOTH = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -186,3 +200,139 @@ def test_a_conversation_without_messages_is_none_to_flush(memory):
         {"messages": []}
     )
     assert script.kinds == "a"
+
+
+# What vanishes, whoever removed it.
+
+
+@before_model
+def trim_messages(state, runtime):
+    """LangChain's documented recipe: the first message and the last few."""
+    messages = state["messages"]
+    if len(messages) <= 4:
+        return None
+    kept = [messages[0], *messages[-4:]]
+    return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *kept]}
+
+
+@after_model
+def delete_old_messages(state, runtime):
+    """LangChain's documented recipe: the oldest ones, after each answer."""
+    if len(state["messages"]) <= 4:
+        return None
+    return {"messages": [RemoveMessage(message.id) for message in state["messages"][:2]]}
+
+
+def whole(kind, memory, model, **options):
+    if kind is ChatMemory:
+        options["trigger"] = ("messages", 99)
+    return kind(memory=memory, model=model, **options)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [MemoryFlushMiddleware, ChatMemory])
+@pytest.mark.parametrize("order", ["in front", "behind"])
+@pytest.mark.parametrize("recipe", [trim_messages, delete_old_messages])
+async def test_what_other_middleware_removes_is_written_down(
+    memory, folder, recipe, order, kind, is_async
+):
+    script, reports = Notetaker(), []
+    model = model_of(script)
+    flush = whole(kind, memory, model, on_flush=reports.append)
+    middleware = [flush, recipe] if order == "in front" else [recipe, flush]
+    agent = agent_of(model, *middleware, checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=is_async)
+    await conversation.talk(15)
+    assert len(conversation.messages) <= 6
+    assert_nothing_lost(folder, conversation)
+    assert script.kinds.count("a") == 15
+    assert script.kinds.count("F") <= 15
+
+
+async def test_what_a_program_removes_between_two_turns_is_written_down(memory, folder):
+    model = model_of(Notetaker())
+    flush = MemoryFlushMiddleware(memory=memory, model=model)
+    agent = agent_of(model, flush, checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=False)
+    await conversation.talk(4)
+    gone = [RemoveMessage(message.id) for message in conversation.messages[:4]]
+    agent.update_state(conversation.config, {"messages": gone})
+    await conversation.say("Here is fact-77 for you.")
+    assert_nothing_lost(folder, conversation)
+    assert logged(folder) == ["fact-0", "fact-1"]
+
+
+async def test_what_is_only_left_out_of_a_model_call_has_not_vanished(memory):
+    @wrap_model_call
+    def last_two(request, handler):
+        return handler(request.override(messages=request.messages[-2:]))
+
+    script = Notetaker()
+    model = model_of(script)
+    flush = MemoryFlushMiddleware(memory=memory, model=model)
+    for thread, middleware in enumerate(([flush, last_two], [last_two, flush])):
+        agent = agent_of(model, *middleware, checkpointer=InMemorySaver())
+        talk = Conversation(agent, checkpointed=True, is_async=False, thread=str(thread))
+        await talk.talk(6)
+    assert script.kinds == "a" * 12
+
+
+async def test_vanished_messages_that_nothing_could_keep_are_tried_again(memory, folder):
+    (folder.parent / "state" / "state.sqlite").mkdir(parents=True)
+    script = Notetaker()
+    failures = iter([ConnectionError("down")] * 2)
+    script.fails = lambda kind, number: next(failures, None) if kind == "F" else None
+    model = model_of(script)
+    flush = MemoryFlushMiddleware(memory=memory, model=model)
+    agent = agent_of(model, flush, trim_messages, checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=False)
+    await conversation.talk(12)
+    assert_nothing_lost(folder, conversation)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [MemoryFlushMiddleware, ChatMemory])
+async def test_conversations_without_a_thread_id_are_all_written_down(
+    open_memory, folder, kind, is_async
+):
+    memory = open_memory(
+        Settings.from_mapping({"timezone": "UTC", "flush": {"transcript_bytes": 150}})
+    )
+    script = Notetaker()
+    model = model_of(script)
+    options = {"trigger": ("messages", 8)} if kind is MemoryFlushMiddleware else {}
+    agent = agent_of(model, kind(memory=memory, model=model, **options))
+    for start in (0, 100, 200):
+        given = {"messages": [HumanMessage(f"Here is fact-{start + n} for you.") for n in range(8)]}
+        await agent.ainvoke(given) if is_async else agent.invoke(given)
+    assert len(logged(folder)) == len(set(logged(folder))) == 24
+    assert script.kinds == "FaFaFa"
+
+
+@BOTH
+async def test_a_resent_conversation_without_a_thread_id_is_known_again(memory, folder, is_async):
+    script = Notetaker()
+    model = model_of(script)
+    flush = MemoryFlushMiddleware(memory=memory, model=model, trigger=("messages", 6))
+    conversation = Conversation(agent_of(model, flush), checkpointed=False, is_async=is_async)
+    await conversation.talk(10)
+    assert script.kinds.count("F") == 1  # once between two compactions, of which there is none
+
+
+def test_messages_are_kept_as_text_only(memory):
+    model = model_of(Notetaker())
+    chat = ChatMemory(model, memory=memory)
+    agent = agent_of(model, chat, checkpointer=InMemorySaver())
+    picture = "data:image/png;base64," + "A" * 1_000_000
+    for thread in range(20):
+        blocks = [
+            {"type": "text", "text": f"fact-{thread}"},
+            {"type": "image_url", "image_url": {"url": picture + str(thread)}},
+        ]
+        config = {"configurable": {"thread_id": str(thread)}}
+        agent.invoke({"messages": [HumanMessage(blocks)]}, config)
+    view = chat._sessions.current()._view
+    assert len(pickle.dumps(list(view._seen._items.values()))) < 20_000
+    report = chat.end_session(7)  # a thread id may be a number, as in a configuration
+    assert (report.thread, report.messages) == ("7", 2)
+    assert "fact-7" in Path(report.transcript).read_text("utf-8")

@@ -12,6 +12,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tracers import BaseTracer
 
 from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
 from support.langchain_fakes import calling, kind_of
@@ -89,12 +90,19 @@ def test_the_answer_holds_nothing_of_it(agent):
     assert_silent(out["messages"])
 
 
-class Trace(BaseCallbackHandler):
+class Trace(BaseTracer):
     def __init__(self):
+        super().__init__()
         self.starts = []
+
+    def _persist_run(self, run):
+        pass
 
     def on_chat_model_start(self, serialized, messages, *, tags=None, metadata=None, **kwargs):
         self.starts.append((kwargs.get("name"), tags, metadata, kwargs.get("parent_run_id")))
+        return super().on_chat_model_start(
+            serialized, messages, tags=tags, metadata=metadata, **kwargs
+        )
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -112,3 +120,39 @@ async def test_traces_show_it_tagged_below_the_run_that_it_belongs_to(agent, is_
         assert "nostream" in tags
         assert metadata["lc_source"] == "memory_flush"
         assert parent is not None
+
+
+class Heard(BaseCallbackHandler):
+    """Keeps all that it is called with, as a user interface would show it."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_llm_new_token(self, token, **kwargs):
+        self.seen.append(token)
+
+    def on_chat_model_start(self, serialized, messages, **kwargs):
+        self.seen.append(kwargs.get("name"))
+
+    def on_llm_end(self, response, **kwargs):
+        self.seen.append(response)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("where", ["run", "model", "both"])
+@pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
+async def test_no_handler_of_the_user_is_called_for_it(memory, folder, middleware, where, is_async):
+    heard = Heard()
+    model = model_of(script, callbacks=[heard] if where != "run" else None)
+    agent = create_agent(model, middleware=middleware(memory, model))
+    config = {"callbacks": [heard]} if where != "model" else {}
+    if is_async:
+        async for _ in agent.astream(GIVEN, config, stream_mode="messages"):
+            pass
+    else:
+        for _ in agent.stream(GIVEN, config, stream_mode="messages"):
+            pass
+    assert logged(folder) == ["fact-1"]
+    assert "fine " in heard.seen  # the answer's tokens are heard
+    assert_silent(heard.seen)
+    assert "memory_flush" not in heard.seen

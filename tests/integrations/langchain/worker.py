@@ -1,8 +1,8 @@
 """Agents that talk, and are killed at the step that they are told: run by test_faults.py.
 
-``python worker.py chat|flush FOLDER STEP [FOLDER STEP ...]`` starts one process after the other;
-step 0 is none. Each goes on where the one before it in the same folder was killed. It prints how
-each ended: minus the signal that killed it, or how many steps there were.
+``python worker.py chat|flush|background FOLDER STEP [FOLDER STEP ...]`` starts one process after
+the other; step 0 is none. Each goes on where the one before it in the same folder was killed. It
+prints how each ended: minus the signal that killed it, or how many steps there were.
 """
 
 import os
@@ -27,12 +27,14 @@ TURNS = 6
 SIZE = {"trigger": ("messages", 8), "keep": ("messages", 3)}
 """The fifth turn compacts."""
 
+BACKGROUND = "background"
 steps = 0
+counts_background = False
 
 
 def step(kill_at):
     global steps
-    if threading.current_thread().name == "commonplace-pending":
+    if threading.current_thread().name == "commonplace-pending" and not counts_background:
         return  # it looks for what others left, at any time
     steps += 1
     if steps == kill_at:
@@ -54,13 +56,16 @@ def killable(kill_at, kind, name):
 
 
 def middleware_of(kind, model, memory):
-    if kind == "chat":
-        return [ChatMemory(model, memory=memory, **SIZE)]
+    if kind != "flush":
+        mode = "background" if kind == BACKGROUND else "before"
+        return [ChatMemory(model, memory=memory, flush=mode, **SIZE)]
     compactor = SummarizationMiddleware(model, **SIZE)
     return [MemoryFlushMiddleware(memory=memory, model=model, before=compactor), compactor]
 
 
 def talk(kind, folder, kill_at):
+    global counts_background
+    counts_background = kind == BACKGROUND
     for changed, names in (
         (Journal, ("add", "pending", "claim", "save_replies", "remove", "release")),
         (Memory, ("append",)),
@@ -80,9 +85,8 @@ def talk(kind, folder, kill_at):
         ) as memory,
         SqliteSaver.from_conn_string(str(folder / "graph.sqlite")) as saver,
     ):
-        agent = create_agent(
-            model, middleware=middleware_of(kind, model, memory), checkpointer=saver
-        )
+        middleware = middleware_of(kind, model, memory)
+        agent = create_agent(model, middleware=middleware, checkpointer=saver)
         config = {"configurable": {"thread_id": "1"}}
         at = folder / "turn"
         for turn in range(int(at.read_text()) if at.exists() else 0, TURNS):
@@ -90,7 +94,8 @@ def talk(kind, folder, kill_at):
             agent.invoke({"messages": [HumanMessage(f"Here is fact-{turn} for you.")]}, config)
         at.write_text(str(TURNS))
         left = agent.get_state(config).values["messages"]
-        ChatMemory(model, memory=memory).end_session("1", messages=left)
+        last = middleware[0] if kind == BACKGROUND else ChatMemory(model, memory=memory)
+        last.end_session("1", messages=left)
 
 
 def in_process_of_its_own(kind, folder, kill_at):

@@ -1,0 +1,60 @@
+"""Conversation view: what was last seen of each conversation, and what has vanished from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from langchain_core.messages import BaseMessage
+
+from commonplace.flush import FlushMessage
+from langchain_commonplace.lru import LRUCache
+from langchain_commonplace.message_conversion import flush_message, is_summary
+
+__all__ = ["ConversationView"]
+
+_MAX_CONVERSATIONS = 256
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Messages of a conversation by their ids, text only: pictures would fill the memory."""
+
+    present: dict[str, FlushMessage] = field(default_factory=dict)
+    vanished: dict[str, FlushMessage] = field(default_factory=dict)
+
+
+class ConversationView:
+    """View of the conversations of one middleware: ids tell which messages are gone.
+
+    Compared are ids and not marks of a compaction, so that it does not matter what removed them.
+    """
+
+    def __init__(self) -> None:
+        self._seen: LRUCache[_Seen] = LRUCache(_MAX_CONVERSATIONS)
+
+    def update(self, key: str, messages: Sequence[BaseMessage]) -> list[FlushMessage]:
+        """Set a conversation's messages; return those that vanished and are not settled."""
+        before = self._seen.get(key) or _Seen()
+        present = {
+            str(message.id): before.present.get(str(message.id)) or flush_message(message)
+            for message in messages
+            if not is_summary(message)
+        }
+        vanished = {
+            name: message
+            for name, message in {**before.vanished, **before.present}.items()
+            if name not in present
+        }
+        self._seen.set(key, _Seen(present, vanished))
+        return list(vanished.values())
+
+    def settle(self, key: str) -> None:
+        """Forget the vanished messages of a conversation: they are written down, or safe."""
+        if seen := self._seen.get(key):
+            seen.vanished = {}
+
+    def pop(self, key: str) -> list[FlushMessage]:
+        """Forget a conversation and return the messages that it had last."""
+        seen = self._seen.pop(key) or _Seen()
+        return [*seen.vanished.values(), *seen.present.values()]
