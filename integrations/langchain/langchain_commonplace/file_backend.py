@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from pathlib import Path
 
 from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import (
@@ -37,6 +38,7 @@ from deepagents.backends.utils import perform_string_replacement
 
 from commonplace import CommonplaceError, Memory, Origin
 from commonplace.text.redaction import redact as mask_secrets
+from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryFileBackend"]
@@ -49,16 +51,31 @@ class MemoryFileBackend(FilesystemBackend):
     are masked. Other files of the folder cannot be written.
     """
 
-    def __init__(self, memory: Memory, *, redact: bool = True) -> None:
+    def __init__(self, memory: MemorySource, *, redact: bool = True) -> None:
         """Set up the files of an agent.
 
         Args:
-            memory: The memory; it is not closed by the backend.
+            memory: The memory, or a function from a run's configuration to it, such as
+                ``pool.resolver("user_id")``; it is not closed by the backend.
             redact: Whether keys, tokens and passwords in what is written are masked.
         """
-        super().__init__(root_dir=memory.workspace.root, virtual_mode=True)
-        self.memory = memory
+        self._source = memory
         self.redact = redact
+        super().__init__(virtual_mode=True)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the run in progress."""
+        return current_memory(self._source)
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that paths are relative to: the workspace of the run in progress."""
+        return self.memory.workspace.root
+
+    @cwd.setter
+    def cwd(self, folder: Path) -> None:
+        """Ignore deepagents' default, the current folder."""
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read lines of a note; a conversation that is shown untrusted ones is recorded."""
@@ -81,8 +98,9 @@ class MemoryFileBackend(FilesystemBackend):
 
     def write(self, file_path: str, content: str) -> WriteResult:
         """Create a note, or replace it."""
+        memory = self.memory  # a run that does not say whose is no model's mistake
         try:
-            self.memory.write(_note(file_path), self._masked(content), origin=_origin("write_file"))
+            memory.write(_note(file_path), self._masked(content), origin=_origin("write_file"))
         except CommonplaceError as error:
             return WriteResult(error=f"Error writing file '{file_path}': {error}")
         return WriteResult(path=file_path)
@@ -95,8 +113,9 @@ class MemoryFileBackend(FilesystemBackend):
         replace_all: bool = False,
     ) -> EditResult:
         """Replace a passage of a note."""
+        memory = self.memory
         try:
-            note = self.memory.get(_note(file_path))
+            note = memory.get(_note(file_path))
             if note.status != "ok":
                 return EditResult(error=f"Error: File '{file_path}' not found")
             new = self._masked(new_string)
@@ -104,15 +123,16 @@ class MemoryFileBackend(FilesystemBackend):
             if isinstance(replaced, str):
                 return EditResult(error=replaced)
             text, occurrences = replaced
-            self.memory.write(note.path, text, if_version=note.version, origin=_origin("edit_file"))
+            memory.write(note.path, text, if_version=note.version, origin=_origin("edit_file"))
         except CommonplaceError as error:
             return EditResult(error=f"Error editing file '{file_path}': {error}")
         return EditResult(path=file_path, occurrences=occurrences)
 
     def delete(self, file_path: str) -> DeleteResult:
         """Delete a note; its text stays in the history."""
+        memory = self.memory
         try:
-            self.memory.delete(_note(file_path), origin=_origin("delete"))
+            memory.delete(_note(file_path), origin=_origin("delete"))
         except CommonplaceError as error:
             return DeleteResult(error=f"Error deleting '{file_path}': {error}")
         return DeleteResult(path=file_path)
@@ -128,10 +148,11 @@ class MemoryFileBackend(FilesystemBackend):
 
     def _record_exposure(self, file_paths: Iterable[str]) -> None:
         """Record that the conversation reads notes: what it writes is trusted no more than they."""
+        memory = self.memory
         for file_path in file_paths:
             with contextlib.suppress(CommonplaceError):  # it is no note, or is not there
-                if self.memory.get(_note(file_path)).untrusted:
-                    self.memory.record_exposure(current_thread())
+                if memory.get(_note(file_path)).untrusted:
+                    memory.record_exposure(current_thread())
 
     def _masked(self, text: str) -> str:
         return mask_secrets(text) if self.redact else text

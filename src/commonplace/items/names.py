@@ -13,6 +13,8 @@ import re
 import unicodedata
 from urllib.parse import unquote_to_bytes
 
+from commonplace.workspace.namespaces import DEVICE_NAME, INVISIBLE
+
 __all__ = ["decode_name", "encode_name", "resolve_name"]
 
 _MAX_BYTES = 180
@@ -23,12 +25,8 @@ _EMPTY = "%"
 """Name of the empty text."""
 _ENCODED = re.compile(r'[\x00-\x1f\x7f%~/\\:*?"<>|\[\]{}]')
 _AT_EDGE = re.compile(r"^[ .]|[ .]$")
-_RESERVED = re.compile(
-    r"(con|prn|aux|nul|conin\$|conout\$|clock\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE
-)
 _CASED = re.compile(rf"(?s)(.*)~[0-9a-f]{{{_HASH_CHARS}}}")
 _CUT = re.compile(rf"(?s).*~~[0-9a-f]{{{_LONG_HASH_CHARS}}}")
-_INVISIBLE = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"))
 
 
 def encode_name(text: str, *, dots: bool = True) -> str:
@@ -85,7 +83,7 @@ def _plain_name(text: str, *, dots: bool) -> str:
     is_normal = unicodedata.normalize("NFC", text) == text
     name = "".join(_encoded(one) if _is_unsafe(one, dots, is_normal) else one for one in text)
     name = _AT_EDGE.sub(lambda edge: _encoded(edge[0]), name)
-    if _RESERVED.fullmatch(name):
+    if DEVICE_NAME.fullmatch(name):
         return _encoded(name[0]) + name[1:]
     return name
 
@@ -93,7 +91,7 @@ def _plain_name(text: str, *, dots: bool) -> str:
 def _is_unsafe(character: str, dots: bool, is_normal: bool) -> bool:
     if character.isascii():
         return bool(_ENCODED.match(character)) or (character == "." and not dots)
-    return not is_normal or unicodedata.category(character) in _INVISIBLE
+    return not is_normal or unicodedata.category(character) in (*INVISIBLE, "Zs")
 
 
 def _encoded(character: str) -> str:

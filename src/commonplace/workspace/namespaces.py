@@ -11,17 +11,17 @@ from pathlib import Path
 from commonplace.errors import NamespaceError
 from commonplace.workspace.paths import is_link_entry
 
-__all__ = ["check_namespace", "namespace_folder"]
+__all__ = ["DEVICE_NAME", "INVISIBLE", "check_namespace", "namespace_folder"]
 
 _MAX_BYTES = 200
 """Bytes of a name: file systems take 255, some encrypted ones fewer."""
 _UNSAFE = re.compile(r'[/\\<>:"|?*]|~[0-9]')
 """Separators, what Windows does not take, and its short names (``PROGRA~1``)."""
-_RESERVED = re.compile(
+DEVICE_NAME = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|clock\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE
 )
 """Names of devices on Windows, with any ending."""
-_INVISIBLE = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
+INVISIBLE = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
 """Unicode categories of characters that cannot be seen, or are not assigned."""
 
 
@@ -80,13 +80,13 @@ def _problem(name: str) -> str | None:
         return "is empty"
     if unsafe:
         return f"has {unsafe[0]!r}"
-    if any(unicodedata.category(character) in _INVISIBLE for character in name):
+    if any(unicodedata.category(character) in INVISIBLE for character in name):
         return "has characters that cannot be seen"
     if unicodedata.normalize("NFC", name) != name:
         return "is not in Unicode's normal form NFC, so that it looks like another one"
     if name != name.strip() or name.startswith(".") or name.endswith("."):
         return "begins or ends with a blank or a dot"
-    if _RESERVED.fullmatch(name):
+    if DEVICE_NAME.fullmatch(name):
         return "is a device on Windows"
     if len(name.encode("utf-8")) > _MAX_BYTES:
         return f"is longer than {_MAX_BYTES} bytes"

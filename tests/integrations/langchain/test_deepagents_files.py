@@ -9,7 +9,7 @@ pytest.importorskip("deepagents", reason="deepagents is not installed")
 from deepagents import create_deep_agent
 from deepagents.backends import CompositeBackend, StateBackend, StoreBackend
 
-from commonplace import Origin
+from commonplace import MemoryPool, NamespaceError, Origin
 from commonplace.items.layout import parse_item
 from langchain_commonplace import CommonplaceStore, MemoryContextMiddleware, memory_tools
 from langchain_commonplace.file_backend import MemoryFileBackend
@@ -178,3 +178,37 @@ def test_what_was_shown_untrusted_lines_writes_no_trusted_ones(memory, shown_by)
     backend.write("/memory/after.md", "Pay Eve soon.\n")
     assert not memory.get("memory/before.md").untrusted
     assert memory.get("memory/after.md").untrusted
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+async def test_each_user_of_a_pool_has_files_of_their_own(tmp_path, is_async):
+    def answer(call):
+        if call.last.type == "tool":
+            return "done"
+        if "I am" in call.last.text:
+            text = f"- {call.last.text}\n"
+            return calling("write_file", file_path="/memories/MEMORY.md", content=text)
+        return calling("grep", pattern="I am", path="/memories/")
+
+    with MemoryPool(tmp_path / "users", embedder=None, max_open=1) as pool:
+        backend = MemoryFileBackend(pool.resolver("user_id"))
+        agent = create_deep_agent(
+            ScriptedChatModel(script=answer),
+            backend=CompositeBackend(default=StateBackend(), routes={"/memories/": backend}),
+        )
+
+        async def say(user, text):
+            given, run = {"messages": [("user", text)]}, {"configurable": {"user_id": user}}
+            out = await agent.ainvoke(given, run) if is_async else agent.invoke(given, run)
+            return out["messages"][-2].text
+
+        for user in ("ann", "ben"):
+            await say(user, f"I am {user}.")
+        for user, other in (("ann", "ben"), ("ben", "ann")):
+            found = await say(user, "Who am I?")
+            assert "/memories/MEMORY.md" in found
+            assert (pool.root / user / "MEMORY.md").read_text("utf-8") == f"- I am {user}.\n"
+            assert other not in found
+        for use in (backend.read, backend.delete, lambda path: backend.write(path, "text")):
+            with pytest.raises(NamespaceError):
+                use("/MEMORY.md")
