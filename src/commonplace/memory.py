@@ -702,11 +702,12 @@ class Memory(AsyncTwins):
             writer.submit(self._recorder.record_files, [file] if file else []).result()
         self._recorder.appended.pop(path, None)
 
-    def record_exposure(self, session: str) -> None:
+    def record_exposure(self, session: str | None) -> None:
         """Record that a conversation was shown untrusted lines; what it writes is untrusted, too.
 
         Args:
-            session: The conversation, empty for those without an id.
+            session: The conversation, empty for those without an id; None if it is not known, which
+                concerns all that conversations write through this memory from then on.
         """
         self._ledger.expose(session)
 

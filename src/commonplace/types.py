@@ -336,8 +336,8 @@ Change = Literal[
 ``created``, ``changed`` and ``gone``: by another program; the others: by the verb of that name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+@dataclass(frozen=True, slots=True, repr=False)
+class Version(DisplayedDataclass):
     """State of a note after a change.
 
     Attributes:
@@ -363,8 +363,8 @@ class Version:
     moved_from: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BlameLine:
+@dataclass(frozen=True, slots=True, repr=False)
+class BlameLine(DisplayedDataclass):
     """Line of a note with the change that it came with.
 
     Attributes:
@@ -380,8 +380,8 @@ class BlameLine:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetReceipt:
+@dataclass(frozen=True, slots=True, repr=False)
+class ForgetReceipt(DisplayedDataclass):
     """Receipt of `Memory.forget`: what went, without repeating it.
 
     Attributes:

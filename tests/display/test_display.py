@@ -5,6 +5,7 @@ import io
 import pickle
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
@@ -28,13 +29,17 @@ from commonplace.display.marks import query_terms
 from commonplace.display.style import COLOURS
 from commonplace.renderers import Renderers, register
 from commonplace.types import (
+    BlameLine,
     Excerpt,
     Explanation,
     FlushReport,
+    ForgetReceipt,
     IndexReport,
+    Origin,
     SearchResult,
     SearchResults,
     Status,
+    Version,
 )
 
 EXPLAINED = Explanation(
@@ -228,7 +233,17 @@ RESULTS = SearchResults([HIT, PLAIN], query="which port does the VPN use?", mode
 REPORT = IndexReport(added=2, chunks=5, embedded=4, failed=(("a.md", "not UTF-8"),), seconds=0.5)
 FLUSH = FlushReport("tokens", path="memory/2026-11-20.md", notes=("- one\n- two",), messages=9)
 EXCERPT = Excerpt("MEMORY.md", "one\ntwo\n", 3, 2, truncated=True, next_from=5)
+VERSION = Version(
+    *(7, "memory/b.md", datetime(2026, 11, 20, tzinfo=UTC), "move", Origin("agent", None, "mcp")),
+    size=1_234,
+    hash="ab" * 32,
+    moved_from="memory/a.md",
+)
+BLAMED = BlameLine(3, VERSION, Origin("untrusted", None, "web"), "- The port is 1194.")
+RECEIPT = ForgetReceipt({"lines": 2, "versions": 1_200}, ("a.swp holds some of it.",))
+DRY = ForgetReceipt({}, dry_run=True, places=("MEMORY.md#L3",))
 VALUES = [RESULTS, HIT, PLAIN, REPORT, STATUS, FLUSH, EXCERPT, SearchResults(query="x")]
+VALUES += [VERSION, BLAMED, RECEIPT, DRY, BlameLine(1, None)]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
@@ -237,6 +252,17 @@ def test_a_value_shows_itself_in_a_notebook_and_in_a_terminal(value):
     assert html.startswith('<div class="commonplace">')
     assert html.endswith("</div>")
     assert rendered(value).strip()
+
+
+@pytest.mark.parametrize("shown", [rendered, as_html], ids=["terminal", "notebook"])
+def test_both_show_changes_their_origins_and_what_was_forgotten(shown):
+    told = "".join(map(shown, (VERSION, BLAMED, RECEIPT, DRY)))
+    for fact in (
+        *("memory/b.md (was memory/a.md)", "move, version 7", "agent (mcp)", "1,234 bytes"),
+        *("line 3", "untrusted (web)", "The port is 1194", "1,200", "a.swp holds some of it"),
+        *("would be forgotten", "MEMORY.md#L3", "nothing of it"),
+    ):
+        assert fact in told
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)

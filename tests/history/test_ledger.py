@@ -6,7 +6,7 @@ import pytest
 
 from commonplace import Memory, Origin, Settings
 from commonplace.agent.recall import recall_notes
-from commonplace.errors import StateError
+from commonplace.errors import EditError, StateError
 from commonplace.flush import CallableFlushModel, Flusher, FlushMessage, FlushReply, ToolCall
 from commonplace.history.database import HistoryFile
 from commonplace.history.ledger import OriginLedger, lowest
@@ -386,3 +386,41 @@ def test_results_show_their_origin_as_text(memory):
     for text in (plain_results(results), as_html(results), console.export_text()):
         assert "untrusted (web_fetch)" in text
     assert json.loads(answer_json(search_answer(memory, {"query": "wire"})))
+
+
+def test_errors_that_name_lines_mark_untrusted_ones(memory, folder):
+    memory.append(CLAIM, origin=PAGE)
+    with pytest.raises(EditError) as error:
+        memory.edit(LOG, "The wire transfers of the company go to account 4712", "x")
+    assert f"{UNTRUSTED_MARK}{CLAIM}" in str(error.value)
+    (folder / LOG).write_text(f"# 2026-11-20\n\n\n{CLAIM[:-1]}!\n")
+    with opened(folder) as other:
+        attribute(other._ledger, "", f"{CLAIM[:-1]}!", PAGE)
+        with pytest.raises(EditError) as error:
+            other.correct(f"{LOG}#L3", "They go nowhere.")
+    assert f"{UNTRUSTED_MARK}{CLAIM[:-1]}!" in str(error.value)
+
+
+def test_a_note_that_is_renamed_or_copied_by_an_editor_keeps_the_origins_of_all_lines(
+    memory, folder
+):
+    agent = Origin("agent", "thread-1", "memory_append")
+    memory.append("- Tea at 4.", path="memory/tea.md", origin=agent)
+    memory.append("- Cake at 5.", path="memory/tea.md")
+    memory.index()
+    (folder / "memory" / "tea.md").rename(folder / "memory" / "times.md")
+    (folder / "memory" / "copy.md").write_text((folder / "memory" / "times.md").read_text())
+    memory.index()
+    for path in ("memory/times.md", "memory/copy.md"):
+        assert memory._ledger.of_lines(path, ["- Tea at 4.", "- Cake at 5."]) == [
+            agent,
+            Origin("user"),
+        ]
+
+
+def test_what_is_shown_to_an_unknown_conversation_concerns_all_that_this_memory_writes(memory):
+    memory.record_exposure(None)
+    append_answer(memory, {"text": "- One."}, session="thread-1")
+    memory.append("- Two.")
+    origins = memory._ledger.of_lines(LOG, ["- One.", "- Two."])
+    assert [origin.author for origin in origins] == ["untrusted", "user"]

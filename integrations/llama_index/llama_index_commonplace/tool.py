@@ -12,7 +12,7 @@ from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 
 from commonplace import CommonplaceError
 from commonplace.errors import ToolInputError
-from commonplace.tools import ToolSpec, answer_json
+from commonplace.tools import UNTRUSTED_MARK, ToolSpec, answer_json
 
 __all__ = ["AnswerFunction", "MemoryTool", "fn_schema"]
 
@@ -32,7 +32,12 @@ class MemoryTool(FunctionTool):
     """
 
     def __init__(
-        self, tool: ToolSpec, answer: AnswerFunction, *, metadata: ToolMetadata | None = None
+        self,
+        tool: ToolSpec,
+        answer: AnswerFunction,
+        *,
+        metadata: ToolMetadata | None = None,
+        exposed: Callable[[], object] = lambda: None,
     ) -> None:
         """Wrap a tool of the core.
 
@@ -40,10 +45,15 @@ class MemoryTool(FunctionTool):
             tool: Name, description and schema for the model.
             answer: Answers a call.
             metadata: Replaces what the model sees of `tool`.
+            exposed: Called when code of a model reads untrusted lines: what the code prints need
+                not quote them, and it is not known for which conversation it runs.
         """
 
         def run(**arguments: object) -> str:
-            return answer_json(answer(arguments))
+            text = answer_json(answer(arguments))
+            if UNTRUSTED_MARK in text:
+                exposed()
+            return text
 
         async def arun(**arguments: object) -> str:
             return await asyncio.to_thread(run, **arguments)

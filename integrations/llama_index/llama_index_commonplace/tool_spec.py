@@ -73,6 +73,7 @@ class CommonplaceToolSpec(BaseToolSpec):
             answer = partial(write_answer, memory, tool=tool, redact=redact, **shared)
             answers.append((tool, answer))
         named = ((tool.of_memory(name), answer) for tool, answer in answers)
+        self._exposed = lambda: memory.record_exposure(None)
         self._tools = {tool.name: (tool, answer) for tool, answer in named}
         self.spec_functions = list(self._tools)
 
@@ -99,4 +100,4 @@ class CommonplaceToolSpec(BaseToolSpec):
         if name not in self._tools:
             raise ValueError(f"there is no tool {name!r}; it can be {', '.join(self._tools)}.")
         tool, answer = self._tools[name]
-        return MemoryTool(tool, answer, metadata=shown.get(name))
+        return MemoryTool(tool, answer, metadata=shown.get(name), exposed=self._exposed)

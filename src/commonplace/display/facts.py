@@ -9,24 +9,30 @@ from commonplace.display.printable import one_line
 
 if TYPE_CHECKING:
     from commonplace.types import (
+        BlameLine,
         Explanation,
         FlushReport,
+        ForgetReceipt,
         IndexReport,
         Origin,
         SearchResult,
         SearchResults,
         Status,
         SupersessionReason,
+        Version,
     )
 
 __all__ = [
     "MOST_LISTED",
     "ScorePart",
+    "blame_rows",
     "clipped",
     "explanation_parts",
     "flush_rows",
     "found_words",
     "origin_label",
+    "receipt_rows",
+    "receipt_title",
     "report_rows",
     "results_caption",
     "score_label",
@@ -35,6 +41,7 @@ __all__ = [
     "status_rows",
     "supersession_notes",
     "to_do",
+    "version_rows",
 ]
 
 MOST_LISTED = 20
@@ -196,6 +203,43 @@ def flush_rows(report: FlushReport) -> list[tuple[str, str]]:
         ("safe", safe),
     ]
     return [(name, one_line(value)) for name, value in rows if value]
+
+
+def version_rows(version: Version) -> list[tuple[str, str]]:
+    """Return the names and values of a version, in display order."""
+    moved = f" (was {version.moved_from})" if version.moved_from else ""
+    rows = [
+        ("note", f"{version.path}{moved}"),
+        ("change", f"{version.change}, version {version.id}"),
+        ("when", version.when.isoformat(sep=" ", timespec="seconds")),
+        ("origin", origin_label(version.origin) if version.origin else ""),
+        ("size", f"{version.size:,} bytes"),
+        ("hash", version.hash),
+    ]
+    return [(name, one_line(value)) for name, value in rows if value]
+
+
+def blame_rows(line: BlameLine) -> list[tuple[str, str]]:
+    """Return the names and values of a line of a note, in display order."""
+    version = line.version
+    known = f"{version.change}, version {version.id}, {version.when:%Y-%m-%d}" if version else ""
+    rows = [
+        (f"line {line.line}", line.text),
+        ("came with", known),
+        ("origin", origin_label(line.origin)),
+    ]
+    return [(name, one_line(value)) for name, value in rows if value or name.startswith("line")]
+
+
+def receipt_rows(receipt: ForgetReceipt) -> list[tuple[str, str]]:
+    """Return the names and values of a receipt, in display order."""
+    rows = [(kind, f"{count:,}") for kind, count in receipt.removed.items()]
+    return rows or [("found", "nothing of it")]
+
+
+def receipt_title(receipt: ForgetReceipt) -> str:
+    """Return the title of a receipt."""
+    return "would be forgotten" if receipt.dry_run else "forgotten"
 
 
 def clipped(text: str, most: int) -> str:

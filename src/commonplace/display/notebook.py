@@ -13,11 +13,14 @@ from functools import singledispatch
 
 from commonplace.display.facts import (
     MOST_LISTED,
+    blame_rows,
     clipped,
     explanation_parts,
     flush_rows,
     found_words,
     origin_label,
+    receipt_rows,
+    receipt_title,
     report_rows,
     results_caption,
     score_label,
@@ -26,17 +29,21 @@ from commonplace.display.facts import (
     status_rows,
     supersession_notes,
     to_do,
+    version_rows,
 )
 from commonplace.display.marks import matched_spans
 from commonplace.display.printable import one_line, printable
 from commonplace.display.style import STYLE
 from commonplace.types import (
+    BlameLine,
     Excerpt,
     FlushReport,
+    ForgetReceipt,
     IndexReport,
     SearchResult,
     SearchResults,
     Status,
+    Version,
     citation,
 )
 
@@ -101,6 +108,29 @@ def _(report: FlushReport) -> str:
         _table(flush_rows(report)),
         _section("notes", notes) if report.notes else "",
     )
+
+
+@as_html.register(Version)
+def _(version: Version) -> str:
+    return _box(_title("version", good=True), _table(version_rows(version)))
+
+
+@as_html.register(BlameLine)
+def _(line: BlameLine) -> str:
+    title = _title("line", good=line.origin.author != "untrusted")
+    return _box(title, _table(blame_rows(line)))
+
+
+@as_html.register(ForgetReceipt)
+def _(receipt: ForgetReceipt) -> str:
+    parts = [
+        _title(receipt_title(receipt), good=not receipt.unreachable),
+        _table(receipt_rows(receipt)),
+    ]
+    for title, listed in (("places", receipt.places), ("not reached", receipt.unreachable)):
+        if listed:
+            parts.append(_section(title, _bullets(listed)))
+    return _box(*parts)
 
 
 @as_html.register(Excerpt)

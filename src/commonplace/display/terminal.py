@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from commonplace.display.facts import (
     MOST_LISTED,
+    blame_rows,
     clipped,
     explanation_parts,
     flush_rows,
     found_words,
     origin_label,
+    receipt_rows,
+    receipt_title,
     report_rows,
     results_caption,
     score_parts,
@@ -20,16 +23,20 @@ from commonplace.display.facts import (
     status_rows,
     supersession_notes,
     to_do,
+    version_rows,
 )
 from commonplace.display.marks import matched_spans
 from commonplace.display.printable import one_line, printable
 from commonplace.types import (
+    BlameLine,
     Excerpt,
     FlushReport,
+    ForgetReceipt,
     IndexReport,
     SearchResult,
     SearchResults,
     Status,
+    Version,
     citation,
 )
 
@@ -131,6 +138,26 @@ def flush_panel(report: FlushReport) -> RenderableType:
         parts.append(Text("\nnotes", style="bold"))
         parts += [_marked(note, terms=()) for note in report.notes[:MOST_LISTED]]
     return _panel(parts, title="flush", good=report.safe and not report.failed)
+
+
+@as_rich.register(Version)
+def _(version: Version) -> RenderableType:
+    return _panel([_grid(version_rows(version))], title="version", good=True)
+
+
+@as_rich.register(BlameLine)
+def _(line: BlameLine) -> RenderableType:
+    return _panel([_grid(blame_rows(line))], title="line", good=line.origin.author != "untrusted")
+
+
+@as_rich.register(ForgetReceipt)
+def _(receipt: ForgetReceipt) -> RenderableType:
+    parts = [
+        _grid(receipt_rows(receipt)),
+        *_listed("places", [("-", place) for place in receipt.places]),
+        *_listed("not reached", [("-", each) for each in receipt.unreachable]),
+    ]
+    return _panel(parts, title=receipt_title(receipt), good=not receipt.unreachable)
 
 
 @as_rich.register(Excerpt)

@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import EditError
-from commonplace.history.edits import FileCodec, nearest_lines
+from commonplace.history.edits import FileCodec, Quote, nearest_lines
 from commonplace.history.mutations import Mutation
 from commonplace.history.service import there
 from commonplace.text.front_matter import read_front_matter
@@ -33,7 +33,6 @@ _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?P<mark>`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _DELIMITERS = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r]*")
-_SHOWN_CHARS = 80
 
 
 class Place(NamedTuple):
@@ -103,7 +102,7 @@ class Corrector:
             data = there(path, before)
             codec = FileCodec.of(data)
             lines = codec.decode(data).split("\n")
-            found = located_lines(lines, place, shown)
+            found = located_lines(lines, place, shown, self._notes.mutator.ledger.quoted(path))
             link = CorrectionLink(_relative(log, path), day)
             return codec.encode("\n".join(_struck_lines(lines, found, link)))
 
@@ -133,13 +132,16 @@ def shown_lines(store: Store, place: Place) -> dict[int, set[str]]:
     return shown
 
 
-def located_lines(lines: Sequence[str], place: Place, shown: dict[int, set[str]]) -> Place:
+def located_lines(
+    lines: Sequence[str], place: Place, shown: dict[int, set[str]], quoted: Quote = str
+) -> Place:
     """Return where cited lines are: where the citation says, or where they have moved to.
 
     Args:
         lines: Lines of the file as it is.
         place: The citation.
         shown: The lines as they were shown, by number; none where that is not known.
+        quoted: Marks a line in an error if it is untrusted.
 
     Raises:
         EditError: They are in no place, or in several.
@@ -162,7 +164,7 @@ def located_lines(lines: Sequence[str], place: Place, shown: dict[int, set[str]]
     said = next((part for parts in wanted for part in sorted(parts) if part.strip()), "")
     near = "; ".join(
         f"{cited(place.path, number, number)}: {line}"
-        for number, line in nearest_lines("\n".join(lines), said)
+        for number, line in nearest_lines("\n".join(lines), said, quoted)
     )
     hint = f"The nearest are {near}." if near else f"{place.path} has {len(lines)} lines."
     raise EditError(f"the lines of {place} are not there any more; nothing was changed. {hint}")
@@ -199,11 +201,14 @@ def _struck_lines(lines: list[str], place: Place, link: CorrectionLink) -> list[
             try:
                 struck[at] = strike(line, link)
             except ValueError as error:
-                raise EditError(f"{error} Nothing was changed.") from error
+                raise EditError(
+                    f"line {at + 1} of {place.path} has marks that cannot be struck through; edit "
+                    "it instead. Nothing was changed."
+                ) from error
     if struck == lines:
-        held = lines[place.first - 1].strip()[:_SHOWN_CHARS]
-        what = "struck through already" if is_struck(held) else "without text"
-        raise EditError(f"{place} is {what}: {held!r}. Nothing was changed.")
+        is_done = is_struck(lines[place.first - 1])
+        what = "struck through already" if is_done else "without text"
+        raise EditError(f"{place} is {what}. Nothing was changed.")
     return struck
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import codecs
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from commonplace.errors import EditError
 from commonplace.types import citation
 from commonplace.workspace.file_text import utf16_encoding
 
-__all__ = ["FileCodec", "nearest_lines", "replace_passage", "replace_text"]
+__all__ = ["FileCodec", "Quote", "nearest_lines", "replace_passage", "replace_text"]
 
+Quote = Callable[[str], str]
+_LINE_CHARS = 120
 _MAX_PLACES = 5
 """Places that an error names."""
 
@@ -70,8 +72,15 @@ def replace_text(before: bytes | None, text: str) -> bytes:
     return codec.encode(codec.adapted(text))
 
 
-def replace_passage(path: str, before: bytes, old: str, new: str) -> bytes:
+def replace_passage(path: str, before: bytes, old: str, new: str, *, quoted: Quote = str) -> bytes:
     """Return the bytes of a file with the one place of a passage replaced.
+
+    Args:
+        path: The note, for errors.
+        before: The bytes.
+        old: The passage.
+        new: What replaces it.
+        quoted: Marks a line in an error if it is untrusted.
 
     Raises:
         EditError: The passage stands nowhere, or in several places; or the two are the same.
@@ -85,7 +94,7 @@ def replace_passage(path: str, before: bytes, old: str, new: str) -> bytes:
     wanted = codec.adapted(old)
     starts = list(_occurrences(text, wanted))
     if len(starts) != 1:
-        raise EditError(_places(path, text, wanted, starts))
+        raise EditError(_places(path, text, wanted, starts, quoted))
     (start,) = starts
     return codec.encode(text[:start] + codec.adapted(new) + text[start + len(wanted) :])
 
@@ -98,7 +107,7 @@ def _occurrences(text: str, wanted: str) -> Iterator[int]:
         start = text.find(wanted, start + 1)
 
 
-def _places(path: str, text: str, wanted: str, starts: list[int]) -> str:
+def _places(path: str, text: str, wanted: str, starts: list[int], quoted: Quote) -> str:
     """Return the message of an error: where the passage stands, or what is most like it."""
     if starts:
         shown = [citation(path, line, line) for line in (_line_of(text, at) for at in starts)]
@@ -107,14 +116,20 @@ def _places(path: str, text: str, wanted: str, starts: list[int]) -> str:
             f"old stands {len(starts)} times in {path}: {', '.join(shown[:_MAX_PLACES])}{more}. "
             "Nothing was changed; give more of the text around the one that is meant."
         )
-    near = nearest_lines(text, wanted)
+    near = nearest_lines(text, wanted, quoted)
     found = "; ".join(f"{citation(path, line, line)}: {said}" for line, said in near)
     hint = f"The nearest lines are {found}" if near else "Read the note, and copy from it."
     return f"old does not stand in {path}; it must be a verbatim part of it. {hint}"
 
 
-def nearest_lines(text: str, wanted: str) -> list[tuple[int, str]]:
-    """Return the lines that are most like the first line of a passage, with their numbers."""
+def nearest_lines(text: str, wanted: str, quoted: Quote = str) -> list[tuple[int, str]]:
+    """Return the lines that are most like the first line of a passage, with their numbers.
+
+    Args:
+        text: The text.
+        wanted: The passage.
+        quoted: Marks a line that is shown if it is untrusted: a model may read it.
+    """
     first = next((line for line in wanted.split("\n") if line.strip()), "").strip()
     words = set(re.findall(r"\w+", first.casefold()))
     lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1)]
@@ -129,7 +144,7 @@ def nearest_lines(text: str, wanted: str) -> list[tuple[int, str]]:
         for shared, number, line in rated[:50]
         if shared
     )
-    return [(number, line[:120]) for _, number, line in best[:3]]
+    return [(number, quoted(line)[:_LINE_CHARS]) for _, number, line in best[:3]]
 
 
 def _line_of(text: str, offset: int) -> int:

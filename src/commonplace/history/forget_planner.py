@@ -54,7 +54,12 @@ class ForgetPlanner:
             def cited(name: str, lines: list[str]) -> Iterable[int]:
                 if name != place.path:
                     return ()
-                found = located_lines([line.rstrip("\r") for line in lines], place, shown)
+                found = located_lines(
+                    [line.rstrip("\r") for line in lines],
+                    place,
+                    shown,
+                    self._notes.mutator.ledger.quoted(place.path),
+                )
                 return range(found.first - 1, found.last)
 
             if place.path not in notes:

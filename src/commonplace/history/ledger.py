@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from commonplace.errors import StateError
 from commonplace.history.lines import hunks, line_key, normal_line, standing_keys
+from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.types import USER, Author, Origin, SearchResult
 
 if TYPE_CHECKING:
@@ -199,6 +200,15 @@ class OriginLedger:
             first_line: Number of the first one.
         """
         return tuple(_untrusted(self.of_lines(path, text.split("\n")), first_line))
+
+    def quoted(self, path: str) -> Callable[[str], str]:
+        """Return a function that marks a note's line if it is untrusted, for messages."""
+
+        def mark(line: str) -> str:
+            untrusted = self.of_lines(path, [line])[0].author == "untrusted"
+            return UNTRUSTED_MARK + line if untrusted else line
+
+        return mark
 
     def _of_snippets(
         self, snippets: Sequence[tuple[str, Sequence[str]]], read: Callable[[str], str]

@@ -14,6 +14,8 @@ from commonplace.history.versions import content_hash
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
+    import apsw
+
     from commonplace.history.mutations import Mutator
     from commonplace.indexing.document_reader import ReadDocument
     from commonplace.types import MemoryFile, Origin
@@ -110,6 +112,7 @@ class TextRecorder:
             return
         with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:
             at = self._now()
+            self._keep_origins(connection, [one for one in new if not known.get(one.file.path)])
             for one in new:
                 if _state(one.file) != one.state:
                     continue  # changed since: what it is now is met by the next run
@@ -120,6 +123,16 @@ class TextRecorder:
                     self._log.add(connection, path, one.data, change="append", at=at, origin=origin)
                 else:
                     self._log.meet(connection, path, one.data, at=at)
+
+    def _keep_origins(self, connection: apsw.Connection, met: Sequence[_Met]) -> None:
+        """Record where the lines of notes come from that another program copied or renamed."""
+        ledger = self._mutator.ledger
+        if not met or ledger.is_empty():
+            return
+        hashes = [(content_hash(one.data), one.file.path) for one in met]
+        for path, known in self._log.paths_with(connection, dict(hashes)):
+            for target in (target for found, target in hashes if found == known):
+                ledger.copy(connection, path, target)
 
     def _record_gone(self, paths: Sequence[str]) -> None:
         with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:

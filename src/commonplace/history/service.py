@@ -88,7 +88,8 @@ class NoteService:
 
         def compute(before: bytes | None) -> bytes:
             _check_version(path, before, if_version)
-            return replace_passage(path, there(path, before), old, new)
+            quoted = self.mutator.ledger.quoted(self.note_path(path))
+            return replace_passage(path, there(path, before), old, new, quoted=quoted)
 
         return self._change(path, compute, change="edit", origin=origin)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -220,6 +220,23 @@ class VersionLog:
         elif not latest.exists:
             change = "created"
         return self.add(connection, path, text, change=change, at=at)
+
+    def paths_with(
+        self, connection: apsw.Connection, hashes: Iterable[str]
+    ) -> list[tuple[str, str]]:
+        """Return the notes that have, or had, one of some texts, with the text's hash.
+
+        Args:
+            connection: Connection in a transaction.
+            hashes: Hashes of the texts.
+        """
+        wanted = json.dumps([known.upper() for known in hashes])
+        rows: Iterable[Any] = connection.execute(
+            "SELECT DISTINCT path, hex(hash) FROM version JOIN note ON note.id = note "
+            "WHERE hex(hash) IN (SELECT value FROM json_each(?))",
+            (wanted,),
+        ).fetchall()
+        return [(path, known.lower()) for path, known in rows]
 
     def latest(self, connection: apsw.Connection, path: str) -> State | None:
         """Return the newest state of a note; None for one that was never met."""

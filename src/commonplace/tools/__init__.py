@@ -1,6 +1,6 @@
 """Tools for agents: their schemas, and one renderer of their answers for all frameworks."""
 
-from commonplace.text.quotation import quoted_context, quoted_snippet
+from commonplace.text.quotation import UNTRUSTED_MARK, quoted_context, quoted_snippet
 from commonplace.tools.answers import (
     MAX_GET_CHARS,
     MAX_GET_LINES,
@@ -56,6 +56,7 @@ __all__ = [
     "MEMORY_GET_SCHEMA",
     "MEMORY_SEARCH_SCHEMA",
     "SEARCH_TOOL",
+    "UNTRUSTED_MARK",
     "Citations",
     "ToolSpec",
     "WriteAccess",
