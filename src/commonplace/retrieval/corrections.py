@@ -11,52 +11,33 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
-from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from commonplace.retrieval.term_matching import is_date_word
+from commonplace.retrieval.compared_line import ComparedLine, Question
 from commonplace.text.correction_cues import (
-    asked_attributes,
-    is_doubtful,
     is_revision,
     is_word,
     words_of,
 )
 from commonplace.text.stopwords import ENGLISH
-from commonplace.text.strikethrough import without_strikethrough
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from commonplace.retrieval.candidates import AnalyzedQuery
-    from commonplace.text.analysis import Analyzer
     from commonplace.types import SupersessionReason
 
-__all__ = ["LEAST_SHARED", "ComparedLine", "Judgement", "Question", "judge"]
+__all__ = ["LEAST_SHARED", "Judgement", "judge"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
 _HALF, _THIRD, _QUARTER = 1 / 2, 1 / 3, 1 / 4
-_SHORT_CHARS = 140
-"""Length up to which a line says one thing. In longer ones less is taken for a correction."""
 _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
 
-_KEY = re.compile(
-    r"\s*(?:(?:[-*+]|\d{1,9}[.)]|>)\s+)*[*_`]*([^\s*_`:=|][^:=|]{0,60}?)[*_`]*\s*[:=\uff1a][*_`]*\s*(\S.*)"
-)
-_ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
-_SPEAKER = re.compile(r"\s*(?:[-*+]\s+)?[*_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:\s")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])")
-_NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
-_EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
-_PHRASE_END = re.compile(r"[^\w\s'’*_-]+\s*")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 
 class Judgement(NamedTuple):
@@ -64,104 +45,6 @@ class Judgement(NamedTuple):
 
     reason: SupersessionReason
     older_stands_back: bool = True
-
-
-class Question:
-    """Question with the weights of its terms, as shares of their sum."""
-
-    def __init__(self, analyzed: AnalyzedQuery) -> None:
-        text, terms = analyzed.query.text, analyzed.terms
-        self.text = text
-        self.words = words_of(text)
-        self.terms = [term.term for term in terms.known]
-        # Days are compared by themselves: a line need not repeat those that the question names.
-        dated = [bool(analyzed.days) and is_date_word(term) for term in terms.known]
-        # Roots, because few notes make the weights extreme: a subject of all has next to none.
-        weights = np.where(dated, 0.0, np.sqrt(terms.weights))
-        self.weights: NDArray[Any] = weights / max(float(weights.sum()), 1e-6)
-        names = set(_NAME.findall(text))
-        self.names = [
-            at for at, term in enumerate(terms.known) if term.text in names or term.text.isdigit()
-        ]
-        asked = set(asked_attributes(self.words))
-        self.attributes = {term.term for term in terms.known if term.text.lower() in asked}
-        self.is_doubtful = is_doubtful(self.words)
-        self.asks_event = _EVENT.search(text) is not None
-
-    def share(self, held: NDArray[Any]) -> float:
-        """Return the share of the question that a line holds."""
-        return float(held @ self.weights)
-
-
-class ComparedLine:
-    """Line with its words, prepared once for all comparisons.
-
-    Args:
-        row: Its place in the table.
-        text: Its text.
-        held: Which terms of the question it holds, 0 and 1.
-        analyzer: Maps words to terms.
-    """
-
-    def __init__(self, row: int, text: str, held: NDArray[Any], analyzer: Analyzer) -> None:
-        self.row, self.text, self.held = row, text, held
-        self._analyzer = analyzer
-
-    @cached_property
-    def words(self) -> list[str]:
-        """Words in order."""
-        return words_of(without_strikethrough(self.text))
-
-    @cached_property
-    def terms(self) -> list[str]:
-        """Terms of the words, in the same order."""
-        return [self.term_of(word) for word in self.words]
-
-    def term_of(self, word: str) -> str:
-        """Return the term of a word."""
-        return self._analyzer.term_of_each((word,))[word] or word
-
-    @cached_property
-    def pairs(self) -> list[tuple[str, str]]:
-        """Neighbouring words with no punctuation between them."""
-        return [
-            pair for phrase in _PHRASE_END.split(self.text) for pair in pairwise(words_of(phrase))
-        ]
-
-    @cached_property
-    def term_set(self) -> frozenset[str]:
-        """Terms; of scripts without spaces, pairs of neighbouring characters."""
-        found: set[str] = set()
-        for term in self.terms:
-            if term.isascii() or not _UNSPACED.search(term):
-                found.add(term)
-            else:
-                found.update(term[at : at + 2] for at in range(max(1, len(term) - 1)))
-        return frozenset(found)
-
-    @cached_property
-    def is_short(self) -> bool:
-        """Whether it says one thing."""
-        return len(self.text) <= _SHORT_CHARS
-
-    @cached_property
-    def is_doubtful(self) -> bool:
-        """Whether it asks, plans or quotes."""
-        return is_doubtful(self.words, self.text)
-
-    @cached_property
-    def key(self) -> tuple[tuple[str, ...], str] | None:
-        """Key and value of a ``key: value`` line or of a table's row; None for another line."""
-        match = _ROW.fullmatch(self.text) or _KEY.fullmatch(self.text)
-        if match is None or (self.speaker and self.text.rstrip().endswith((".", "!", "?", "…"))):
-            return None  # the latter is a turn of a conversation
-        return tuple(words_of(match[1])), match[2].strip()
-
-    @cached_property
-    def speaker(self) -> str | None:
-        """Name at the beginning of a turn of a conversation, ``Ann: …``."""
-        match = _SPEAKER.match(self.text)
-        return match[1].lower() if match else None
 
 
 def judge(
@@ -179,26 +62,37 @@ def judge(
         newer: A line of a later day, or further down in the same file.
         same_place: Whether equal keys of two lines are one key.
     """
-    shared = question.share(np.minimum(older.held, newer.held))
-    common = _common(older, newer)
-    whole = question.share(older.held)
-    is_near = older.is_short and newer.is_short and (common >= _THIRD or shared >= 0.9 * whole)
     if newer.is_doubtful:
         is_asked_for = question.is_doubtful or _names(question, newer, older)
-        if is_asked_for or older.is_doubtful or not is_near:
+        if older.is_doubtful or is_asked_for or not _are_close(question, older, newer):
             return None
         return Judgement("doubt", older_stands_back=False)
     if _same_key(question, older, newer) and same_place(older, newer):
         return Judgement("key")
     if _speaks_of_relative(question, older, newer):
-        return Judgement("relative", older_stands_back=False) if is_near else None
-    if _other_subject(question, older, newer):
+        close = _are_close(question, older, newer)
+        return Judgement("relative", older_stands_back=False) if close else None
+    reason: SupersessionReason | None = None
+    if not question.asks_event and _corrects(question, older, newer):
+        reason = "cue"
+    elif _same_sentence(question, older, newer):
+        reason = "value"
+    if reason is None or _other_subject(question, older, newer):
         return None
-    if not question.asks_event and _corrects(question, older, newer, common):
-        return Judgement("cue")
-    if shared >= 0.99 * whole and common >= _SAME_WORDS and _same_sentence(older, newer):
-        return Judgement("value")
-    return None
+    return Judgement(reason)
+
+
+def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two short lines may speak of one thing, by their words or the question's."""
+    if not (older.is_short and newer.is_short):
+        return False
+    return _common(older, newer) >= _THIRD or _shared(question, older, newer) >= 0.9
+
+
+def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:
+    """Return the share of what the older line holds of the question that the newer one holds."""
+    both = question.share(np.minimum(older.held, newer.held))
+    return both / max(question.share(older.held), 1e-6)
 
 
 def _common(older: ComparedLine, newer: ComparedLine) -> float:
@@ -225,18 +119,14 @@ def _same_key(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     return bool(in_key >= 0.99 * question.share(older.held))
 
 
-def _corrects(question: Question, older: ComparedLine, newer: ComparedLine, common: float) -> bool:
+def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the newer line has a cue, and the older one is what it changes."""
-    whole = question.share(older.held)
-    shared = question.share(np.minimum(older.held, newer.held))
-    is_short = older.is_short and newer.is_short
-    if is_short and shared >= _HALF * whole and common >= _QUARTER and _denies(older, newer):
-        return True
-    if not _has_cue(question, newer):
-        return False
-    if is_short and shared >= _THIRD * whole and common >= _QUARTER:
-        return True
-    return whole >= _HALF and shared >= _HALF * whole and common >= _THIRD
+    shared = _shared(question, older, newer)
+    are_short = older.is_short and newer.is_short
+    if are_short and shared >= _THIRD and _common(older, newer) >= _QUARTER:
+        return _has_cue(question, newer) or (shared >= _HALF and _denies(older, newer))
+    holds_half = shared >= _HALF and question.share(older.held) >= _HALF
+    return holds_half and _has_cue(question, newer) and _common(older, newer) >= _THIRD
 
 
 def _has_cue(question: Question, line: ComparedLine) -> bool:
@@ -271,8 +161,10 @@ def _denied(line: ComparedLine, term: str) -> bool:
     )
 
 
-def _same_sentence(older: ComparedLine, newer: ComparedLine) -> bool:
+def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether two lines are one sentence with another value."""
+    if _shared(question, older, newer) < 0.99 or _common(older, newer) < _SAME_WORDS:
+        return False
     if len(older.words) < 3 or older.terms == newer.terms:
         return False
     return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS

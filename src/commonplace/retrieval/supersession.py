@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from commonplace.retrieval.corrections import LEAST_SHARED, ComparedLine, Question, judge
+from commonplace.retrieval.compared_line import ComparedLine, Question
+from commonplace.retrieval.corrections import LEAST_SHARED, Judgement, judge
 from commonplace.retrieval.query import Evidence
 from commonplace.retrieval.snippets import Window
 from commonplace.text.correction_cues import asks_for_past
@@ -146,10 +147,7 @@ class _Comparison:
         """Return which lines stand back for which, at the time that the question asks for."""
         corrections: list[Precedence] = []
         doubts: list[Precedence] = []
-        for older, newer in self._pairs():
-            judgement = judge(self._question, older, newer, same_place=self._are_in_one_place)
-            if judgement is None:
-                continue
+        for older, newer, judgement in self._judgements():
             if judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
             elif self._asks_now:
@@ -177,19 +175,33 @@ class _Comparison:
         share: NDArray[np.float64] = likely / likely.sum()
         return share
 
-    def _pairs(self) -> Iterator[tuple[ComparedLine, ComparedLine]]:
-        """Yield the older and the newer line of each pair that is worth a comparison."""
-        if len(self._best) < 2:
-            return
-        rows = np.array([line.row for line in self._best])
+    def _judgements(self) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement]]:
+        """Yield the older and the newer line of each pair of which one stands back."""
+        newer_lines = self._newer_lines()
+        least = self._scores.max() - _STALE_NATS
+        stale = [at for at in newer_lines if self._scores[self._best[at].row] >= least]
+        for at in stale:  # grows: what corrects another line may be corrected in its turn
+            for later in newer_lines[at]:
+                older, newer = self._best[at], self._best[later]
+                judgement = judge(self._question, older, newer, same_place=self._are_in_one_place)
+                if judgement is None:
+                    continue
+                yield older, newer, judgement
+                if judgement.older_stands_back and later in newer_lines and later not in stale:
+                    stale.append(later)
+
+    def _newer_lines(self) -> dict[int, list[int]]:
+        """Return the newer lines that are worth a comparison with each, as places in `_best`."""
+        rows = np.array([line.row for line in self._best], dtype=np.int64)
         scores = self._scores[rows]
         held = self._lines.present[rows]
         shared = (held * self._question.weights) @ held.T
         worth = self._newer(rows) & (shared >= LEAST_SHARED)
-        worth &= (scores >= scores[0] - _STALE_NATS)[:, None]
         worth &= scores[None, :] >= scores[:, None] - _BEHIND_NATS
+        found: dict[int, list[int]] = {}
         for older, newer in np.argwhere(worth).tolist():
-            yield self._best[older], self._best[newer]
+            found.setdefault(older, []).append(newer)
+        return found
 
     def _newer(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which lines (columns) are newer than which (rows): by day, or by place."""
