@@ -222,6 +222,19 @@ async def test_more_coroutines_than_threads_and_places_do_not_lock_each_other(op
     assert all(f"user{number}." in "".join(text) for number, text in enumerate(said))
 
 
+async def test_a_cancelled_wait_keeps_no_place(open_pool):
+    pool = open_pool(max_open=1)
+    for number in range(60):
+        waiting = asyncio.create_task(pool.memory(f"user{number % 3}").__aenter__())
+        await asyncio.sleep(0.001 * (number % 4))
+        if waiting.done():
+            await pool.memory(f"user{number % 3}").__aexit__(None, None, None)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    async with pool.memory("ann") as memory:
+        await memory.aappend("- Tea.")
+
+
 def test_threads_that_ask_at_random_see_their_own_lines_only(open_pool):
     pool = open_pool(max_open=3)
     users = [f"user{number}" for number in range(20)]

@@ -186,11 +186,24 @@ class MemoryLease:
     async def __aenter__(self) -> Memory:
         # Waiting in a thread would take one from the memories that others wait for.
         deadline = time.monotonic() + LEASE_TIMEOUT_S
-        while not await asyncio.to_thread(self._slot.try_acquire):
+        while not await self._attempt():
             if time.monotonic() > deadline:
                 raise self._slot.exhausted()
             await asyncio.sleep(_ASYNC_POLL_S)
         return self._memory
+
+    async def _attempt(self) -> bool:
+        """Acquire the slot in a thread, if it is free; a cancelled attempt keeps nothing."""
+        attempt = asyncio.create_task(asyncio.to_thread(self._slot.try_acquire))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            attempt.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, attempt: asyncio.Task[bool]) -> None:
+        if not attempt.cancelled() and attempt.exception() is None and attempt.result():
+            self._slot.release()
 
     async def __aexit__(
         self,

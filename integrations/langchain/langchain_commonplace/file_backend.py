@@ -119,7 +119,9 @@ class MemoryFileBackend(FilesystemBackend):
             if note.status != "ok":
                 return EditResult(error=f"Error: File '{file_path}' not found")
             new = self._masked(new_string)
-            replaced = perform_string_replacement(note.text, old_string, new, replace_all)
+            replaced = perform_string_replacement(
+                _lines(note.text), _lines(old_string), _lines(new), replace_all
+            )
             if isinstance(replaced, str):
                 return EditResult(error=replaced)
             text, occurrences = replaced
@@ -161,6 +163,11 @@ class MemoryFileBackend(FilesystemBackend):
 def _note(file_path: str) -> str:
     """Return the path of a note, as search names it."""
     return file_path.lstrip("/")
+
+
+def _lines(text: str) -> str:
+    """Return a text as the file tools show it; the endings of a file's lines stay as they are."""
+    return text.replace("\r\n", "\n")
 
 
 def _origin(tool: str) -> Origin:

@@ -212,3 +212,11 @@ async def test_each_user_of_a_pool_has_files_of_their_own(tmp_path, is_async):
         for use in (backend.read, backend.delete, lambda path: backend.write(path, "text")):
             with pytest.raises(NamespaceError):
                 use("/MEMORY.md")
+
+
+def test_an_edit_keeps_front_matter_and_line_endings(memory, folder):
+    (folder / "MEMORY.md").write_bytes(b"---\r\ntags: [x]\r\n---\r\n- one\r\n- two\r\n")
+    edited = MemoryFileBackend(memory).edit("/MEMORY.md", "one\n- two", "three\n- four")
+    assert edited.occurrences == 1
+    text = (folder / "MEMORY.md").read_bytes()
+    assert text == b"---\r\ntags: [x]\r\n---\r\n- three\r\n- four\r\n"
