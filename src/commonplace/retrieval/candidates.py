@@ -7,6 +7,7 @@ so an engine's scores need to be ranked and deterministic, and nothing more.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -21,7 +22,7 @@ from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import RowFilter, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
-from commonplace.text.stopwords import ENGLISH_REQUESTS
+from commonplace.text.stopwords import ENGLISH, ENGLISH_REQUESTS
 from commonplace.text.time_expressions import TIME_WORD, Days, days_named, without_times
 from commonplace.types import Source
 
@@ -38,6 +39,7 @@ __all__ = [
     "analyze_query",
     "candidate_chunks",
     "fused_ranking",
+    "linked_chunks",
 ]
 
 _RARE_TERMS = (3, 8)
@@ -52,6 +54,14 @@ _RRF_K = 10
 60: the heads of the lists must stay ahead of what both hold far down."""
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
+
+_NAMES = 8
+"""Names in the best lines that are looked up among the headings, at most."""
+_CHUNKS_PER_NAME = 4
+_NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
+_NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?")
+"""Words with capitals, with short words between them, as in "University of the Arts"."""
+_WORD = re.compile(r"\w+")
 
 _REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
 """Beside a time expression, such words ask for everything of that time."""
@@ -142,6 +152,46 @@ def candidate_chunks(
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
     best = fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     return list(snapshot.chunks(best).values())
+
+
+def linked_chunks(
+    snapshot: Snapshot, analyzed: AnalyzedQuery, lines: Iterable[str], analyzer: Analyzer
+) -> dict[StoredChunk, float]:
+    """Follow links: fetch the chunks below headings that lines name and the query does not.
+
+    A question may need two notes, and know nothing of the second but what the first says of it.
+
+    Returns:
+        Each chunk with the part of its heading, by words, that the lines name.
+    """
+    asked = set(_content_texts(analyzed.query.text))
+    names: dict[frozenset[str], str] = {}
+    for name in itertools.chain.from_iterable(map(_NAME.findall, lines)):
+        words = frozenset(_content_texts(name))
+        if not words <= asked:
+            names.setdefault(words, name)
+    named: dict[int, list[frozenset[str]]] = {}
+    for words, name in itertools.islice(names.items(), _NAMES):
+        terms = content_words(name, analyzer)
+        hits = snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=analyzed.query.rows)
+        for seq, _ in hits:
+            named.setdefault(seq, []).append(words)
+    chunks = snapshot.chunks(list(named)).values() if named else ()
+    parts = {
+        chunk: max(_part_named(chunk.heading, words) for words in named[chunk.seq])
+        for chunk in chunks
+    }
+    return {chunk: part for chunk, part in parts.items() if part}
+
+
+def _part_named(headings: str, name: frozenset[str]) -> float:
+    """Return the part of one of a chunk's headings that a name is; 0 where it is in none."""
+    titles = [frozenset(_content_texts(title)) for title in headings.split(" > ")]
+    return max((len(name) / len(title) for title in titles if name <= title), default=0.0)
+
+
+def _content_texts(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
 
 
 def fused_ranking(lists: Iterable[Sequence[tuple[int, float]]], *, limit: int) -> list[int]:

@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.retrieval.passages import PADDING, LineNeighbours
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
 from commonplace.text.time_expressions import closeness
 from commonplace.vectors.arrays import row_products, row_squares
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from commonplace.retrieval.candidates import AnalyzedQuery, QueryTerms
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.snippets import Window
     from commonplace.settings import SearchSettings
+    from commonplace.store.records import StoredChunk
     from commonplace.text.analysis import Analyzer
     from commonplace.vectors import Matrix, Vector
 
@@ -59,8 +63,6 @@ _VECTOR_HEADING = 2.0
 _VECTOR_SECTION = 4.0
 """For each unit of the greatest cosine in a line's section: the lines of a section are about one
 subject, and some of them name it."""
-_PADDING = 4
-"""Neighbours of a line on each side, at most."""
 
 _LENGTH = 0.5
 """For each factor e of length: a longer line holds more."""
@@ -75,6 +77,10 @@ _HOLDS_TIME = 1.0
 """For a line with a time word, when the question asks for a time."""
 _NAMED_DAYS = 4.0
 """For a line of a day that the question names."""
+_LINKED = 6.0
+"""For a line of a note whose heading is named in one of the best lines."""
+_LINK_BEHIND = 1.0
+"""Nats that such a line stays behind the best one, which leads to it."""
 _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
@@ -126,13 +132,26 @@ class LineScores:
 
 
 def score_lines(
-    table: PassageTable, analyzed: AnalyzedQuery, settings: SearchSettings, analyzer: Analyzer
+    table: PassageTable,
+    analyzed: AnalyzedQuery,
+    settings: SearchSettings,
+    analyzer: Analyzer,
+    *,
+    linked: Mapping[StoredChunk, float] | None = None,
 ) -> LineScores:
-    """Return every line's share of the evidence."""
+    """Return every line's share of the evidence.
+
+    Args:
+        table: The lines.
+        analyzed: The query.
+        settings: Weights, decay and MMR.
+        analyzer: Maps the forms of a word to a term.
+        linked: Chunks below headings that the best lines name, with the part that is named.
+    """
     query, terms, mean = analyzed.query, analyzed.terms, analyzed.mean
     total_weight = settings.vector_weight + settings.text_weight
     present, above = terms_of_lines(table, terms.known, analyzer)
-    rows = _Neighbours(table.passage)
+    rows = LineNeighbours(table.passage)
     scores = _form_scores(table, query.text)
     text_weight = settings.text_weight / total_weight / 0.3
     scores += text_weight * _term_scores(present, terms, rows, above=above)
@@ -146,6 +165,10 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
+    if linked:
+        parts = np.array([linked.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
+        near_best = np.minimum(scores + _LINKED * parts[table.chunk], scores.max() - _LINK_BEHIND)
+        np.maximum(scores, near_best, out=scores)
     faded, repeated = redundancy_losses(
         table, scores, settings, mean=mean, scales=None if near is None else near.scales,
         places=analyzed.places, fades=analyzed.days is None,
@@ -161,30 +184,9 @@ def score_lines(
     )
 
 
-class _Neighbours:
-    """Lines with padding between their passages, so that a shift reaches a line's neighbours.
-
-    Args:
-        passage: The passage of each line, ascending.
-    """
-
-    def __init__(self, passage: NDArray[np.int64]) -> None:
-        self._places = np.arange(len(passage)) + _PADDING * (passage + 1)
-        self._size = int(self._places[-1]) + _PADDING + 1 if len(passage) else 0
-
-    def spread(self, values: Floats) -> Floats:
-        """Lay out values of lines, with zeros between passages."""
-        grid = np.zeros((self._size, *values.shape[1:]), dtype=np.float32)
-        grid[self._places] = values
-        return grid
-
-    def gather(self, values: Floats) -> Floats:
-        """Return the lines' values, from a layout without the padding before the first one."""
-        lines: Floats = values[self._places - _PADDING]
-        return lines
-
-
-def _term_scores(present: Floats, terms: QueryTerms, rows: _Neighbours, *, above: Floats) -> Floats:
+def _term_scores(
+    present: Floats, terms: QueryTerms, rows: LineNeighbours, *, above: Floats
+) -> Floats:
     """Score lines by the query's terms in them, around them and above them.
 
     A term is credited once, for its best place; and the headings for the part of the query that
@@ -197,12 +199,12 @@ def _term_scores(present: Floats, terms: QueryTerms, rows: _Neighbours, *, above
         above: ``(lines, terms)`` of 0 and 1: headings and path.
     """
     grid = rows.spread(present)
-    size = len(grid) - 2 * _PADDING
+    size = len(grid) - 2 * PADDING
     credit = np.zeros((max(size, 0), present.shape[1]), dtype=np.float32)
     for worth, distances in _TERM_NEAR:
         near = credit.copy()
         for distance in distances:
-            np.maximum(near, grid[_PADDING + distance : _PADDING + distance + size], out=near)
+            np.maximum(near, grid[PADDING + distance : PADDING + distance + size], out=near)
         near *= worth
         np.maximum(credit, near, out=credit)
     found = np.maximum(rows.gather(credit), np.maximum(present, _TERM_ABOVE * above))
@@ -212,10 +214,10 @@ def _term_scores(present: Floats, terms: QueryTerms, rows: _Neighbours, *, above
     return scores
 
 
-def _vector_scores(cosines: Floats, rows: _Neighbours) -> Floats:
+def _vector_scores(cosines: Floats, rows: LineNeighbours) -> Floats:
     """Score lines by their centred cosines and those around them."""
     before, kernel = _VECTOR_NEAR
-    grid = rows.spread(cosines)[_PADDING - before :]
+    grid = rows.spread(cosines)[PADDING - before :]
     return rows.gather(np.correlate(grid, kernel, mode="valid"))
 
 

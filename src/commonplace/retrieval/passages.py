@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["Passage", "PassageTable", "passage_table"]
+__all__ = ["PADDING", "LineNeighbours", "Passage", "PassageTable", "passage_table"]
+
+PADDING = 4
+"""Neighbours of a line on each side, at most."""
 
 
 @dataclass(slots=True)
@@ -268,3 +271,26 @@ def _unpacked(chunks: list[StoredChunk], counts: list[int], dimension: int | Non
         for chunk, count, fit in zip(chunks, counts, fits, strict=True)
     ]
     return unpack(b"".join(packed), dimension)
+
+
+class LineNeighbours:
+    """Lines with padding between their passages, so that a shift reaches a line's neighbours.
+
+    Args:
+        passage: The passage of each line, ascending.
+    """
+
+    def __init__(self, passage: NDArray[np.int64]) -> None:
+        self._places = np.arange(len(passage)) + PADDING * (passage + 1)
+        self._size = int(self._places[-1]) + PADDING + 1 if len(passage) else 0
+
+    def spread(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Lay out values of lines, with zeros between passages."""
+        grid = np.zeros((self._size, *values.shape[1:]), dtype=np.float32)
+        grid[self._places] = values
+        return grid
+
+    def gather(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the lines' values, from a layout without the padding before the first one."""
+        lines: NDArray[np.float32] = values[self._places - PADDING]
+        return lines

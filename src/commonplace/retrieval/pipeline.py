@@ -3,10 +3,11 @@
 1. Candidates: the rarest terms and the vector of the query bring chunks.
 2. Features: each line of them is scored by terms, vector, form and day, its own, its neighbours'
    and its section's, and the scores become shares of the evidence.
-3. Supersession: a line that a newer one corrects stands back for it.
-4. Windows: long and short ones are packed with as much of the evidence as the answer holds.
-5. Reranking: a reranker, where one was given, orders the best of them.
-6. Results: the windows are scored and cut out, and notes and sessions share the places of the
+3. Links: notes whose heading the best lines name are candidates, too, and all are scored again.
+4. Supersession: a line that a newer one corrects stands back for it.
+5. Windows: long and short ones are packed with as much of the evidence as the answer holds.
+6. Reranking: a reranker, where one was given, orders the best of them.
+7. Results: the windows are scored and cut out, and notes and sessions share the places of the
    answer.
 """
 
@@ -20,7 +21,12 @@ from typing import Literal
 
 import numpy as np
 
-from commonplace.retrieval.candidates import add_path_terms, analyze_query, candidate_chunks
+from commonplace.retrieval.candidates import (
+    add_path_terms,
+    analyze_query,
+    candidate_chunks,
+    linked_chunks,
+)
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
 from commonplace.retrieval.passages import passage_table
@@ -40,6 +46,9 @@ from commonplace.text.analysis import Analyzer
 from commonplace.types import Source
 
 __all__ = ["LineRanker"]
+
+_LINKING = 5
+"""Best lines whose links are followed."""
 
 _analyzer = functools.cache(Analyzer)
 
@@ -93,6 +102,12 @@ class LineRanker:
             return None
         analyzed = add_path_terms(analyzed, table, analyzer)
         lines = score_lines(table, analyzed, settings, analyzer)
+        if links := linked_chunks(snapshot, analyzed, _best_lines(lines), analyzer):
+            table = passage_table(
+                {chunk.seq: chunk for chunk in (*chunks, *links)}.values(),
+                dimension=None if mean is None else len(mean),
+            )
+            lines = score_lines(table, analyzed, settings, analyzer, linked=links)
         if table.hidden.any():
             lines = with_labels_credited(lines)
         precedences: tuple[Precedence, ...] = ()
@@ -111,6 +126,11 @@ def _may_supersede(lines: LineScores) -> bool:
     near = lines.share > lines.share.max() * np.exp(-COMPARED_NATS)
     held = lines.present[near].any(axis=1)
     return int(held.sum()) > 1 or "~~" in lines.table.text
+
+
+def _best_lines(lines: LineScores) -> list[str]:
+    best = np.argsort(-lines.share, kind="stable")[:_LINKING]
+    return [lines.table.text_of(line) for line in best.tolist()]
 
 
 def _by_source(snapshot: Snapshot, query: Query) -> list[Query]:
