@@ -559,3 +559,34 @@ def test_commoner_terms_bring_candidates_while_few_chunks_hold_them(found):
     notes = {f"memory/{word}.md": f"- {word} {FILLER[at]}\n" for at, word in enumerate(words)}
     hits = found(notes, " ".join(words), embedder=None)
     assert {hit.path for hit in hits} == set(notes)
+
+
+# Links.
+
+
+LINKED = {
+    "memory/concert.md": "# Spring concert\n\nThe Moonlit Garden was sung at the end of it.\n",
+    "memory/song.md": f"# The Moonlit Garden\n\n{filler(2)}\n\nWritten by Ada Quist in 1911.\n",
+    "memory/other.md": "# The Paper Lantern\n\nWritten by Tom Reed in 1920.\n",
+} | {f"memory/{at}.md": f"# Day {at}\n\n{filler(9, at)}\n" for at in range(40)}
+
+
+@both
+def test_a_note_whose_heading_the_best_line_names_is_shown_behind_it(found, embedder):
+    hits = found(LINKED, "who composed what ended the spring concert?", embedder=embedder)
+    assert hits[0].path == "memory/concert.md"
+    assert 1 < first(hits, "Written by Ada Quist") < first(hits, "Written by Tom Reed")
+
+
+def test_links_lead_to_notes_that_may_answer_and_no_others(found):
+    hits = found(
+        LINKED, "who composed what ended the spring concert?", embedder=None,
+        options={"paths": ["memory/concert.md", "memory/other.md"]},
+    )  # fmt: skip
+    assert "memory/song.md" not in {hit.path for hit in hits}
+
+
+def test_a_link_follows_the_whole_name(found):
+    notes = LINKED | {"memory/garden.md": "# Garden\n\nWritten by the gardener.\n"}
+    hits = found(notes, "who composed what ended the spring concert?", embedder=None)
+    assert first(hits, "Ada Quist") < first(hits, "the gardener")

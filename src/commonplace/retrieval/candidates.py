@@ -44,7 +44,7 @@ __all__ = [
 
 _RARE_TERMS = (3, 8)
 """Terms that bring candidates, the rarest: so many in any case, and so many at most."""
-_MATCHED_CHUNKS = 1_000
+_MATCHED_CHUNKS = 500
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
 _CHUNKS_PER_PLACE = 4
@@ -155,21 +155,32 @@ def candidate_chunks(
 
 
 def linked_chunks(
-    snapshot: Snapshot, analyzed: AnalyzedQuery, lines: Iterable[str], analyzer: Analyzer
+    snapshot: Snapshot,
+    analyzed: AnalyzedQuery,
+    lines: Iterable[tuple[str, str]],
+    analyzer: Analyzer,
 ) -> dict[StoredChunk, float]:
     """Follow links: fetch the chunks below headings that lines name and the query does not.
 
     A question may need two notes, and know nothing of the second but what the first says of it.
+
+    Args:
+        snapshot: The index.
+        analyzed: The query.
+        lines: The lines, each with the headings above it, whose words are no links either.
+        analyzer: Maps words to terms.
 
     Returns:
         Each chunk with the part of its heading, by words, that the lines name.
     """
     asked = set(_content_texts(analyzed.query.text))
     names: dict[frozenset[str], str] = {}
-    for name in itertools.chain.from_iterable(map(_NAME.findall, lines)):
-        words = frozenset(_content_texts(name))
-        if not words <= asked:
-            names.setdefault(words, name)
+    for text, headings in lines:
+        known = asked.union(_content_texts(headings))
+        for name in _NAME.findall(text):
+            words = frozenset(_content_texts(name))
+            if not words <= known:
+                names.setdefault(words, name)
     named: dict[int, list[frozenset[str]]] = {}
     for words, name in itertools.islice(names.items(), _NAMES):
         terms = content_words(name, analyzer)

@@ -158,7 +158,8 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
 
 
 _UNIT_BYTES = 12
-_HEADING_MARK = re.compile(r"#{1,6}(?:\s|$)")
+_HEADING = re.compile(r"#{1,6}(?:[^\S\n][^\n]*)?\Z")
+"""A unit of one line that is a heading; a chunk that begins with one holds more."""
 
 
 def _signs(text: str) -> NDArray[Any]:
@@ -173,17 +174,12 @@ def _headings(
     """Return the last heading at or above each unit in its passage; -1 without one."""
     marked = (signs[start] == ord("#")).nonzero()[0]
     spans = zip(marked.tolist(), start[marked].tolist(), end[marked].tolist(), strict=True)
-    found = [unit for unit, *span in spans if _is_heading(text, *span)]
+    found = [unit for unit, first, behind in spans if _HEADING.match(text, first, behind)]
     above = np.full(len(start), -1)
     above[found] = found
     np.maximum.accumulate(above, out=above)
     above[(above >= 0) & (passage[above] != passage)] = -1
     return above
-
-
-def _is_heading(text: str, start: int, end: int) -> bool:
-    """Return whether a unit is a heading; a chunk that begins with one holds more."""
-    return bool(_HEADING_MARK.match(text, start, end)) and text.find("\n", start, end) < 0
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal
@@ -128,9 +128,12 @@ def _may_supersede(lines: LineScores) -> bool:
     return int(held.sum()) > 1 or "~~" in lines.table.text
 
 
-def _best_lines(lines: LineScores) -> list[str]:
-    best = np.argsort(-lines.share, kind="stable")[:_LINKING]
-    return [lines.table.text_of(line) for line in best.tolist()]
+def _best_lines(lines: LineScores) -> Iterator[tuple[str, str]]:
+    """Yield the few lines with the most evidence, with the headings above them."""
+    table = lines.table
+    for line in np.argsort(-lines.share, kind="stable")[:_LINKING].tolist():
+        if table.headings[line] != line:
+            yield table.text_of(line), table.chunks[int(table.chunk[line])].heading
 
 
 def _by_source(snapshot: Snapshot, query: Query) -> list[Query]:
