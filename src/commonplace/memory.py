@@ -155,7 +155,7 @@ class Memory(AsyncTwins):
             elsewhere=functools.partial(_notes_holding, store),
         )
         mutator.recover()
-        self._recorder = TextRecorder(mutator, enabled=settings.history.enabled, now=self._now)
+        self._recorder = TextRecorder(mutator, settings.history, now=self._now)
         self._index = IndexService(
             workspace,
             store,

@@ -6,10 +6,11 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import StateError, WorkspaceError
+from commonplace.history.retention import is_too_large, prune
 from commonplace.history.versions import content_hash
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from commonplace.history.mutations import Mutator
     from commonplace.indexing.document_reader import ReadDocument
+    from commonplace.settings import HistorySettings
     from commonplace.types import MemoryFile, Origin
     from commonplace.workspace.discovery import Scan
 
@@ -42,7 +44,7 @@ class TextRecorder:
 
     Args:
         mutator: Holds the lease of changes, and the versions.
-        enabled: Whether texts are kept.
+        settings: What is kept.
         now: Returns the time.
 
     Attributes:
@@ -50,11 +52,14 @@ class TextRecorder:
             yet, by path: the next text of such a note is the version of an append.
     """
 
-    def __init__(self, mutator: Mutator, *, enabled: bool, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, mutator: Mutator, settings: HistorySettings, *, now: Callable[[], datetime]
+    ) -> None:
         self.appended: dict[str, tuple[Origin | None, int]] = {}
         self._mutator = mutator
         self._log = mutator.log
-        self._enabled = enabled
+        self._settings = settings
+        self._pruned: date | None = None
         self._now = now
 
     def record(self, documents: Sequence[ReadDocument]) -> None:
@@ -74,7 +79,7 @@ class TextRecorder:
 
     def reconcile(self, scan: Scan) -> None:
         """Record files that are gone, and files that were never met."""
-        if not self._enabled:
+        if not self._settings.enabled:
             return
         with _reported():
             known = self._log.hashes()
@@ -96,6 +101,15 @@ class TextRecorder:
                     batch = []
             self._record(batch)
             self._begin()
+            self._prune()
+
+    def _prune(self) -> None:
+        """Remove old texts once a day, and whenever there are too many."""
+        file, now = self._log.file, self._now()
+        if self._pruned != now.date() or is_too_large(file, self._settings):
+            self._pruned = now.date()
+            with self._mutator.exclusive():
+                prune(file, self._settings, now)
 
     def _begin(self) -> None:
         """Note that each note has its first version now."""
@@ -104,7 +118,7 @@ class TextRecorder:
                 connection.execute("INSERT INTO began VALUES (?)", (int(self._now().timestamp()),))
 
     def _record(self, met: Sequence[_Met]) -> None:
-        if not (met and self._enabled):
+        if not (met and self._settings.enabled):
             return
         known = self._log.hashes([one.file.path for one in met])
         new = [one for one in met if known.get(one.file.path) != content_hash(one.data)]

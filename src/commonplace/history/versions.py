@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from commonplace.history.database import HistoryFile
 
-__all__ = ["CHANGES", "State", "VersionLog", "content_hash"]
+__all__ = ["CHANGES", "State", "VersionLog", "content_hash", "milliseconds"]
 
 CHANGES: tuple[Change, ...] = get_args(Change)
 """Kinds of changes; the database has their numbers: a new kind goes to the end."""
@@ -170,7 +170,7 @@ class VersionLog:
         note = note_id(connection, path)
         known = b"" if text is None else hashlib.sha256(text).digest()
         base, body = make_body(connection, note, text)
-        ms = (at - _EPOCH) // timedelta(milliseconds=1)
+        ms = milliseconds(at)
         values = (
             *(batch or 0, note, moved_from and note_id(connection, moved_from), ms),
             *(CHANGES.index(change), origin and origin_id(connection, origin), len(text or b"")),
@@ -251,6 +251,11 @@ class VersionLog:
 
     def _states(self, sql: str, values: Sequence[Any]) -> list[State]:
         return [_state(row) for row in self.file.rows(sql, tuple(values))]
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a moment as the database has it."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def content_hash(data: bytes) -> str:
