@@ -28,6 +28,7 @@ from commonplace.errors import (
     StateError,
     WorkspaceError,
 )
+from commonplace.history.as_of import PastIndex
 from commonplace.history.database import HistoryFile
 from commonplace.history.expiry import ExpirySweeper
 from commonplace.history.ledger import OriginLedger
@@ -57,7 +58,7 @@ from commonplace.types import (
     Status,
     Version,
 )
-from commonplace.workspace.dates import parse_day
+from commonplace.workspace.dates import parse_day, parse_moment
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.notes import append_note, create_file, create_folder
@@ -171,6 +172,9 @@ class Memory(AsyncTwins):
         )
         if settings.history.enabled:
             self._index.runner.sweeper = ExpirySweeper(mutator, now=self._now, zone=self._zone)
+        self._past = PastIndex(
+            *(log, workspace, store), profile=profile, folder=state.history.parent
+        )
         self._background = BackgroundSupervisor(workspace, self._index)
         self.slot: IndexSlot | None = None
         """Slot among the open memories of a pool; None for a memory by itself."""
@@ -283,12 +287,14 @@ class Memory(AsyncTwins):
         until = time.monotonic() + _CLOSE_S
         self._background.stop()
         self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
+        self._past.close()
         self._index.close()
 
     def _suspend(self) -> None:
         """Release what the index holds, until the next use."""
         self._background.pause()
         self._index.finish_sessions(timeout_s=_FINISH_S)
+        self._past.close()
         self._index.store.suspend()
 
     # -- index -----------------------------------------------------------------------------------
@@ -350,6 +356,7 @@ class Memory(AsyncTwins):
         paths: Collection[str] | None = None,
         after: date | str | None = None,
         before: date | str | None = None,
+        as_of: date | datetime | str | None = None,
         explain: bool = False,
     ) -> SearchResults:
         """Find the lines that answer a question, best first.
@@ -370,6 +377,9 @@ class Memory(AsyncTwins):
                 files is counted or shown.
             after: First day, included: a date or an ISO text. Undated files are left out.
             before: Last day, included. A session's messages have days of their own.
+            as_of: Answer from what the files said then: a date (its end), an aware time, or an ISO
+                text of either. Logs count by their day, other files by the versions that history
+                has. The first such search indexes the old texts; later ones do not.
             explain: Whether each result says what every stage gave to it.
 
         Raises:
@@ -387,6 +397,7 @@ class Memory(AsyncTwins):
             limits=limits,
             rows=rows,
             patterns=patterns,
+            moment=None if as_of is None else parse_moment(as_of, timezone=self._zone),
             explain=explain,
         )
         self._attribute(results)
@@ -436,6 +447,7 @@ class Memory(AsyncTwins):
         limits: _Limits,
         rows: RowFilter,
         patterns: tuple[str, ...] | None,
+        moment: datetime | None,
         explain: bool,
     ) -> SearchResults:
         from commonplace.retrieval.query import Query, Ranking
@@ -444,12 +456,16 @@ class Memory(AsyncTwins):
         index.index_if_new()
         held = store.cached_identity or store.identity
         used, vector, fallback = self._query_vector(text, held)
-        with store.snapshot() as snapshot:
+        with contextlib.ExitStack() as stack:
+            snapshot = stack.enter_context(store.snapshot())
             # A rebuild, of any process, may have ended since the query was embedded.
             if snapshot.identity != held:
                 used, vector, fallback = self._query_vector(text, snapshot.identity)
+            if moment is not None:
+                snapshot = stack.enter_context(self._as_of(snapshot, moment))
+            now = self._local_now() if moment is None else moment.astimezone(self._zone)
             asked = Query(
-                text, vector, self._local_now(), limits.max_results, limits.min_score, rows,
+                text, vector, now, limits.max_results, limits.min_score, rows,
                 limits.max_chars,
             )  # fmt: skip
             ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
@@ -468,6 +484,15 @@ class Memory(AsyncTwins):
             model=used.name.model if used else None,
             warnings=index.warnings,
         )
+
+    @contextlib.contextmanager
+    def _as_of(self, today: Snapshot, moment: datetime) -> Iterator[Snapshot]:
+        """Open the index as of a time."""
+        client, _ = self._index.query_client(today.identity)
+        local = client if client is not None and client.is_local else None
+        state = _file_state(self.state.history)
+        with self._past.snapshot(today, moment, client=local, history_state=state) as snapshot:
+            yield snapshot
 
     def _attribute(self, results: SearchResults) -> None:
         """Set the origins of results; where no line has one, without a query."""

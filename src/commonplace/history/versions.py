@@ -115,6 +115,15 @@ class VersionLog:
         )
         return states[0] if states else None
 
+    def changed_since(self, moment: datetime) -> list[str]:
+        """Return the paths of the notes with a version later than a moment."""
+        rows = self.file.rows(
+            f"""SELECT path FROM note WHERE id IN (
+                SELECT note FROM version WHERE at > ? AND {_SETTLED})""",
+            (milliseconds(moment),),
+        )
+        return [path for (path,) in rows]
+
     def hashes(self, paths: Sequence[str] | None = None) -> dict[str, str]:
         """Return the newest hash of notes that were ever met; empty for one that is gone.
 

@@ -22,7 +22,7 @@ from commonplace.transcripts.cursor import ReadCursor
 from commonplace.transcripts.incremental import SessionPart
 from commonplace.types import Chunk, MemoryFile
 from commonplace.vectors.arrays import ChunkVectors
-from commonplace.workspace.file_text import FileText, UnreadableFileError, read_text
+from commonplace.workspace.file_text import FileText, UnreadableFileError
 
 if TYPE_CHECKING:
     from commonplace.profiles import Profile
@@ -81,11 +81,18 @@ class DocumentReader:
         profile: Rules by which files are read and cut.
         completes: Whether texts that lack vectors are read again, to be embedded.
         report: Called with the path of a file that could not be read as it is, and the reason.
+        read: Reads a whole file.
     """
 
     def __init__(
-        self, profile: Profile, *, completes: bool, report: Callable[[str, str], object]
+        self,
+        profile: Profile,
+        *,
+        completes: bool,
+        report: Callable[[str, str], object],
+        read: Callable[[MemoryFile], FileText],
     ) -> None:
+        self._read_text = read
         self._profile = profile
         self._completes = completes
         self._report = report
@@ -155,7 +162,7 @@ class DocumentReader:
         """Read and cut a file; None where that is not possible."""
         indexed_ns = time.time_ns()
         try:
-            read = read_text(file.absolute)
+            read = self._read_text(file)
         except FileNotFoundError:
             return None  # it vanished between the walk and now; the next run removes its rows
         except UnreadableFileError as error:

@@ -19,6 +19,7 @@ from commonplace.text.chunking import chunk_id
 from commonplace.text.front_matter import hide_label
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import IndexReport, MemoryFile
+from commonplace.workspace.file_text import FileText, read_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -70,6 +71,7 @@ class IndexPipeline:
             so far stays.
         absent: The reason, where there is no client.
         recorder: Keeps the texts.
+        read: Reads a note; from the disk by default.
 
     Attributes:
         vectors: Embeds the chunks.
@@ -86,12 +88,15 @@ class IndexPipeline:
         check: Callable[[], object] = lambda: None,
         absent: str = "it was indexed without an embedder",
         recorder: TextRecorder | None = None,
+        read: Callable[[MemoryFile], FileText] = lambda file: read_text(file.absolute),
     ) -> None:
         self._store = store
         self._recorder = recorder
         self._check = check
         self._client = client
-        self._reader = DocumentReader(profile, completes=client is not None, report=self._failed)
+        self._reader = DocumentReader(
+            profile, completes=client is not None, report=self._failed, read=read
+        )
         self.vectors = ChunkEmbedder(
             store,
             client=client,
