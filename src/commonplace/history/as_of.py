@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,8 @@ class PastIndex:
         self._place: Path | None = None
         self._held: dict[str, int] = {}
         """Rows of the versions that are indexed, by path."""
-        self._known: tuple[datetime, object, dict[str, State | None]] | None = None
+        self._known: tuple[object, tuple[dict[str, State | None], frozenset[str]]] | None = None
+        """What differs at a time, by the time and the state of the history."""
 
     @contextlib.contextmanager
     def snapshot(
@@ -80,10 +81,7 @@ class PastIndex:
             client: Embeds old lines that have no vectors; None leaves them without.
             history_state: Changes with each write to the history.
         """
-        past = self._differing(moment, history_state)
-        day = moment.astimezone(self._profile.note_zone).date().toordinal()
-        later = {path for path, record in today.files().items() if (record.day or 0) > day}
-        hidden = frozenset({*past, *later})
+        past, hidden = self._differing(moment, today, history_state)
         texts = {path: state for path, state in past.items() if state is not None}
         identity = today.identity
         if not texts or identity is None:
@@ -110,19 +108,31 @@ class PastIndex:
 
     # -- what was different ----------------------------------------------------------------------
 
-    def _differing(self, moment: datetime, state: object) -> dict[str, State | None]:
-        """Return the states of the notes that were others then; None for one that was not there."""
-        if self._known is not None and self._known[:2] == (moment, state):
-            return self._known[2]
+    def _differing(
+        self, moment: datetime, today: Snapshot, history_state: object
+    ) -> tuple[dict[str, State | None], frozenset[str]]:
+        """Return the states of the notes that were others then, and the paths hidden of today's.
+
+        The state of a note that was not there is None.
+        """
+        key = moment, history_state
+        if self._known is not None and self._known[0] == key:
+            return self._known[1]
         found: dict[str, State | None] = {}
         for path in self._log.changed_since(moment):
             states = self._log.states_of(path)
             then = self.state_at(path, states, moment)
-            newest = states[0]
-            if then is None or then.version.hash != newest.version.hash:
+            if then is None or then.version.hash != states[0].version.hash:
                 found[path] = then if then is not None and then.exists else None
-        self._known = moment, state, found
-        return found
+        # The history meets a file before the index does.
+        paths, day = {*today.files(), *self._log.hashes()}, self._day(moment)
+        later = {path for path in paths if (self._workspace.rules.date_of(path) or day) > day}
+        known = found, frozenset({*found, *later})
+        self._known = (key, known) if history_state is not None else None
+        return known
+
+    def _day(self, moment: datetime) -> date:
+        return moment.astimezone(self._profile.note_zone).date()
 
     def state_at(self, path: str, states: list[State], moment: datetime) -> State | None:
         """Return the state of a note at a time; None where it was not there.
@@ -138,7 +148,7 @@ class PastIndex:
         day = self._workspace.rules.date_of(path)
         at = next((n for n, one in enumerate(states) if one.version.when <= moment), None)
         if day is not None:
-            if day > moment.astimezone(self._profile.note_zone).date():
+            if day > self._day(moment):
                 return None
             at = len(states) - 1 if at is None else at
             while at > 0 and states[at].exists and self._only_appended(states[at], states[at - 1]):
