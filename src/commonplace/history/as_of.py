@@ -125,8 +125,9 @@ class PastIndex:
             if then is None or then.version.hash != states[0].version.hash:
                 found[path] = then if then is not None and then.exists else None
         # The history meets a file before the index does.
-        paths, day = {*today.files(), *self._log.hashes()}, self._day(moment)
-        later = {path for path in paths if (self._workspace.rules.date_of(path) or day) > day}
+        day, date_of = self._day(moment), self._workspace.rules.date_of
+        later = {path for path in self._log.hashes() if (date_of(path) or day) > day}
+        later |= {path for path, file in today.files().items() if (file.day or 0) > day.toordinal()}
         known = found, frozenset({*found, *later})
         self._known = (key, known) if history_state is not None else None
         return known
