@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from commonplace.types import (
@@ -35,12 +36,18 @@ class AsyncTwins:
         history: Callable[..., list[Version]]
         index: Callable[..., IndexReport]
         move: Callable[..., Version]
+        open: Callable[..., Self]
         paths: Callable[..., list[str]]
         search: Callable[..., SearchResults]
         status: Callable[..., Status]
         undo: Callable[..., Version]
         write: Callable[..., Version]
         write_session_note: Callable[..., str]
+
+    @classmethod
+    async def aopen(cls, workspace: str | os.PathLike[str], **options: Any) -> Self:
+        """`open` in a thread."""
+        return await _in_thread(cls.open, workspace, **options)
 
     async def asearch(self, query: str, **options: Any) -> SearchResults:
         """`search` in a thread."""

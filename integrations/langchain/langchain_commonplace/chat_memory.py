@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain.agents.middleware.types import AgentState
-from langchain.chat_models import BaseChatModel, init_chat_model
+from langchain.chat_models import BaseChatModel
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -21,7 +21,7 @@ from commonplace import FlushReport
 from commonplace.flush import token_limit
 from langchain_commonplace.compaction_trigger import Trigger
 from langchain_commonplace.conversation_view import ConversationView
-from langchain_commonplace.flush_model import LangChainFlushModel
+from langchain_commonplace.flush_model import LangChainFlushModel, chat_model
 from langchain_commonplace.flush_session import (
     FlushMode,
     FlushSession,
@@ -124,7 +124,7 @@ class ChatMemory(SummarizationMiddleware):
         """
         if flush not in get_args(FlushMode):
             raise ValueError(f"flush is {flush!r}; it must be 'before' or 'background'.")
-        chat = init_chat_model(model) if isinstance(model, str) else model
+        chat = chat_model(model)
         window = context_window(chat)
         settings = source_settings(memory)
         if trigger is None:

@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from commonplace import CommonplaceError, Memory
 from commonplace.agent.recall import recall_notes
-from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown
-from langchain_commonplace.memory_source import MemorySource, current_memory
+from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown, with_memory_name
+from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryContextMiddleware"]
@@ -34,7 +34,14 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     Read errors of the memory are logged; the user's turn continues without its context.
     """
 
-    def __init__(self, *, memory: MemorySource, private: bool = True, recall: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        memory: MemorySource,
+        private: bool = True,
+        recall: int = 0,
+        name: str | None = None,
+    ) -> None:
         """Set up the context of an agent.
 
         Args:
@@ -44,14 +51,26 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 and sessions are left out.
             recall: Number of notes to recall for the user's last message, without a model call;
                 for models that do not search by themselves.
+            name: Name of the memory, for an agent with several: it is that of its `memory_tools`,
+                and the context says whose it is.
+
+        Raises:
+            ValueError: `recall` is negative, or the name cannot be part of a tool's name.
         """
         super().__init__()
-        if recall < 0:
+        if not isinstance(recall, int) or recall < 0:
             raise ValueError(f"recall is {recall}; it must be 0, which is off, or more.")
-        self.memory = memory
+        self._tool_names = [tool.of_memory(name).name for tool in (SEARCH_TOOL, GET_TOOL)]
+        self._memory_name = name
+        self.memory = checked_source(memory)
         self.private = private
         self.recall = recall
         self.tools = []
+
+    @property
+    def name(self) -> str:
+        """Name of the middleware, which no other one of an agent may have."""
+        return super().name if self._memory_name is None else f"{super().name}.{self._memory_name}"
 
     def wrap_model_call(
         self,
@@ -102,6 +121,8 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         )
         if not text:
             return request
+        if self._memory_name is not None:
+            text = text.replace("from memory", f"from the memory named {self._memory_name}", 1)
         question = _with_text(messages[position], text)
         return request.override(
             messages=[*messages[:position], question, *messages[position + 1 :]]
@@ -113,12 +134,17 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _system_text(self, tools: Iterable[Any], memory: Memory) -> str:
         """Render the context, and the instructions for the memory tools that the agent has."""
         names = {_tool_name(tool) for tool in tools}
+        tools = zip((SEARCH_TOOL, GET_TOOL), self._tool_names, strict=True)
         instructions = memory.recall_instructions(
-            tools=[tool.name for tool in (SEARCH_TOOL, GET_TOOL) if tool.name in names],
+            tools=[tool.name for tool, name in tools if name in names],
             citations="on" if self._is_cited(memory) else "off",
         )
         context = memory.startup_context(private=self.private)
-        return "\n\n".join(part.strip("\n") for part in (context, instructions) if part.strip())
+        text = "\n\n".join(part.strip("\n") for part in (context, instructions) if part.strip())
+        if not text or self._memory_name is None:
+            return text
+        named = with_memory_name(text, self._memory_name)
+        return f"The memory named {self._memory_name}:\n\n{named}"
 
 
 def _tool_name(tool: Any) -> str | None:

@@ -11,16 +11,16 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, SummarizationMiddleware
 from langchain.agents.middleware.types import ModelCallResult, ModelResponse
-from langchain.chat_models import BaseChatModel, init_chat_model
+from langchain.chat_models import BaseChatModel
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import ensure_config
 from langgraph.runtime import Runtime
 
 from langchain_commonplace.compaction_trigger import CompactionTrigger, Trigger
 from langchain_commonplace.conversation_view import ConversationView
-from langchain_commonplace.flush_model import TRANSFORMERS, LangChainFlushModel
+from langchain_commonplace.flush_model import TRANSFORMERS, LangChainFlushModel, chat_model
 from langchain_commonplace.flush_session import FlushSession, FlushSessions, FlushState, OnFlush
-from langchain_commonplace.memory_source import MemorySource
+from langchain_commonplace.memory_source import MemorySource, checked_source
 from langchain_commonplace.message_conversion import current_thread, cycle_id
 from langchain_commonplace.token_counting import TokenCounter, context_window, conversation_counter
 
@@ -74,7 +74,7 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         """
         super().__init__()
         self.tools = []
-        chat = init_chat_model(model) if isinstance(model, str) else model
+        chat = chat_model(model)
         counted_model = before.model if before is not None else chat
         self._before = before
         self._count = token_counter or (
@@ -90,7 +90,7 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
             trigger=None if trigger is None else CompactionTrigger(trigger, window=window),
             on_flush=on_flush,
         )
-        self._sessions = FlushSessions(memory, make_session)
+        self._sessions = FlushSessions(checked_source(memory), make_session)
         self._has_trigger = trigger is not None
         self._has_warned = False
 

@@ -7,6 +7,7 @@ is called. Traces show it, tagged: tracers of the run are kept, and counters of 
 from __future__ import annotations
 
 import asyncio
+import reprlib
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import Context
@@ -38,10 +39,26 @@ except ImportError:  # langchain 1.2
 else:
     TRANSFORMERS = (InternalCallTransformer,)
 
-__all__ = ["TRANSFORMERS", "LangChainFlushModel"]
+__all__ = ["TRANSFORMERS", "LangChainFlushModel", "chat_model"]
 
 _T = TypeVar("_T")
 _ChatRunnable = Runnable[LanguageModelInput, AIMessage]
+
+
+def chat_model(model: str | BaseChatModel) -> BaseChatModel:
+    """Return a chat model, which may be given by its name.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if isinstance(model, str):
+        return init_chat_model(model)
+    if not isinstance(model, Runnable):
+        raise TypeError(
+            f"model is {reprlib.repr(model)}, of type {type(model).__name__}; it must be a chat "
+            "model, or the name of one, such as 'openai:gpt-5'."
+        )
+    return model
 
 
 class LangChainFlushModel:
@@ -52,8 +69,8 @@ class LangChainFlushModel:
     """
 
     def __init__(self, model: str | BaseChatModel) -> None:
-        chat = init_chat_model(model) if isinstance(model, str) else model
-        if chat.callbacks is not None:
+        chat = chat_model(model)
+        if isinstance(chat, BaseChatModel) and chat.callbacks is not None:
             chat = chat.model_copy(update={"callbacks": _only_tracers(chat.callbacks)})
         self.model = chat
 

@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import reprlib
 from collections.abc import Callable
 
 from langchain_core.runnables import RunnableConfig, ensure_config
 
 from commonplace import Memory, Settings
 
-__all__ = ["MemorySource", "acurrent_memory", "current_memory", "memory_key", "source_settings"]
+__all__ = [
+    "MemorySource",
+    "acurrent_memory",
+    "checked_source",
+    "current_memory",
+    "memory_key",
+    "source_settings",
+]
 
 MemorySource = Memory | Callable[[RunnableConfig], Memory]
 """A memory for all runs, or a function that returns the memory of one, such as the one that
 `MemoryPool.resolver` returns."""
+
+
+def checked_source(source: MemorySource) -> MemorySource:
+    """Return a source.
+
+    Raises:
+        TypeError: It is neither a memory nor a function.
+    """
+    if isinstance(source, Memory) or callable(source):
+        return source
+    raise TypeError(
+        f"memory is {reprlib.repr(source)}, of type {type(source).__name__}; it must be a Memory, "
+        "such as Memory.open('notes'), or a function, such as pool.resolver('user_id')."
+    )
 
 
 def current_memory(source: MemorySource, config: RunnableConfig | None = None) -> Memory:
@@ -56,5 +78,6 @@ def source_settings(source: MemorySource) -> Settings:
 
     A function without ``settings`` has those of the default settings file.
     """
+    source = checked_source(source)
     settings = source.settings if isinstance(source, Memory) else getattr(source, "settings", None)
     return settings if isinstance(settings, Settings) else Settings.load()

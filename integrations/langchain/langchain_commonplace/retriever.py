@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import date
+from datetime import UTC, date, timedelta
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun as AsyncRun
@@ -15,12 +16,12 @@ from langchain_core.callbacks import CallbackManagerForRetrieverRun as Run
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, model_validator
 
-from commonplace import SearchResult, SearchResults
+from commonplace import Memory, SearchResult, SearchResults
 from commonplace.tools import quoted_context, quoted_snippet
 from commonplace.types import Source
-from langchain_commonplace.memory_source import MemorySource, current_memory
+from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
 
 __all__ = ["CommonplaceRetriever"]
 
@@ -30,8 +31,10 @@ class CommonplaceRetriever(BaseRetriever):
 
     Every field except `memory` can be given to one call: ``retriever.invoke(question, k=3)``. None
     is the memory's own setting. The content of a document is the snippet and nothing else, but for
-    a mark on each untrusted line; its id is the citation, and its metadata holds its place and the
-    score of each stage of the search.
+    a mark on each untrusted line; its id is its place, and its metadata holds place, day and the
+    score of each stage of the search. Documents of one place are equal, whatever query found them,
+    so that `MultiQueryRetriever` returns none twice. Passages of one file that share lines have
+    ranges that overlap, ``start_line`` to ``end_line``.
     """
 
     memory: MemorySource = Field(exclude=True, repr=False)
@@ -47,9 +50,20 @@ class CommonplaceRetriever(BaseRetriever):
     """First day, included: a date or an ISO text. Undated files are left out."""
     before: date | str | None = None
     """Last day, included."""
+    paths: list[str] | None = None
+    """Prefixes and globs of the files to search, such as ``memory/work/``; all by default."""
 
     _embedder: tuple[str | None, str | None] = PrivateAttr(default=(None, None))
     """Embedding provider and model of the last search, for traces."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            _check_options(values, allowed=cls.model_fields, caller=cls.__name__)
+            if "memory" in values:
+                checked_source(values["memory"])
+        return values
 
     def invoke(
         self,
@@ -90,13 +104,14 @@ class CommonplaceRetriever(BaseRetriever):
         return await asyncio.to_thread(self._search, query, **options)
 
     def _search(self, query: str, **options: Any) -> list[Document]:
-        values = {name: getattr(self, name) for name in _OPTIONS} | _checked(options)
+        _check_options(options, allowed=_OPTIONS, caller="invoke")
+        values = {name: getattr(self, name) for name in _OPTIONS} | options
         memory = current_memory(self.memory, _CONFIG.get(None))
         found: SearchResults = memory.search(
             query, max_results=values.pop("k"), explain=True, **values
         )
         self._embedder = (found.provider, found.model)
-        return [_document(result) for result in found]
+        return [_document(result, memory) for result in found]
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         provider, model = self._embedder
@@ -121,33 +136,81 @@ def _config_of_run(config: RunnableConfig | None) -> Iterator[None]:
         _CONFIG.reset(token)
 
 
-_OPTIONS = ("k", "min_score", "sources", "after", "before")
+_OPTIONS = ("k", "min_score", "sources", "after", "before", "paths")
 
 
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
+def _check_options(options: Iterable[str], *, allowed: Collection[str], caller: str) -> None:
     for name in options:
-        if name not in _OPTIONS:
+        if name not in allowed:
             raise TypeError(
-                f"invoke got {name!r}, which the retriever does not take; "
+                f"{caller} got {name!r}, which the retriever does not take; "
                 f"it takes {', '.join(_OPTIONS)}."
             )
-    return options
 
 
-def _document(result: SearchResult) -> Document:
+class _PlaceDocument(Document):
+    """Document that equals all of its place and content: its scores differ from query to query.
+
+    Serializers restore a plain `Document`, which is the class that it names.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Document):
+            return NotImplemented
+        return (self.id, self.page_content) == (other.id, other.page_content)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.page_content))
+
+    def __reduce__(self) -> tuple[Callable[..., Document], tuple[dict[str, Any]]]:
+        return Document.model_validate, (self.model_dump(),)
+
+
+_PlaceDocument.__module__, _PlaceDocument.__name__ = Document.__module__, Document.__name__
+_PlaceDocument.__qualname__ = Document.__qualname__
+
+_PART_CHARS = 200
+"""Length below which a snippet of one line is assumed to be the whole line."""
+_DIGITS = 4
+"""Decimals of scores: a later call of the same minute gives the same numbers."""
+
+
+def _document(result: SearchResult, memory: Memory) -> Document:
     parts = dataclasses.asdict(result.explanation) if result.explanation else {}
-    return Document(
-        id=result.citation,
+    age = parts.pop("age_days", None)
+    return _PlaceDocument(
+        id=_place(result),
         page_content=quoted_snippet(result),
         metadata={
             "path": result.path,
             "start_line": result.start_line,
             "end_line": result.end_line,
+            "heading": result.heading,
             "source": result.source,
             "context": quoted_context(result),
             "citation": result.citation,
-            "score": result.score,
+            "date": None if age is None else _day(memory, age),
+            "score": round(result.score, _DIGITS),
             "origin": result.origin.author,
-            "parts": parts | {"terms": list(parts.get("terms", ()))},
+            "parts": {name: _rounded(value) for name, value in parts.items()},
         },
     )
+
+
+def _place(result: SearchResult) -> str:
+    """Return the citation, with a digest of the text if other parts of a long line share it."""
+    if result.start_line != result.end_line or len(result.snippet) < _PART_CHARS:
+        return result.citation
+    digest = hashlib.sha256(result.snippet.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{result.citation}~{digest[:8]}"
+
+
+def _day(memory: Memory, age_days: float) -> str:
+    """Return the day of a dated file: its age by the clock would differ from call to call."""
+    return (memory.now().astimezone(UTC) - timedelta(days=age_days)).date().isoformat()
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return round(value, _DIGITS) if isinstance(value, float) else value

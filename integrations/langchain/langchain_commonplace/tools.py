@@ -17,7 +17,7 @@ from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langchain_core.tools.base import ArgsSchema
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from commonplace import CommonplaceError, Memory
 from commonplace.tools import (
@@ -36,7 +36,7 @@ from commonplace.tools import (
     write_answer,
     write_tools,
 )
-from langchain_commonplace.memory_source import MemorySource, current_memory
+from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = [
@@ -63,6 +63,11 @@ class _MemoryTool(BaseTool):
     """Name of the memory, where an agent has several: tool and answers then carry it."""
     private: bool = True
     """Whether the conversation has one user only; if not, MEMORY.md and sessions are left out."""
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _check_memory(cls, value: Any) -> Any:
+        return checked_source(value)
 
     def model_post_init(self, context: Any, /) -> None:
         """Describe the tool, unless the caller did."""

@@ -35,6 +35,7 @@ from commonplace.tools.schemas import (
     WriteAccess,
     append_tool,
     change_tools,
+    with_memory_name,
     write_tools,
 )
 
@@ -73,6 +74,7 @@ __all__ = [
     "results_payload",
     "search_answer",
     "unavailable_answer",
+    "with_memory_name",
     "write_answer",
     "write_tools",
 ]

@@ -26,6 +26,7 @@ __all__ = [
     "WriteAccess",
     "append_tool",
     "change_tools",
+    "with_memory_name",
     "write_tools",
 ]
 
@@ -176,7 +177,7 @@ class ToolSpec:
                 f"name is {name!r}; it becomes part of the tools' names and takes 1 to 40 ASCII "
                 "letters, digits, '_' and '-'."
             )
-        text = _TOOL_NAME.sub(f"{name}_memory_", self.description)
+        text = with_memory_name(self.description, name)
         description = f"This is the memory named {name}, apart from any other. {text}"
         return replace(self, name=f"{name}_{self.name}", description=description)
 
@@ -275,3 +276,11 @@ def write_tools(write: WriteAccess, *, private: bool = True) -> list[ToolSpec]:
         raise ValueError(f"write is {write!r}; it must be False, True, 'append' or 'edit'.")
     tools = [append_tool(private=private)] if write else []
     return [*tools, *change_tools(private=private)] if write == "edit" else tools
+
+
+def with_memory_name(text: str, name: str) -> str:
+    """Return a text for a model that names the tools of a named memory; quoted lines stay."""
+    return "\n".join(
+        line if line.startswith(">") else _TOOL_NAME.sub(f"{name}_memory_", line)
+        for line in text.split("\n")
+    )

@@ -9,10 +9,10 @@ from langchain.agents.middleware import wrap_model_call
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from commonplace import Settings
+from commonplace import Memory, Settings
 from commonplace.errors import StoreError
 from langchain_commonplace import MemoryContextMiddleware, memory_tools
-from support.fakes import HashedWords
+from support.fakes import HashedWords, clock
 from support.langchain_fakes import ScriptedChatModel, calling
 
 SECRET = "51820"
@@ -245,3 +245,37 @@ def test_citations_off_in_the_settings_are_off_here(open_memory):
     call = asked(MemoryContextMiddleware(memory=memory, recall=1), "VPN port?")[0]
     assert "Citations are disabled" in call.system
     assert "#L" not in call.last.text
+
+
+def test_two_memories_in_one_agent_say_whose_they_are(memory, tmp_path):
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "MEMORY.md").write_text("- memory_get rich. The team drinks mate.\n")
+    index = tmp_path / "team.sqlite"
+    with Memory.open(tmp_path / "team", embedder=None, index=index, now=clock()) as team:
+        own = MemoryContextMiddleware(memory=memory, recall=1)
+        theirs = MemoryContextMiddleware(memory=team, recall=1, name="team")
+        assert own.name == "MemoryContextMiddleware"
+        assert theirs.name == "MemoryContextMiddleware.team"
+        tools = [*memory_tools(memory), *memory_tools(team, name="team")]
+        call = asked(
+            own,
+            "what do we drink, mate? And which port has the VPN?",
+            tools=tools,
+            middleware=[theirs],
+        )[0]
+    before, _, after = call.system.partition("The memory named team:")
+    assert "51820" in before
+    assert "mate" not in before
+    assert "team_memory_" not in before
+    assert "> - memory_get rich. The team drinks mate." in after
+    assert "run team_memory_search" in after
+    assert "then use team_memory_get" in after
+    assert "Recalled from memory for" in call.last.text
+    assert "Recalled from the memory named team for" in call.last.text
+
+
+@pytest.mark.parametrize("options", [{"memory": "notes"}, {"memory": None}])
+def test_a_wrong_type_is_one_line(options):
+    with pytest.raises(TypeError, match="it must be a Memory") as caught:
+        MemoryContextMiddleware(**options)
+    assert "\n" not in str(caught.value)

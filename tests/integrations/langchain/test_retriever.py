@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import itertools
 import json
-from datetime import date
+import pickle
+from datetime import date, timedelta
 
 import pytest
 
@@ -18,7 +21,7 @@ from pydantic import ValidationError
 
 from commonplace import Settings
 from langchain_commonplace import CommonplaceRetriever
-from support.fakes import HashedWords
+from support.fakes import NOON, HashedWords
 from support.langchain_fakes import ScriptedChatModel
 
 QUESTION = "which port does the VPN listen on?"
@@ -39,7 +42,7 @@ def test_a_document_is_the_snippet_and_says_where_it_stands(retriever, folder):
     assert 0 < place["score"] <= 1
     lines = (folder / place["path"]).read_text().split("\n")
     assert document.page_content in "\n".join(lines[place["start_line"] - 1 : place["end_line"]])
-    assert {"vector", "keyword", "fused", "age_days", "decay", "terms"} <= set(place["parts"])
+    assert {"vector", "keyword", "fused", "decay", "terms"} <= set(place["parts"])
 
 
 def test_a_row_of_a_table_has_the_header_as_its_context(memory, folder):
@@ -82,7 +85,7 @@ def test_a_call_may_say_everything_that_a_field_says(memory):
 
 @pytest.mark.parametrize(
     "fields",
-    [{"k": 0}, {"min_score": 2}, {"sources": ["web"]}, {"memory": "notes"}],
+    [{"k": 0}, {"min_score": 2}, {"sources": ["web"]}],
     ids=lambda fields: next(iter(fields)),
 )
 def test_a_wrong_field_is_told_at_construction(memory, fields):
@@ -193,3 +196,55 @@ def test_it_stands_below_retrieval_chains_and_compressors(retriever):
 def test_default_settings_are_the_memorys(open_memory):
     settings = Settings.from_mapping({"search": {"max_results": 2, "min_score": 0.0}})
     assert len(CommonplaceRetriever(memory=open_memory(settings)).invoke("VPN printer")) == 2
+
+
+@pytest.mark.parametrize("fields", [{"memory": "notes"}, {"top_k": 3}, {"search_kwargs": {}}])
+def test_a_wrong_memory_or_name_is_one_line_at_construction(memory, fields):
+    with pytest.raises(TypeError, match=r"must be a Memory|it takes k, ") as caught:
+        CommonplaceRetriever(**{"memory": memory} | fields)
+    assert "\n" not in str(caught.value)
+
+
+def test_documents_of_two_calls_are_equal_although_time_goes_by(open_memory):
+    times = itertools.count()
+    memory = open_memory(now=lambda: NOON + timedelta(seconds=next(times)))
+    retriever = CommonplaceRetriever(memory=memory, min_score=0)
+    first, again = retriever.invoke("VPN printer"), retriever.invoke("VPN printer")
+    assert first == again
+    assert [d.model_dump() for d in first] == [d.model_dump() for d in again]
+    days = {d.metadata["path"]: d.metadata["date"] for d in first}
+    assert days["memory/2026-11-20.md"] == "2026-11-20"
+    assert days["MEMORY.md"] is None
+
+
+def test_a_multi_query_returns_no_document_twice(memory):
+    multi_query = pytest.importorskip("langchain_classic.retrievers.multi_query")
+    model = ScriptedChatModel(script=["VPN port number\nwhere does the VPN listen\nprinter name"])
+    retriever = multi_query.MultiQueryRetriever.from_llm(
+        retriever=CommonplaceRetriever(memory=memory, k=3, min_score=0), llm=model
+    )
+    found = retriever.invoke(QUESTION)
+    assert len(found) > 3
+    contents = [document.page_content for document in found]
+    assert len(contents) == len(set(contents))
+    assert len({document.id for document in found}) == len(found)
+
+
+def test_a_document_is_restored_as_langchains_own(retriever):
+    serde = pytest.importorskip("langgraph.checkpoint.serde.jsonplus").JsonPlusSerializer()
+    document = retriever.invoke(QUESTION, k=1)[0]
+    copies = [
+        serde.loads_typed(serde.dumps_typed(document)),
+        pickle.loads(pickle.dumps(document)),
+        copy.deepcopy(document),
+    ]
+    assert all(other == document and other.metadata == document.metadata for other in copies)
+    assert [type(other) is Document for other in copies[:2]] == [True, True]
+
+
+def test_a_search_may_be_limited_to_paths(memory):
+    retriever = CommonplaceRetriever(memory=memory, min_score=0, paths=["memory/2026-*"])
+    found = {document.metadata["path"] for document in retriever.invoke("VPN printer")}
+    assert found == {"memory/2026-11-19.md", "memory/2026-11-20.md"}
+    [only] = {d.metadata["path"] for d in retriever.invoke("VPN", paths=["MEMORY.md"])}
+    assert only == "MEMORY.md"
