@@ -499,10 +499,10 @@ class Memory(AsyncTwins):
         state = _file_state(self.state.history)
         if not results or state in (None, self._ledger_was_empty):
             return
-        if self._ledger.is_empty():
+        if self._ledger.is_empty(state):
             self._ledger_was_empty = state
             return
-        results[:] = self._ledger.attributed(results, read=self._text_of)
+        results[:] = self._ledger.attributed(results, read=self._text_of, state=state)
 
     def _text_of(self, path: str) -> str:
         try:

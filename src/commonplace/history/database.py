@@ -32,6 +32,7 @@ _SCHEMA = (
         note INTEGER NOT NULL, hash BLOB NOT NULL, origin INTEGER NOT NULL,
         travels INTEGER NOT NULL, PRIMARY KEY (note, hash)) WITHOUT ROWID""",
     "CREATE INDEX IF NOT EXISTS line_origin_hash ON line_origin (hash)",
+    "CREATE INDEX IF NOT EXISTS line_origin_origin ON line_origin (origin, note)",
     # Conversations that were shown untrusted lines.
     "CREATE TABLE IF NOT EXISTS exposed_session (session TEXT PRIMARY KEY) WITHOUT ROWID",
     # Plans of what is being forgotten; empty once only free pages are left to be overwritten.

@@ -88,8 +88,9 @@ class Forgetter:
         if len(given) != 1 or not given[0].strip():
             raise ValueError("give one of path, citation, text and session, and not an empty one.")
         plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
+        forgotten = self._forgotten(plan)
         if dry_run:
-            removed = self._carry_out(plan, dry_run=True)
+            removed = self._carry_out(plan, forgotten, dry_run=True)
             return ForgetReceipt(removed, dry_run=True, places=plan.places)
         with self._lease(_LEASE_TIMEOUT_S) as acquired:
             if not acquired:
@@ -99,8 +100,8 @@ class Forgetter:
             sql = "INSERT INTO forgetting (plan) VALUES (?)"
             with self._history.transaction() as connection:
                 connection.execute(sql, (plan.to_json(),))
-            removed = self._carry_out(plan)
-            unreachable = [*self._overwrite(), *self._unreachable(plan)]
+            removed = self._carry_out(plan, forgotten)
+            unreachable = [*self._overwrite(), *self._unreachable(forgotten)]
         return ForgetReceipt(removed, tuple(unreachable))
 
     def resume(self) -> None:
@@ -116,7 +117,8 @@ class Forgetter:
         try:
             for (text,) in self._history.rows("SELECT plan FROM forgetting ORDER BY id"):
                 if text:
-                    self._carry_out(ForgetPlan.from_json(text))
+                    plan = ForgetPlan.from_json(text)
+                    self._carry_out(plan, self._forgotten(plan))
             self._overwrite()
         except CommonplaceError as error:
             logger.warning("something is not forgotten yet; the next open tries again: %s", error)
@@ -137,9 +139,10 @@ class Forgetter:
 
     # -- steps -------------------------------------------------------------------------------------
 
-    def _carry_out(self, plan: ForgetPlan, *, dry_run: bool = False) -> dict[str, int]:
+    def _carry_out(
+        self, plan: ForgetPlan, forgotten: ForgottenText, *, dry_run: bool = False
+    ) -> dict[str, int]:
         """Remove all that the plan names, wherever it is; return the numbers by kind."""
-        forgotten = self._forgotten(plan)
         removed: Counter[str] = Counter()
         removed["lines"] = plan.line_count
         removed["notes"] = sum(edit.deletes for edit in plan.files.values())
@@ -281,10 +284,14 @@ class Forgetter:
             else:
                 return
 
-    def _unreachable(self, plan: ForgetPlan) -> list[str]:
-        runs = self._forgotten(plan).runs
+    def _unreachable(self, forgotten: ForgottenText) -> list[str]:
         jobs = self._journal.rows("SELECT DISTINCT provider FROM embedding_jobs")
-        return unreachable_copies(self._workspace, runs, providers=[name for (name,) in jobs])
+        return unreachable_copies(
+            self._workspace,
+            forgotten.runs,
+            notes=self._planner.contents(),
+            providers=[name for (name,) in jobs],
+        )
 
 
 _READER = (

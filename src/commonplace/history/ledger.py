@@ -50,6 +50,7 @@ class OriginLedger:
         self._file = file
         self._unattributed = False
         """Whether this process showed untrusted lines to a conversation that it cannot name."""
+        self._held_at: tuple[object, dict[str, Author]] = None, {}
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -166,30 +167,42 @@ class OriginLedger:
         return self._of_places([(path, line) for line in lines])
 
     def attributed(
-        self, results: Iterable[SearchResult], *, read: Callable[[str], str]
+        self, results: Sequence[SearchResult], *, read: Callable[[str], str], state: object
     ) -> list[SearchResult]:
         """Return results with the origins of the lines that they show.
 
         Args:
             results: Results of a search.
             read: Returns a note's whole text, in which lines that are cut are looked up.
+            state: State of the history file, as `is_empty` takes it.
         """
-        shown = list(results)
-        notes = [result for result in shown if result.source == "memory"]
-        found = iter(self._of_snippets([(n.path, n.snippet.split("\n")) for n in notes], read))
+        held = self._held(state)
+        everywhere = "untrusted" in held.values()
+        known = [each.source == "memory" and (everywhere or each.path in held) for each in results]
+        snippets = [
+            (result.path, result.snippet.split("\n"))
+            for result, is_known in zip(results, known, strict=True)
+            if is_known
+        ]
+        found = iter(self._of_snippets(snippets, held, read))
         return [
             _with_origins(result, next(found), context=self._of_context(result))
-            if result.source == "memory"
+            if is_known
             else result
-            for result in shown
+            for result, is_known in zip(results, known, strict=True)
         ]
 
     def _of_context(self, result: SearchResult) -> list[Origin]:
         return self.of_lines(result.path, result.context.split("\n")) if result.context else []
 
-    def is_empty(self) -> bool:
-        """Return whether users wrote all lines."""
-        return not self._file.rows("SELECT 1 FROM line_origin LIMIT 1")
+    def is_empty(self, state: object = None) -> bool:
+        """Return whether users wrote all lines.
+
+        Args:
+            state: State of the history file: the same one gives the same answer, without a query.
+                None asks in any case.
+        """
+        return not self._held(state)
 
     def untrusted_lines(self, path: str, text: str, *, first_line: int = 1) -> tuple[int, ...]:
         """Return the numbers of the untrusted lines among whole lines of a note.
@@ -211,16 +224,16 @@ class OriginLedger:
         return mark
 
     def _of_snippets(
-        self, snippets: Sequence[tuple[str, Sequence[str]]], read: Callable[[str], str]
+        self,
+        snippets: Sequence[tuple[str, Sequence[str]]],
+        held: Mapping[str, Author],
+        read: Callable[[str], str],
     ) -> list[list[Origin]]:
         """Return the origins of the lines of snippets; their first and last lines may be cut."""
         found = iter(self._of_places([(path, line) for path, lines in snippets for line in lines]))
         origins = [[next(found) for _ in lines] for _, lines in snippets]
-        held = self._held()
         texts: dict[str, list[str]] = {}
         for (path, lines), own in zip(snippets, origins, strict=True):
-            if path not in held and "untrusted" not in held.values():
-                continue
             for at in {0, len(lines) - 1}:
                 if own[at] == USER and line_key(lines[at]) is not None:
                     if path not in texts:
@@ -236,14 +249,17 @@ class OriginLedger:
         whole = [line for line in lines if part.strip() in line]
         return lowest(self.of_lines(path, whole)) if whole else unknown
 
-    def _held(self) -> dict[str, Author]:
+    def _held(self, state: object) -> dict[str, Author]:
         """Return the notes with lines in the ledger, and the least trusted author of each."""
-        held: dict[str, Author] = {}
-        for path, author in self._file.rows(
-            "SELECT DISTINCT path, author FROM line_origin JOIN note ON note.id = note"
-            " JOIN origin ON origin.id = origin"
-        ):
-            held[path] = lowest([Origin(author), Origin(held.get(path, "user"))]).author
+        known, held = self._held_at
+        if state is None or known != state:
+            held = {}
+            for path, author in self._file.rows(
+                "SELECT path, author FROM (SELECT DISTINCT origin, note FROM line_origin)"
+                " JOIN note ON note.id = note JOIN origin ON origin.id = origin"
+            ):
+                held[path] = lowest([Origin(author), Origin(held.get(path, "user"))]).author
+            self._held_at = state, held
         return held
 
     def _of_places(self, places: Sequence[tuple[str, str]]) -> list[Origin]:

@@ -19,18 +19,23 @@ _MOST_NAMED = 10
 
 
 def unreachable_copies(
-    workspace: Workspace, runs: Collection[str], *, providers: Collection[str]
+    workspace: Workspace,
+    runs: Collection[str],
+    *,
+    notes: Collection[str],
+    providers: Collection[str],
 ) -> list[str]:
     """Return what may still hold forgotten text, a sentence each.
 
     Args:
         workspace: The notes; what else lies in their folder is searched.
         runs: Parts of the text.
+        notes: Paths of the notes, which hold it no more.
         providers: Vendors with jobs that are not done.
     """
     found = [
         f"{path} holds some of it, and is no note of this memory: remove it there."
-        for path in _holding(workspace, runs)
+        for path in _holding(workspace, runs, notes)
     ]
     if len(found) > _MOST_NAMED:
         left = f"{len(found) - _MOST_NAMED} more files in {workspace.root} hold some of it."
@@ -50,11 +55,13 @@ def unreachable_copies(
     return [*found, "Backups, synchronised copies and open programs may hold it; clear them."]
 
 
-def _holding(workspace: Workspace, runs: Collection[str]) -> Iterator[str]:
+def _holding(workspace: Workspace, runs: Collection[str], notes: Collection[str]) -> Iterator[str]:
     """Yield the files that are no notes of the memory and hold one of the runs."""
     wanted = sorted(runs)[:: max(1, len(runs) // _MOST_RUNS)]
     encoded = [run.encode(name, "replace") for run in wanted for name in ("utf-8", "utf-16-le")]
-    for path in _others(workspace):
+    for path in _files(workspace):
+        if workspace.display_path(path) in notes:
+            continue
         try:
             if os.path.getsize(path) > _MOST_BYTES:
                 continue
@@ -65,7 +72,7 @@ def _holding(workspace: Workspace, runs: Collection[str]) -> Iterator[str]:
             yield workspace.display_path(path)
 
 
-def _others(workspace: Workspace) -> Iterator[str]:
+def _files(workspace: Workspace) -> Iterator[str]:
     for root in {str(workspace.root), *workspace.searched_roots}:
         for place, folders, names in os.walk(root):
             folders[:] = [name for name in folders if name != ".git"]
