@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from commonplace.retrieval.term_matching import is_date_word
-from commonplace.text.correction_cues import asked_attributes, is_doubtful, words_of
+from commonplace.text.correction_cues import asked_attributes, is_doubtful, is_word, words_of
 from commonplace.text.strikethrough import without_strikethrough
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class Question:
         self.words = words_of(text)
         self.terms = [term.term for term in terms.known]
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
-        dated = [
-            term.text.lower() in _PRESENT or (bool(analyzed.days) and is_date_word(term))
+        left_out = [
+            (bool(analyzed.days) and is_date_word(term)) or _is_function_word(term.text.lower())
             for term in terms.known
         ]
+        if all(left_out):
+            left_out = [False] * len(left_out)
         # Roots, because few notes make the weights extreme: a subject of all has next to none.
-        weights = np.where(dated, 0.0, np.sqrt(terms.weights))
+        weights = np.where(left_out, 0.0, np.sqrt(terms.weights))
         self.weights: NDArray[Any] = weights / max(float(weights.sum()), 1e-6)
         names = set(_NAME.findall(text))
         self.names = [
@@ -65,6 +67,10 @@ class Question:
     def share(self, held: NDArray[Any]) -> float:
         """Return the share of the question that a line holds."""
         return float(held @ self.weights)
+
+
+def _is_function_word(word: str) -> bool:
+    return word in _PRESENT or any(is_word(kind, word) for kind in ("article", "copula", "which"))
 
 
 class ComparedLine:

@@ -209,16 +209,14 @@ def _other_subject(question: Question, older: ComparedLine, newer: ComparedLine)
         if same == mark
     ):
         return True
-    # "for the *frontend*" and "for the *docs site*"
-    return any(term_of(noun) in missing for noun in _nouns(older)) and any(
-        is_word("article", before) and _is_subject(word, older) for before, word in newer.pairs
-    )
+    # "for the *frontend*" and "for the *docs site*", or for nothing that the question names
+    return any(term_of(noun) in missing for noun in _nouns(older))
 
 
 def _nouns(line: ComparedLine) -> Iterator[str]:
-    """Yield the words of a line that are nouns: behind an article, or before "is"."""
+    """Yield the words of a line that name a subject: behind "the", or before "is"."""
     for before, word in line.pairs:
-        if is_word("article", before):
+        if is_word("article", before) and not is_word("indefinite", before):
             yield word
         if is_word("copula", word):
             yield before

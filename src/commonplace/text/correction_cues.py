@@ -23,10 +23,12 @@ __all__ = [
     "words_of",
 ]
 
-WordKind = Literal["article", "companion", "copula", "negation", "other", "relative"]
-"""Kinds of words: in front of a noun; of company ("with"); "is"; "not"; "other"; "sister"."""
+WordKind = Literal[
+    "article", "companion", "copula", "indefinite", "negation", "other", "relative", "which"
+]
+"""Kinds of words: in front of a noun; "with"; "is"; "a"; "not"; "other"; "sister"; "which"."""
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"\S\s*(?:→|->|=>|➜|⇒)\s*\S")
 _OPEN_TASK = "[ ] "
