@@ -93,8 +93,9 @@ class MemoryPool:
     def __repr__(self) -> str:
         return f"MemoryPool({str(self.root)!r})"
 
-    def __len__(self) -> int:
-        """Return how many workspaces are open."""
+    @property
+    def open_count(self) -> int:
+        """How many workspaces are open."""
         return len(self._slots)
 
     def memory(self, namespace: str) -> MemoryLease:

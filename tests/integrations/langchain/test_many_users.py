@@ -116,7 +116,7 @@ async def test_many_users_at_once_see_their_own_lines_only(pool, users, checkpoi
         assert users_in(all_notes(pool, name)) == {name}
         with open(transcript, encoding="utf-8") as file:
             assert users_in(file.read()) == {name}
-    assert len(pool) <= 4
+    assert pool.open_count <= 4
 
 
 @dataclass
