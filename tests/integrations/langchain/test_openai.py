@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
 
 from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from langgraph.checkpoint.memory import InMemorySaver
@@ -145,6 +146,7 @@ async def test_a_conversation_is_flushed_over_the_wire(open_memory, folder, faul
             if fault and "memory_append" in str(body.get("tools")) and fault not in done:
                 done.append(fault)
                 server.fail_next(fault, fault, fault)  # this turn's second round, and its retries
+                return calling("memory_append", note="- no text")
             return talk_and_note(body)
 
         done = []
@@ -178,3 +180,44 @@ async def test_a_conversation_is_flushed_over_the_wire(open_memory, folder, faul
     assert list(function["parameters"]["properties"]) == ["text"]
     if fault:
         assert any(report.failed for report in reports)
+
+
+class Heard(BaseCallbackHandler):
+    def __init__(self):
+        self.tokens = []
+        self.names = []
+
+    def on_llm_new_token(self, token, **kwargs):
+        self.tokens.append(token)
+
+    def on_chat_model_start(self, serialized, messages, **kwargs):
+        self.names.append(kwargs.get("name"))
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("flush", ["before", "background"])
+async def test_a_streaming_client_shows_no_token_of_a_silent_turn(memory, folder, flush, is_async):
+    heard = Heard()
+    with LoopbackOpenAI(talk_and_note) as server:
+        model = chat(server, streaming=True, callbacks=[heard])
+        middleware = ChatMemory(
+            model, memory=memory, trigger=("messages", 6), keep=("messages", 3), flush=flush
+        )
+        agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+        config = {"configurable": {"thread_id": "1"}, "callbacks": [heard]}
+        for turn in range(6):
+            given = {"messages": [("user", f"Here is fact-{turn} for you.")]}
+            if is_async:
+                events = [event async for event in agent.astream_events(given, config)]
+            else:
+                events = list(agent.stream(given, config, stream_mode="messages"))
+            assert "memory_append" not in repr(events)
+        middleware.end_session("1")
+        silent = [body for body in server.chats() if "memory_append" in str(body.get("tools"))]
+    assert silent
+    assert sorted(logged(folder)) == [f"fact-{turn}" for turn in range(6)]
+    said = "".join(heard.tokens)
+    assert "ok" in said
+    assert "fact-" not in said
+    assert "NO_REPLY" not in said
+    assert "memory_flush" not in heard.names
