@@ -327,6 +327,22 @@ def test_background_runs_sweep_as_well(place, tmp_path):
     assert not (tmp_path / "notes/memory/guest.md").exists()
 
 
+def test_a_note_that_expired_since_answers_about_then(place):
+    now = Moment("2026-11-20T12:00:00")
+    memory = place({"MEMORY.md": "- The house is blue.\n"}, now=now)
+    note = "---\nexpires: 2026-11-21\ntags: [wifi]\n---\n- The guest code is 4711.\n"
+    memory.write("memory/guest.md", note)
+    memory.index()
+    now.set("2026-11-25T12:00:00")
+    for _ in ("before the sweep", "after it"):
+        (then,) = memory.search("wifi", as_of="2026-11-20", paths=["memory/"])
+        assert (then.path, then.metadata["tags"]) == ("memory/guest.md", ["wifi"])
+        assert memory.search("wifi", as_of="2026-11-22", paths=["memory/"], min_score=0) == []
+        assert memory.search("wifi", paths=["memory/"], min_score=0) == []
+        memory.index()
+    assert memory.history("memory/guest.md")[0].change == "expire"
+
+
 # -- paths -----------------------------------------------------------------------------------------
 
 FILES = {
