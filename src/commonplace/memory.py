@@ -400,7 +400,7 @@ class Memory(AsyncTwins):
             moment=None if as_of is None else parse_moment(as_of, timezone=self._zone),
             explain=explain,
         )
-        self._attribute(results)
+        self._attribute(results, as_of)
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
         return results
@@ -494,7 +494,7 @@ class Memory(AsyncTwins):
         with self._past.snapshot(today, moment, client=local, history_state=state) as snapshot:
             yield snapshot
 
-    def _attribute(self, results: SearchResults) -> None:
+    def _attribute(self, results: SearchResults, as_of: date | datetime | str | None) -> None:
         """Set the origins of results; where no line has one, without a query."""
         state = _file_state(self.state.history)
         if not results or state in (None, self._ledger_was_empty):
@@ -502,10 +502,14 @@ class Memory(AsyncTwins):
         if self._ledger.is_empty(state):
             self._ledger_was_empty = state
             return
-        results[:] = self._ledger.attributed(results, read=self._text_of, state=state)
+        read = functools.partial(self._text_of, as_of=as_of)
+        results[:] = self._ledger.attributed(results, read=read, state=state)
 
-    def _text_of(self, path: str) -> str:
+    def _text_of(self, path: str, *, as_of: date | datetime | str | None = None) -> str:
+        """Return a note's text, now or at a time; empty where it cannot be read."""
         try:
+            if as_of is not None:
+                return self._notes.text_at(path, as_of).text
             return read_text(self.workspace.locate(path)).text
         except (OSError, UnreadableFileError, PathNotAllowedError):
             return ""
@@ -907,7 +911,7 @@ class Memory(AsyncTwins):
     def _forgetter(self) -> Forgetter:
         from commonplace.history.forget import Forgetter
 
-        return Forgetter(self._notes, self.workspace, self._index, self.state)
+        return Forgetter(self._notes, self.workspace, self._index, self.state, self._past)
 
     def history(self, path: str | None = None, *, limit: int = 50) -> list[Version]:
         """Return the versions of a note, or of all notes, newest first.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,40 @@ def test_nothing_brings_back_what_is_forgotten(memory):
     for one in memory.history():
         assert "ollyhock" not in memory.get("MEMORY.md", as_of=one.when).text
     assert undone
+
+
+def test_no_search_of_the_past_finds_what_is_forgotten(root):
+    clock_now = [NOON]
+    with opened(root, now=lambda: clock_now[0]) as memory:
+        memory.index()
+        for hours in (1, 2):
+            clock_now[0] = NOON + timedelta(hours=hours)
+            memory.edit("MEMORY.md", "old bakery", f"old bakery {hours}")
+        then = NOON + timedelta(minutes=90)
+        asked = "Hollyhock Lane bakery"
+        assert any("ollyhock" in hit.snippet for hit in memory.search(asked, as_of=then))
+        memory.forget(text=SECRET)
+        for moment in (NOON, then, clock_now[0]):
+            assert not any("ollyhock" in hit.snippet for hit in memory.search(asked, as_of=moment))
+
+
+def test_old_texts_that_another_process_has_indexed_go_too(root, tmp_path):
+    clock_now = [NOON]
+    with (
+        opened(root, now=lambda: clock_now[0]) as memory,
+        opened(root, now=lambda: clock_now[0]) as other,
+    ):
+        memory.index()
+        clock_now[0] = NOON + timedelta(hours=2)
+        memory.edit("MEMORY.md", "Tea is at four.", "Tea is at five.")
+        memory.edit("MEMORY.md", "bakery", "butcher")
+        asked, then = "Hollyhock Lane", NOON + timedelta(hours=1)
+        assert any("ollyhock" in hit.snippet for hit in other.search(asked, as_of=then))
+        assert left_in(tmp_path / "state", runs_of(SECRET))
+        memory.forget(text=SECRET)
+        assert left_in(tmp_path, runs_of(SECRET)) == []
+        assert any("four" in hit.snippet for hit in other.search("tea", as_of=then))
+        assert not any("ollyhock" in hit.snippet for hit in other.search(asked, as_of=then))
 
 
 def test_lines_of_others_that_share_common_words_stay(memory, tmp_path):

@@ -1,6 +1,7 @@
 """Origins of lines: what is untrusted stays so, wherever it goes, and no text says otherwise."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -424,3 +425,21 @@ def test_what_is_shown_to_an_unknown_conversation_concerns_all_that_this_memory_
     memory.append("- Two.")
     origins = memory._ledger.of_lines(LOG, ["- One.", "- Two."])
     assert [origin.author for origin in origins] == ["untrusted", "user"]
+
+
+def test_a_cut_line_of_the_past_is_untrusted_in_all_its_parts(folder):
+    moment = [NOON]
+    index = folder.parent / "state" / "index.sqlite"
+    with Memory.open(
+        folder, settings=QUIET, embedder=None, index=index, now=lambda: moment[0]
+    ) as memory:
+        memory.index()
+        sentences = " ".join(f"Item {n} of the bill is wired to account {n}." for n in range(60))
+        memory.append(f"- {sentences}", path="memory/bills.md", origin=PAGE)
+        moment[0] = NOON + timedelta(hours=2)
+        memory.delete("memory/bills.md")
+        then = NOON + timedelta(hours=1)
+        hits = memory.search("which item is wired to which account", as_of=then, max_chars=9_000)
+        assert any("wired" in hit.snippet for hit in hits)
+        for hit in hits:
+            assert (hit.origin.author == "untrusted") == ("wired" in hit.snippet)

@@ -99,6 +99,14 @@ class PastIndex:
         with self._lock:
             self._close()
 
+    def purge(self) -> None:
+        """Remove all old texts, those that other processes have indexed, too."""
+        with self._lock:
+            self._close()
+            self._known = None
+            for folder in self._folder.glob(f"{_PREFIX}*"):
+                shutil.rmtree(folder, ignore_errors=True)
+
     def _close(self) -> None:
         if self._store is not None:
             self._store.close()

@@ -31,6 +31,7 @@ from commonplace.workspace.replacement import read_file
 if TYPE_CHECKING:
     import apsw
 
+    from commonplace.history.as_of import PastIndex
     from commonplace.history.service import NoteService
     from commonplace.indexing.service import IndexService
     from commonplace.system.state import StateLocation
@@ -57,6 +58,7 @@ class Forgetter:
         workspace: The files.
         index: The index.
         state: Where the journal of flushes and the session files are.
+        past: The index of old texts.
     """
 
     def __init__(
@@ -65,11 +67,13 @@ class Forgetter:
         workspace: Workspace,
         index: IndexService,
         state: StateLocation,
+        past: PastIndex,
     ) -> None:
         self._notes = notes
         self._workspace = workspace
         self._index = index
         self._state = state
+        self._past = past
         self._planner = ForgetPlanner(notes, workspace, index.store)
         self._history = notes.log.file
         self._journal = StateFile(state.database)
@@ -252,6 +256,7 @@ class Forgetter:
     def _overwrite(self) -> list[str]:
         """Bring the index up to date, and rewrite all files without their free pages."""
         left: list[str] = []
+        self._past.purge()
         store = self._index.store
         if store.exists() and store.access == "read-write":
             self._refresh()
