@@ -716,7 +716,7 @@ class Memory(AsyncTwins):
         if origin is not None:
             self._attribute_text(path, text, origin)
         if appended := append_note(self._place_of(path), text, title=title):
-            self._recorder.appended[path] = origin, appended.size
+            self._recorder.appended[path] = origin, *appended
             self._index_written([path])
             if path in self._recorder.appended:  # the index is not there yet, or is not writable
                 self._record(path)

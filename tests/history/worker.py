@@ -83,25 +83,30 @@ def halved(kill_at):
     os.write = wrapped
 
 
+def instrument(kill_at):
+    """Make each call that a change makes of the disk a step at which the process can be killed."""
+    for kind, name in (
+        (DatabaseFile, "_opened"),
+        (DatabaseFile, "rows"),
+        (Mutator, "_begin"),
+        (Mutator, "_finish"),
+        (replacement, "_write"),
+        (replacement, "_swap"),
+        (replacement, "_rename_new"),
+        (replacement, "_rename_by_flag"),
+        (replacement, "_sync_folder"),
+        (replacement, "read_file"),
+        (os, "fsync"),
+        (os, "rename"),
+        (Path, "unlink"),
+    ):
+        killable(kill_at, kind, name)
+    halved(kill_at)
+
+
 def change(verb, folder, kill_at):
     with opened(folder) as memory:
-        for kind, name in (
-            (DatabaseFile, "_opened"),
-            (DatabaseFile, "rows"),
-            (Mutator, "_begin"),
-            (Mutator, "_finish"),
-            (replacement, "_write"),
-            (replacement, "_swap"),
-            (replacement, "_rename_new"),
-            (replacement, "_rename_by_flag"),
-            (replacement, "_sync_folder"),
-            (replacement, "read_file"),
-            (os, "fsync"),
-            (os, "rename"),
-            (Path, "unlink"),
-        ):
-            killable(kill_at, kind, name)
-        halved(kill_at)
+        instrument(kill_at)
         if "FALLBACK" in os.environ:
             replacement._rename_by_flag = lambda *names, **flags: False
         VERBS[verb](memory)

@@ -48,14 +48,14 @@ class TextRecorder:
         now: Returns the time.
 
     Attributes:
-        appended: Origin and size before of the notes that were appended to and are not recorded
-            yet, by path: the next text of such a note is the version of an append.
+        appended: Origin, bytes before and bytes after of the notes that were appended to and are
+            not recorded yet, by path.
     """
 
     def __init__(
         self, mutator: Mutator, settings: HistorySettings, *, now: Callable[[], datetime]
     ) -> None:
-        self.appended: dict[str, tuple[Origin | None, int]] = {}
+        self.appended: dict[str, tuple[Origin | None, bytes, bytes]] = {}
         self._mutator = mutator
         self._log = mutator.log
         self._settings = settings
@@ -128,15 +128,29 @@ class TextRecorder:
             at = self._now()
             self._keep_origins(connection, [one for one in new if not known.get(one.file.path)])
             for one in new:
-                if _state(one.file) != one.state:
-                    continue  # changed since: what it is now is met by the next run
                 path = one.file.path
                 if path in self.appended:
-                    origin, size = self.appended.pop(path)
-                    self._log.meet(connection, path, one.data[:size] or None, at=at)
-                    self._log.add(connection, path, one.data, change="append", at=at, origin=origin)
-                else:
+                    self._record_append(connection, path, *self.appended.pop(path), at=at)
+                if _state(one.file) == one.state:  # else the next run meets what it is now
                     self._log.meet(connection, path, one.data, at=at)
+
+    def _record_append(
+        self,
+        connection: apsw.Connection,
+        path: str,
+        origin: Origin | None,
+        before: bytes,
+        after: bytes,
+        *,
+        at: datetime,
+    ) -> None:
+        """Record an append, unless another process has met its text already."""
+        latest = self._log.latest(connection, path)
+        if (latest.version.hash if latest else "") != (content_hash(before) if before else ""):
+            if self._log.is_recent(connection, path, content_hash(after)):
+                return
+            self._log.meet(connection, path, before or None, at=at)
+        self._log.add(connection, path, after, change="append", at=at, origin=origin)
 
     def _keep_origins(self, connection: apsw.Connection, met: Sequence[_Met]) -> None:
         """Record where the lines of notes come from that another program copied or renamed."""

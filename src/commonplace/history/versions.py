@@ -22,6 +22,8 @@ __all__ = ["CHANGES", "State", "VersionLog", "content_hash", "milliseconds"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 """Kinds of changes; the database has their numbers: a new kind goes to the end."""
 
+_RECENT = 20
+"""Versions of a note in which a text is looked for that another process may have met."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
@@ -202,6 +204,12 @@ class VersionLog:
                 moved_from=moved_from,
             ),
         )
+
+    def is_recent(self, connection: apsw.Connection, path: str, known: str) -> bool:
+        """Return whether one of the last versions of a note has a hash."""
+        sql = "SELECT hash FROM version JOIN note ON note.id = note WHERE path = ? "
+        rows = connection.execute(f"{sql} ORDER BY version.id DESC LIMIT {_RECENT}", (path,))
+        return bytes.fromhex(known) in [digest for (digest,) in rows]
 
     def meet(
         self, connection: apsw.Connection, path: str, text: bytes | None, *, at: datetime

@@ -28,10 +28,12 @@ class Appended(NamedTuple):
     """Outcome of an append that wrote something.
 
     Attributes:
-        size: Bytes of the file before.
+        before: Bytes of the file before.
+        after: Bytes of the file after it.
     """
 
-    size: int
+    before: bytes
+    after: bytes
 
 
 def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
@@ -46,7 +48,7 @@ def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
         title: Heading of a new file; None for no heading.
 
     Returns:
-        The size before; None when the file already holds the note, and nothing was written.
+        The file before and after; None when it already holds the note, and nothing was written.
 
     Raises:
         ValueError: The note is empty.
@@ -127,7 +129,7 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | 
         if size < os.fstat(descriptor).st_size <= size + len(data):
             os.ftruncate(descriptor, size)
         raise
-    return Appended(size)
+    return Appended(before, before + data)
 
 
 def appended_text(held: str, note: str, *, title: str | None) -> str | None:
