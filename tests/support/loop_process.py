@@ -19,6 +19,8 @@ from support.event_loop import Meter
 from support.fakes import NOON, clock
 
 QUESTION = "What was wrong in SLIP-431?"
+NOTE = "memory/heron.md"
+HERON = "# Heron\n\n- The heron is in rack 6.\n"
 
 
 # -- the core --------------------------------------------------------------------------------------
@@ -30,8 +32,29 @@ def core():
         for number in range(150)
         for role in ("user", "assistant")
     ]
+
+    async def written(memory):
+        await memory.awrite(NOTE, HERON)
+        return memory
+
+    async def written_and_known(memory):
+        return await written(memory), (await memory.ahistory(NOTE))[0].id
+
+    def changed(call):
+        return written, call
+
     return {
         "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
+        "Memory.ablame": changed(lambda memory: memory.ablame(NOTE)),
+        "Memory.acorrect": changed(lambda memory: memory.acorrect(f"{NOTE}#L3", "- Rack 7.")),
+        "Memory.adelete": changed(lambda memory: memory.adelete(NOTE)),
+        "Memory.aedit": changed(lambda memory: memory.aedit(NOTE, "rack 6", "rack 7")),
+        "Memory.aforget": changed(lambda memory: memory.aforget(path=NOTE)),
+        "Memory.ahistory": changed(lambda memory: memory.ahistory(NOTE)),
+        "Memory.amove": changed(lambda memory: memory.amove(NOTE, "memory/birds.md")),
+        "Memory.apaths": lambda memory: memory.apaths(),
+        "Memory.aundo": (written_and_known, lambda known: known[0].aundo(known[1])),
+        "Memory.awrite": lambda memory: memory.awrite(NOTE, HERON),
         "Memory.awrite_session_note": lambda memory: memory.awrite_session_note(talk),
         "Memory.aget": lambda memory: memory.aget("MEMORY.md"),
         "Memory.aindex": lambda memory: memory.aindex(),
@@ -69,7 +92,14 @@ def langchain():
         return ChatMemory(model, memory=memory, **size)
 
     def tool(name):
-        return lambda memory: {tool.name: tool for tool in memory_tools(memory, write=True)}[name]
+        return lambda memory: {tool.name: tool for tool in memory_tools(memory, write="edit")}[name]
+
+    def change(name, **arguments):
+        async def made(memory):
+            await memory.awrite(NOTE, HERON)
+            return memory
+
+        return made, lambda memory: tool(name)(memory).ainvoke(arguments)
 
     def in_agent(*middleware):
         def run(memory):
@@ -91,14 +121,31 @@ def langchain():
         "CommonplaceRetriever.ainvoke": lambda memory: CommonplaceRetriever(memory=memory).ainvoke(
             QUESTION
         ),
+        "CommonplaceStore.abatch, by aput and asearch": (_langchain_store, _kept_in_a_store),
         "MemoryAppendTool.ainvoke": lambda memory: tool("memory_append")(memory).ainvoke("- x"),
         "MemoryContextMiddleware in an agent": in_agent(
             lambda memory: MemoryContextMiddleware(memory=memory, recall=3)
         ),
         "MemoryFlushMiddleware in an agent": in_agent(flush, lambda memory: compaction),
+        "MemoryCorrectTool.ainvoke": change(
+            "memory_correct", citation=f"{NOTE}#L3", text="- The heron is in rack 7."
+        ),
+        "MemoryDeleteTool.ainvoke": change("memory_delete", path=NOTE),
+        "MemoryEditTool.ainvoke": change("memory_edit", path=NOTE, old="rack 6", new="rack 7"),
         "MemoryGetTool.ainvoke": lambda memory: tool("memory_get")(memory).ainvoke("MEMORY.md"),
         "MemorySearchTool.ainvoke": lambda memory: tool("memory_search")(memory).ainvoke(QUESTION),
     }
+
+
+async def _langchain_store(memory):
+    from langchain_commonplace import CommonplaceStore
+
+    return CommonplaceStore(memory.workspace.root.parent / "store", embedder=None)
+
+
+async def _kept_in_a_store(store):
+    await store.aput(("birds",), "heron", {"text": "The heron is in rack 6."})
+    await store.asearch(("birds",), query="heron")
 
 
 # -- LlamaIndex ------------------------------------------------------------------------------------
