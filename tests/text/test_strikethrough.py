@@ -6,12 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from commonplace.text.chunking import line_units, unit_texts
 from commonplace.text.strikethrough import (
     CorrectionLink,
     correction_links,
     is_struck,
     strike,
     struck_spans,
+    with_links_blanked,
     without_strikethrough,
 )
 
@@ -143,6 +145,18 @@ def test_a_link_is_read_as_it_was_written(link):
 def test_marks_and_links_are_no_words():
     line = f"The deadline is ~~30 May~~ 15 June {CORRECTS}"
     assert without_strikethrough(line) == "The deadline is 30 May 15 June"
+
+
+def test_links_are_blanked_without_moving_what_follows():
+    text = f"- a {CORRECTS}\n- b {CORRECTED}\n- c"
+    blanked = with_links_blanked(text)
+    assert len(blanked) == len(text)
+    assert blanked.split() == ["-", "a", "-", "b", "-", "c"]
+
+
+def test_a_struck_line_is_embedded_as_what_it_said():
+    text = f"- ~~The VPN listens on 1194~~ {CORRECTED}\n- It is 51820 {CORRECTS}"
+    assert unit_texts(text, line_units(text)) == ["The VPN listens on 1194", "It is 51820"]
 
 
 def test_a_day_that_no_calendar_has_is_no_day():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
+from commonplace.text.strikethrough import with_links_blanked
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -61,8 +62,9 @@ def terms_of_lines(
     labels = [f"{chunk.path} {chunk.heading}" for chunk in table.chunks]
     lengths = (len(label) + 1 for label in labels)
     starts = np.array([*accumulate(lengths, initial=len(table.text) + 1)])
+    text = with_links_blanked(table.text) if "([correct" in table.text else table.text
     found = occurrences_within(
-        "\n".join((table.text, *labels)),
+        "\n".join((text, *labels)),
         np.concatenate((table.start, starts[:-1])),
         np.concatenate((table.end, starts[1:] - 1)),
         terms,

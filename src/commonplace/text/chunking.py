@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from commonplace.settings import ChunkingSettings
 from commonplace.text.blocks import BLOCK_MARKS, Block, context_at, find_blocks
+from commonplace.text.strikethrough import without_strikethrough
 from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, split_line, units_by_line
 from commonplace.types import Chunk
 
@@ -315,7 +316,7 @@ def pack_units(units: Sequence[LineUnit]) -> bytes:
 
 
 def unit_texts(text: str, units: Sequence[LineUnit]) -> list[str]:
-    """Return the texts of units to embed: without the marks of lists, quotes and headings."""
+    """Return the texts of units to embed: without the marks of Markdown in front, and struck."""
     return [_without_marks(text[start:end]) for _, start, end in units]
 
 
@@ -323,6 +324,8 @@ def _without_marks(part: str) -> str:
     said = part[2:] if part.startswith("- ") else part
     if not said[:1].isalpha():  # another mark, or several
         said = part[_UNIT_MARKS.match(part).end() :]  # type: ignore[union-attr]
+    if "~~" in said or "([correct" in said:
+        said = without_strikethrough(said)
     return said.replace("\n", " ") or part
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "is_struck",
     "strike",
     "struck_spans",
+    "with_links_blanked",
     "without_strikethrough",
 ]
 
@@ -139,6 +140,11 @@ def strike(line: str, link: CorrectionLink | None = None) -> str:
             f"the marks of the line {line!r} cannot be struck through; edit it instead."
         )
     return head + struck + tail
+
+
+def with_links_blanked(text: str) -> str:
+    """Return a text with spaces in the place of its links of corrections; its length stays."""
+    return _LINK.sub(lambda match: " " * len(match[0]), text)
 
 
 def without_strikethrough(text: str) -> str:
