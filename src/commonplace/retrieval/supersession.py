@@ -46,7 +46,7 @@ _AHEAD_NATS = 0.25
 """Nats that a line gets ahead of the line that it corrects: its neighbours bring less."""
 _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
-_STRUCK_NATS = 12.0
+_STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
 _LESS = 1 - 1e-4
 """Factor on the evidence of a window that was as good as the one before it."""
