@@ -480,3 +480,11 @@ def test_a_memory_that_was_not_closed_is_freed_at_once(notes):
         assert gone() is None
     finally:
         gc.enable()
+
+
+async def test_a_memory_is_opened_without_blocking_the_event_loop(notes):
+    with await Memory.aopen(notes.root, embedder=None, index=notes.index) as memory:
+        assert type(memory) is Memory
+        assert (await memory.astatus()).provider is None
+    with pytest.raises(WorkspaceNotFoundError):
+        await Memory.aopen(notes.root / "nowhere")

@@ -19,7 +19,7 @@ from langgraph.runtime import Runtime
 
 from commonplace import FlushReport
 from commonplace.flush import token_limit
-from langchain_commonplace.compaction_trigger import Trigger
+from langchain_commonplace.compaction_trigger import CompactionTrigger, Trigger
 from langchain_commonplace.conversation_view import ConversationView
 from langchain_commonplace.flush_model import LangChainFlushModel, chat_model
 from langchain_commonplace.flush_session import (
@@ -130,6 +130,8 @@ class ChatMemory(SummarizationMiddleware):
         if trigger is None:
             limit = token_limit(settings, context_window=window)
             trigger = ("tokens", limit) if limit else None
+        else:
+            CompactionTrigger(trigger, window=window)  # says in one line what is wrong with it
         count = token_counter or conversation_counter(chat)
         super().__init__(chat, trigger=trigger, keep=keep, token_counter=count, **options)
         if token_counter is None and hasattr(self, "_partial_token_counter"):

@@ -269,6 +269,7 @@ def memory_tools(
     Raises:
         ValueError: The name cannot be part of a tool's name, or `write` is none of these.
     """
+    SEARCH_TOOL.of_memory(name)  # refuses a wrong name in one line
     shared: dict[str, Any] = {"memory": memory, "private": private, "memory_name": name}
     tools: list[BaseTool] = [
         MemorySearchTool(citations=citations, **shared),

@@ -10,6 +10,14 @@ import pytest
 pytest.importorskip("langchain", reason="LangChain is not installed")
 
 import langchain_commonplace
+from langchain_commonplace import (
+    ChatMemory,
+    CommonplaceRetriever,
+    MemoryContextMiddleware,
+    MemoryFlushMiddleware,
+    memory_tools,
+)
+from support.langchain_fakes import ScriptedChatModel
 
 FOLDER = Path(langchain_commonplace.__file__).parent
 
@@ -43,3 +51,29 @@ def test_importing_the_core_loads_no_langchain():
     code = "import sys, commonplace; print([m for m in sys.modules if m.startswith('lang')])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert shown.stdout.strip() == b"[]"
+
+
+WRONG = {
+    "memory of ChatMemory": lambda memory, model: ChatMemory(model, memory=7),
+    "memory of the flush": lambda memory, model: MemoryFlushMiddleware(model=model, memory=None),
+    "memory of the context": lambda memory, model: MemoryContextMiddleware(memory=7),
+    "memory of the tools": lambda memory, model: memory_tools(Path("notes")),
+    "memory of the retriever": lambda memory, model: CommonplaceRetriever(memory=[]),
+    "model of ChatMemory": lambda memory, model: ChatMemory(7, memory=memory),
+    "model of the flush": lambda memory, model: MemoryFlushMiddleware(model=None, memory=memory),
+    "flush model": lambda memory, model: ChatMemory(model, memory=memory, flush_model=7),
+    "trigger": lambda memory, model: ChatMemory(model, memory=memory, trigger="tokens"),
+    "trigger of the flush": lambda memory, model: MemoryFlushMiddleware(
+        model=model, memory=memory, trigger=5
+    ),
+    "recall": lambda memory, model: MemoryContextMiddleware(memory=memory, recall="3"),
+    "name": lambda memory, model: memory_tools(memory, name="my team"),
+}
+
+
+@pytest.mark.parametrize("make", WRONG.values(), ids=WRONG)
+def test_a_wrong_argument_at_construction_is_one_line_that_says_what_is_expected(memory, make):
+    with pytest.raises((TypeError, ValueError), match=r"must be|takes|none of") as caught:
+        make(memory, ScriptedChatModel(script=["ok"]))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 250
