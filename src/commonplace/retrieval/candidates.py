@@ -47,7 +47,7 @@ _RARE_TERMS = (3, 8)
 _MATCHED_CHUNKS = 500
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
-_CHUNKS_PER_PLACE = 4
+_CHUNKS_PER_PLACE = 3
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
@@ -176,10 +176,9 @@ def linked_chunks(
     asked = set(_content_texts(analyzed.query.text))
     names: dict[frozenset[str], str] = {}
     for text, headings in lines:
-        known = asked.union(_content_texts(headings))
         for name in _NAME.findall(text):
             words = frozenset(_content_texts(name))
-            if not words <= known:
+            if not words <= asked and not words <= {*asked, *_content_texts(headings)}:
                 names.setdefault(words, name)
     named: dict[int, list[frozenset[str]]] = {}
     for words, name in itertools.islice(names.items(), _NAMES):
