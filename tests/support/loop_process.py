@@ -40,6 +40,11 @@ def core():
     async def written_and_known(memory):
         return await written(memory), (await memory.ahistory(NOTE))[0].id
 
+    async def opened(memory):
+        async with asyncio.timeout(20):
+            again = await Memory.aopen(memory.workspace.root, index="memory://")
+            again.close()
+
     def changed(call):
         return written, call
 
@@ -52,6 +57,7 @@ def core():
         "Memory.aforget": changed(lambda memory: memory.aforget(path=NOTE)),
         "Memory.ahistory": changed(lambda memory: memory.ahistory(NOTE)),
         "Memory.amove": changed(lambda memory: memory.amove(NOTE, "memory/birds.md")),
+        "Memory.aopen": opened,
         "Memory.apaths": lambda memory: memory.apaths(),
         "Memory.aundo": (written_and_known, lambda known: known[0].aundo(known[1])),
         "Memory.awrite": lambda memory: memory.awrite(NOTE, HERON),
