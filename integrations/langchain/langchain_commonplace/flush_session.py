@@ -23,6 +23,7 @@ from commonplace.flush import (
     FlushMessage,
     FlushReason,
     flush_reason,
+    prepare_counting,
     transcript_bytes,
 )
 from langchain_commonplace.compaction_trigger import CompactionTrigger
@@ -66,6 +67,8 @@ class FlushSessions:
         self._source = source
         self._make = make
         self._sessions: LRUCache[FlushSession] = LRUCache()
+        # Sessions are made in runs: the vocabulary would be built while the event loop waits.
+        prepare_counting()
 
     def current(self, config: RunnableConfig | None = None) -> FlushSession:
         """Return the session of a run's memory.

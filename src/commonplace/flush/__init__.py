@@ -11,6 +11,7 @@ from commonplace.flush.protocol import (
     FlushRequest,
 )
 from commonplace.flush.triggers import FlushCycle, FlushLimits, flush_reason, token_limit
+from commonplace.text.tokens import prepare_counting
 from commonplace.types import FlushMessage, FlushReason, FlushReport, ToolCall
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ToolCall",
     "flush_reason",
     "message_tokens",
+    "prepare_counting",
     "token_limit",
     "transcript_bytes",
 ]
