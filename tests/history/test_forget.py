@@ -15,6 +15,7 @@ from commonplace import Memory, Origin, Settings
 from commonplace.errors import EditError, PathNotAllowedError
 from commonplace.flush import CallableFlushModel, Flusher, FlushMessage
 from commonplace.history.database import HistoryFile
+from commonplace.history.forget_plan import ForgetPlan, planned_edits
 from commonplace.history.forgotten_text import FORGOTTEN, ForgottenText
 from commonplace.history.versions import VersionLog
 from commonplace.settings import SessionsSettings, SyncSettings
@@ -425,6 +426,22 @@ def test_a_reader_in_another_process_delays_the_last_step_which_the_receipt_says
                 assert left_in(tmp_path, runs_of(SECRET)) == []
         finally:
             reader.communicate("end\n", timeout=20)
+
+
+def test_a_line_that_another_program_moves_meanwhile_goes_all_the_same():
+    text = "# A\n\n- PIN 47\n- Keep it.\n"
+    plan = planned_edits({"a.md": text.encode()}, lambda path, lines: [2])
+    edit = ForgetPlan.from_json(ForgetPlan(plan).to_json()).files["a.md"]
+    assert edit.apply(text.encode()) == b"# A\n\n- Keep it.\n"
+    assert edit.apply((text + "- New.\n").encode()) == b"# A\n\n- Keep it.\n- New.\n"
+    assert edit.apply(("- First.\n" + text).encode()) == b"- First.\n# A\n\n- Keep it.\n"
+    twice = f"{text}- PIN 47\n".encode()
+    once = planned_edits({"a.md": twice}, lambda path, lines: [2])["a.md"]
+    done = b"# A\n\n- Keep it.\n- PIN 47\n"
+    assert once.apply(once.apply(twice)) == done
+    done = b"# A\n\n- Keep it.\n"
+    assert edit.apply(done) == done
+    assert edit.apply(None) is None
 
 
 # -- texts ---------------------------------------------------------------------------------------

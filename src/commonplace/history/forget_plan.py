@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from commonplace.history.edits import FileCodec
@@ -20,6 +21,8 @@ __all__ = ["FileEdit", "ForgetPlan", "planned_edits"]
 
 Selected = Callable[[str, list[str]], Iterable[int]]
 """Function from a note and its lines to the indexes of those to forget."""
+_LONG = 12
+"""Characters of a line that is no other one by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +32,42 @@ class FileEdit:
     Attributes:
         before: Hash of the file's bytes.
         lines: New text of each changed line, by its index; None for a line that goes.
-        removed: Texts of the lines that go.
+        old: Text of each changed line before.
         deletes: Whether the whole file goes.
+        after: Hash of the file's bytes after the change: a file that has it is done.
     """
 
     before: str
     lines: dict[int, str | None] = field(default_factory=dict)
-    removed: tuple[str, ...] = ()
+    old: dict[int, str] = field(default_factory=dict)
     deletes: bool = False
+    after: str = ""
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Texts of the lines that go, without blank ones."""
+        gone = (self.old[at] for at, line in sorted(self.lines.items()) if line is None)
+        return tuple(line for line in gone if line.strip())
 
     def apply(self, data: bytes | None) -> bytes | None:
-        """Return the new bytes of the file; another file than the one planned stays as it is.
+        """Return the new bytes of the file, whatever another program has made of it meanwhile.
 
-        Only lines of some length are then removed, wherever they are.
+        Lines that do not stand where they were go wherever they are, short ones only from a single
+        place.
         """
         if data is None or (self.deletes and content_hash(data) == self.before):
             return None
+        if self.after and content_hash(data) == self.after:
+            return data
         codec = FileCodec.of(data)
         lines = codec.decode(data).split("\n")
-        changed = dict(self.lines)
-        if content_hash(data) != self.before:
-            gone = {line.strip() for line in self.removed if len(line.strip()) >= _LEAST_CHARS}
-            changed = {at: None for at, line in enumerate(lines) if line.strip() in gone}
+        changed = self.lines
+        if any(at >= len(lines) or lines[at] != line for at, line in self.old.items()):
+            counts = Counter(lines)
+            gone = {line for line in self.removed if len(line) >= _LONG or counts[line] == 1}
+            changed = {at: None for at, line in enumerate(lines) if line in gone}
         kept = [changed.get(at, line) for at, line in enumerate(lines)]
         return codec.encode("\n".join(line for line in kept if line is not None))
-
-
-_LEAST_CHARS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +100,9 @@ class ForgetPlan:
             path: FileEdit(
                 edit["before"],
                 {int(at): line for at, line in edit["lines"].items()},
-                tuple(edit["removed"]),
+                {int(at): line for at, line in edit["old"].items()},
                 edit["deletes"],
+                edit["after"],
             )
             for path, edit in values.pop("files").items()
         }
@@ -153,8 +166,9 @@ def planned_edits(
         changed: dict[int, str | None] = dict.fromkeys(gone[path])
         changed |= unlinked.get(path, {})
         if changed:
-            removed = tuple(lines[path][at] for at in sorted(gone[path]) if lines[path][at].strip())
-            edits[path] = FileEdit(content_hash(data), changed, removed, path in whole)
+            old = {at: lines[path][at] for at in changed}
+            edit = FileEdit(content_hash(data), changed, old, path in whole)
+            edits[path] = replace(edit, after=content_hash(edit.apply(data) or b""))
     return edits
 
 
