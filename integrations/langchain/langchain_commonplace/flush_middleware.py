@@ -121,7 +121,9 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         if session.flush_vanished(visible, state, thread=thread):
             self._warn_if_behind(state)
         if removed := self._to_be_removed(state):
-            session.flush(removed, thread=thread, reason="compaction")
+            report = session.flush(removed, thread=thread, reason="compaction")
+            if report.safe:
+                session.replace_seen(visible[len(removed) :], state, thread=thread)
             return None
         if self._can_wait():
             return None
@@ -142,7 +144,9 @@ class MemoryFlushMiddleware(AgentMiddleware[FlushState, Any, Any]):
         if await session.aflush_vanished(visible, state, thread=thread):
             self._warn_if_behind(state)
         if removed := await asyncio.to_thread(self._to_be_removed, state):
-            await session.aflush(removed, thread=thread, reason="compaction")
+            report = await session.aflush(removed, thread=thread, reason="compaction")
+            if report.safe:
+                session.replace_seen(visible[len(removed) :], state, thread=thread)
             return None
         if self._can_wait():
             return None

@@ -262,7 +262,7 @@ async def test_a_langchain_without_its_hook_is_flushed_after_its_summary(
 
 WORKER = Path(__file__).with_name("worker.py")
 WORKER_TURNS = 6
-STEPS = {"chat": 46, "flush": 52}
+STEPS = {"chat": 46, "flush": 46}
 """Steps of a talk with one compaction; the first test counts them."""
 
 needs_processes = pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL here")

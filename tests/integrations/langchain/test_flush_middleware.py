@@ -336,3 +336,16 @@ def test_messages_are_kept_as_text_only(memory):
     report = chat.end_session(7)  # a thread id may be a number, as in a configuration
     assert (report.thread, report.messages) == ("7", 2)
     assert "fact-7" in Path(report.transcript).read_text("utf-8")
+
+
+@BOTH
+async def test_a_failed_flush_is_not_tried_again_in_the_same_turn(memory, is_async):
+    script = Notetaker()
+    script.fails = lambda kind, number: ConnectionError("down") if kind == "F" else None
+    model = model_of(script)
+    compactor = SummarizationMiddleware(model, trigger=("messages", 8), keep=KEEP)
+    flush = MemoryFlushMiddleware(memory=memory, model=model, before=compactor)
+    agent = agent_of(model, flush, compactor, checkpointer=InMemorySaver())
+    conversation = Conversation(agent, checkpointed=True, is_async=is_async)
+    await conversation.talk(5)
+    assert script.kinds == "aaaaFSa"
