@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import apsw
 import pytest
@@ -17,6 +19,7 @@ from commonplace.settings import Settings, SyncSettings
 from commonplace.system.database import DatabaseFile
 from commonplace.system.locks import FileLease
 from commonplace.workspace import replacement
+from support.notes import unprivileged
 
 TEXT = "# Notes\n\n- The VPN listens on 1194.\n- Ann looks after it.\n"
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False))
@@ -275,3 +278,36 @@ def test_an_editor_that_never_stops_is_a_conflict(root, memory, monkeypatch):
         memory.edit("memory/note.md", "1194", "51820")
     assert (root / "memory/note.md").read_text("utf-8").startswith(TEXT)
     assert not [name for name in os.listdir(root / "memory") if name != "note.md"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_folder_that_cannot_be_written_leaves_the_notes_as_they_are():
+    folder = Path(tempfile.mkdtemp(dir="/tmp")).resolve()
+    folder.chmod(0o777)
+    try:
+        with unprivileged():
+            root = folder / "notes"
+            root.mkdir()
+            with opened(root, folder / "state") as memory:
+                memory.write("memory/note.md", TEXT)
+                (root / "memory").chmod(0o500)
+                for verb, change in VERBS.items():
+                    with pytest.raises(WorkspaceReadOnlyError, match="Nothing was changed"):
+                        change(memory)
+                    assert everything(root) == {"memory": None, "memory/note.md": TEXT.encode()}, (
+                        verb
+                    )
+                (root / "memory").chmod(0o700)
+                (root / "memory/note.md").chmod(0o400)
+                with pytest.raises(WorkspaceReadOnlyError, match="Nothing was changed"):
+                    VERBS["edit"](memory)
+                (root / "memory/note.md").chmod(0o600)
+                state = memory.state.history.parent
+                state.chmod(0o500)
+                with pytest.raises(StateError):
+                    VERBS["edit"](memory)
+                assert memory.get("memory/note.md").text == TEXT
+                state.chmod(0o700)
+                assert len(memory.history()) == 1
+    finally:
+        shutil.rmtree(folder)
