@@ -288,6 +288,7 @@ class Memory(AsyncTwins):
         self._background.stop()
         self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
         self._past.close()
+        self._notes.log.file.close()
         self._index.close()
 
     def _suspend(self) -> None:
@@ -295,6 +296,7 @@ class Memory(AsyncTwins):
         self._background.pause()
         self._index.finish_sessions(timeout_s=_FINISH_S)
         self._past.close()
+        self._notes.log.file.close()
         self._index.store.suspend()
 
     # -- index -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ before; from time to time one is a whole again, so that a text is made of few di
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 
     Query = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
 
-__all__ = ["make_body", "make_whole", "read_bodies", "read_body", "rewrite_bodies"]
+__all__ = [
+    "make_body",
+    "make_whole",
+    "read_bodies",
+    "read_body",
+    "remove_batch",
+    "rewrite_bodies",
+]
 
 _MAX_CHAIN = 256
 """Differences behind a whole text, at most."""
@@ -101,6 +109,32 @@ def make_whole(connection: apsw.Connection, row: int) -> None:
     """Keep a text as a whole, so that those before it can be removed."""
     whole = compress(read_body(connection.execute, row))
     connection.execute("UPDATE version SET base = NULL, body = ? WHERE id = ?", (whole, row))
+
+
+def remove_batch(
+    connection: apsw.Connection, batch: int, *, paths: Sequence[str | None] | None = None
+) -> None:
+    """Remove the versions of a change; texts that are kept as differences from them stay.
+
+    Args:
+        connection: Connection in a transaction.
+        batch: The change.
+        paths: Notes whose versions are removed; None for all of the change.
+    """
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT version.id FROM version JOIN note ON note.id = note WHERE batch = ?1 AND "
+        "(?2 IS NULL OR path IN (SELECT value FROM json_each(?2)))",
+        (batch, None if paths is None else json.dumps(list(paths))),
+    ).fetchall()
+    for (row,) in rows:
+        later: list[tuple[Any, ...]] = connection.execute(
+            "SELECT id FROM version WHERE base = ?1 AND "
+            "note = (SELECT note FROM version WHERE id = ?1)",
+            (row,),
+        ).fetchall()
+        for (other,) in later:
+            make_whole(connection, other)
+        connection.execute("DELETE FROM version WHERE id = ?", (row,))
 
 
 def rewrite_bodies(

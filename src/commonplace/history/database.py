@@ -55,6 +55,7 @@ class HistoryFile(DatabaseFile):
         version=1,
         schema=_SCHEMA,
     )
+    stays_open = True
 
     @property
     def is_forgetting(self) -> bool:

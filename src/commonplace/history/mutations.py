@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
+from commonplace.history.bodies import remove_batch
 from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.locks import FileLease
@@ -295,7 +296,7 @@ class Mutator:
                     )
                     new = state.version.id
             if not self._enabled:
-                connection.execute("DELETE FROM version WHERE batch = ?", (batch,))
+                remove_batch(connection, batch)
 
     def _take_back(
         self, applied: Sequence[_Step], steps: Sequence[_Step], error: BaseException
@@ -309,7 +310,7 @@ class Mutator:
         batch = steps[0].state.version.id
         with contextlib.suppress(StateError, OSError):
             with self.log.file.transaction() as connection:
-                connection.execute("DELETE FROM version WHERE batch = ?", (batch,))
+                remove_batch(connection, batch)
                 connection.execute("DELETE FROM pending WHERE version = ?", (batch,))
                 if isinstance(error, ChangedMeanwhileError) and self._enabled:
                     failed = steps[len(applied)]

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.history.bodies import remove_batch
 from commonplace.workspace.replacement import (
     ChangedMeanwhileError,
     FileChange,
@@ -18,8 +19,6 @@ from commonplace.workspace.replacement import (
 )
 
 if TYPE_CHECKING:
-    import apsw
-
     from commonplace.history.versions import VersionLog
 
 __all__ = ["recover"]
@@ -69,7 +68,7 @@ def _recover_batch(log: VersionLog, root: Path, entries: Sequence[_Entry], now: 
     with log.file.transaction() as connection:
         for entry in entries:
             if entry not in reached:
-                _forget(connection, entry)
+                remove_batch(connection, version, paths=[entry.path, entry.target])
         for path, text in found:
             log.meet(connection, path, text, at=now)
         connection.execute("DELETE FROM pending WHERE version = ?", (version,))
@@ -145,15 +144,6 @@ def _finish(root: Path, entry: _Entry, texts: _Texts) -> bool:
     except ChangedMeanwhileError:
         return False
     return True
-
-
-def _forget(connection: apsw.Connection, entry: _Entry) -> None:
-    """Remove the versions of a change that did not reach its file."""
-    connection.execute(
-        "DELETE FROM version WHERE batch = ? AND note IN "
-        "(SELECT id FROM note WHERE path IN (?, ?))",
-        (entry.version, entry.path, entry.target),
-    )
 
 
 def _file(root: Path, entry: _Entry) -> FileChange:

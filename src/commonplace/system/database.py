@@ -32,6 +32,10 @@ _UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOEr
 """Errors of opening a file that may still be read: its disk is full, or cannot be written."""
 
 
+_REPLACED: list[apsw.Connection] = []
+"""Connections to files that were replaced: closing one would delete the new file's log."""
+
+
 class DatabaseFormat(NamedTuple):
     """Format of a database file.
 
@@ -56,10 +60,14 @@ class DatabaseFile:
     """
 
     format: ClassVar[DatabaseFormat]
+    stays_open: ClassVar[bool] = False
+    """Whether a connection stays open from the first write on, until `close`: closing the last one
+    copies the write-ahead log, which takes longer than a small change."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._kept: apsw.Connection | None = None
+        self._kept_key: tuple[int, int] | None = None
         if path is None:
             self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
             self._kept = self._open()  # the database lives as long as one connection
@@ -92,6 +100,8 @@ class DatabaseFile:
                     connection.pragma("synchronous", "normal")
                 with transaction(connection):
                     yield connection
+                if self.stays_open:
+                    self._stay_open()
             finally:
                 connection.close()
 
@@ -125,6 +135,31 @@ class DatabaseFile:
                 return list(connection.execute(statement, values))
             finally:
                 connection.close()
+
+    def close(self) -> None:
+        """Close the connection that stayed open; the file can be used again."""
+        connection, self._kept = self._kept, None
+        if connection is not None and self.path is not None:
+            if self._key() == self._kept_key:
+                connection.close()
+            else:
+                _REPLACED.append(connection)
+
+    def _stay_open(self) -> None:
+        key = self._key()
+        if self._kept is not None and self._kept_key != key:
+            self.close()
+        if self._kept is None and key is not None:
+            with contextlib.suppress(apsw.Error, OSError):
+                self._kept, self._kept_key = self._open(), key
+
+    def _key(self) -> tuple[int, int] | None:
+        """Return what tells the file from another one of the same name."""
+        try:
+            info = os.stat(self.path) if self.path is not None else None
+        except OSError:
+            return None
+        return (info.st_dev, info.st_ino) if info else None
 
     def _opened(self) -> apsw.Connection:
         try:
