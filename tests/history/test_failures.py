@@ -302,12 +302,12 @@ def test_a_folder_that_cannot_be_written_leaves_the_notes_as_they_are():
                 with pytest.raises(WorkspaceReadOnlyError, match="Nothing was changed"):
                     VERBS["edit"](memory)
                 (root / "memory/note.md").chmod(0o600)
-                state = memory.state.history.parent
-                state.chmod(0o500)
+            (folder / "state").chmod(0o500)
+            with opened(root, folder / "state") as memory:
                 with pytest.raises(StateError):
                     VERBS["edit"](memory)
                 assert memory.get("memory/note.md").text == TEXT
-                state.chmod(0o700)
+                (folder / "state").chmod(0o700)
                 assert len(memory.history()) == 1
     finally:
         shutil.rmtree(folder)
