@@ -73,7 +73,11 @@ def judge(
         close = _are_close(question, older, newer)
         return Judgement("relative", older_stands_back=False) if close else None
     reason: SupersessionReason | None = None
-    if not question.asks_event and _corrects(question, older, newer):
+    if (
+        not question.asks_event
+        and _corrects(question, older, newer)
+        and not _lacks_value(question, older, newer)
+    ):
         reason = "cue"
     elif _same_sentence(question, older, newer):
         reason = "value"
@@ -127,6 +131,23 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
         return _has_cue(question, newer) or (shared >= _HALF and _denies(older, newer))
     holds_half = shared >= _HALF and question.share(older.held) >= _HALF
     return holds_half and _has_cue(question, newer) and _common(older, newer) >= _THIRD
+
+
+def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether the older line has the number that is asked for, the newer one none.
+
+    "The VPN listens on port 51820" still says more than "Moved the VPN to another port".
+    """
+    is_given = any(
+        (term in question.attributes and other.isdigit())
+        or (other_term in question.attributes and word.isdigit())
+        for (word, term), (other, other_term) in pairwise(
+            zip(older.words, older.terms, strict=True)
+        )
+    )
+    return is_given and not any(
+        any(map(str.isdigit, word)) or is_word("negation", word) for word in newer.words
+    )
 
 
 def _has_cue(question: Question, line: ComparedLine) -> bool:
