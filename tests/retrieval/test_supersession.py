@@ -10,6 +10,7 @@ from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
 from commonplace.display.plain import plain_results
 from support.engines import ENGINES, index_at, install
+from support.fakes import clock
 
 ASKED = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
@@ -281,3 +282,24 @@ def test_of_a_value_that_was_stated_again_and_again_the_last_comes_first(tmp_pat
                 best = memory.search(question.question, max_results=1)[0]
                 assert best.path == place.path, question
                 assert best.start_line <= place.line <= best.end_line, question
+
+
+def test_the_rows_of_a_list_do_not_correct_each_other(tmp_path):
+    folder = tmp_path / "notes/memory"
+    folder.mkdir(parents=True)
+    people = ("Ann", "Ben", "Cy")
+    rooms = [f"- room {number}: {people[number % 3]} sits there" for number in range(100)]
+    (folder / "rooms.md").write_text("# Rooms\n\n" + "\n".join(rooms) + "\n")
+    with Memory.open(tmp_path / "notes", index="memory://", now=clock()) as memory:
+        results = memory.search("who sits in room 17?", explain=True)
+    assert "room 17: Cy" in results[0].snippet
+    assert {result.explanation.supersessions for result in results} == {()}
+
+
+def test_a_line_with_the_number_that_is_asked_for_does_not_stand_back_for_one_without(tmp_path):
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    (tmp_path / "notes/MEMORY.md").write_text("# Memory\n\n- The VPN listens on port 51820.\n")
+    log = "# 2026-11-19\n\n- Met Ann.\n- Moved the VPN to another port.\n"
+    (tmp_path / "notes/memory/2026-11-19.md").write_text(log)
+    with Memory.open(tmp_path / "notes", index="memory://", now=clock()) as memory:
+        assert "51820" in memory.search("which port does the VPN use?")[0].snippet

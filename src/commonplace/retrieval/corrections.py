@@ -184,6 +184,8 @@ def _denied(line: ComparedLine, term: str) -> bool:
 
 def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether two lines are one sentence with another value."""
+    if older.key and newer.key and older.key[0] != newer.key[0]:
+        return False  # rows of one list, "room 17: Ann" and "room 18: Ben"
     if _shared(question, older, newer) < 0.99 or _common(older, newer) < _SAME_WORDS:
         return False
     if len(older.words) < 3 or older.terms == newer.terms:
