@@ -265,7 +265,7 @@ def test_a_snippet_that_two_queries_find_is_one_node_of_a_fusion(memory, scripte
     """Reciprocal ranks are summed by the nodes' hashes."""
     fusion = QueryFusionRetriever(
         [CommonplaceRetriever(memory, k=3)],
-        llm=scripted("SLIP-431 off-by-one"),
+        llm=scripted("SLIP-431?"),
         mode="reciprocal_rerank",
         num_queries=2,
         use_async=False,
