@@ -48,7 +48,7 @@ def holding(folder, text):
 def test_a_dry_run_lists_what_would_go_and_leaves_it(run, notes):
     result = run("forget", "--text", "12 Elm Street", "--dry-run")
     assert result.exit_code == 0, result.stderr
-    assert "1 lines would go\n" in result.stdout
+    assert "lines would go: 1\n" in result.stdout
     assert "\n  MEMORY.md#L4\n" in result.stdout
     assert "Elm" not in result.stdout
     assert (notes / "MEMORY.md").read_text() == MEMORY

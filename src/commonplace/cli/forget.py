@@ -98,6 +98,6 @@ def _show(receipt: ForgetReceipt) -> None:
 
 def _lines(receipt: ForgetReceipt) -> list[str]:
     would = "would go" if receipt.dry_run else "forgotten"
-    lines = [f"{count} {kind} {would}" for kind, count in receipt.removed.items() if count]
+    lines = [f"{kind} {would}: {count}" for kind, count in receipt.removed.items() if count]
     lines += [f"  {one_line(place)}" for place in receipt.places]
     return lines + [f"not reached: {one_line(where)}" for where in receipt.unreachable if lines]
