@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,9 +41,9 @@ class CommonplaceRetriever(BaseRetriever):
     memory: MemorySource = Field(exclude=True, repr=False)
     """The memory to search, or a function from a run's configuration to it, such as
     ``pool.resolver("user_id")``; the retriever does not close it."""
-    k: int | None = Field(default=None, ge=1)
+    k: int | None = None
     """Number of documents, if so many notes reach `min_score`."""
-    min_score: float | None = Field(default=None, ge=0, le=1)
+    min_score: float | None = None
     """Least score of a note; 0 keeps all that were found."""
     sources: list[Source] | None = None
     """``memory``, ``sessions``; both by default."""
@@ -63,6 +64,8 @@ class CommonplaceRetriever(BaseRetriever):
             _check_options(values, allowed=cls.model_fields, caller=cls.__name__)
             if "memory" in values:
                 checked_source(values["memory"])
+            _check_range("k", values.get("k"), int, least=1)
+            _check_range("min_score", values.get("min_score"), int | float, least=0, most=1)
         return values
 
     def invoke(
@@ -121,6 +124,15 @@ class CommonplaceRetriever(BaseRetriever):
             ls_embedding_provider=provider,
             ls_embedding_model=model,
         )
+
+
+def _check_range(name: str, value: Any, kind: Any, *, least: float, most: float = math.inf) -> None:
+    """Raise a TypeError of one line, which pydantic passes on as it is."""
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if value is not None and not (is_number and least <= value <= most):
+        expected = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+        what = "a whole number" if kind is int else "a number"
+        raise TypeError(f"{name} is {value!r}; {what} {expected}, or None, was expected.")
 
 
 _CONFIG: ContextVar[RunnableConfig | None] = ContextVar("_CONFIG")

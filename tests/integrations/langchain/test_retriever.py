@@ -85,12 +85,19 @@ def test_a_call_may_say_everything_that_a_field_says(memory):
 
 @pytest.mark.parametrize(
     "fields",
-    [{"k": 0}, {"min_score": 2}, {"sources": ["web"]}],
-    ids=lambda fields: next(iter(fields)),
+    [{"k": 0}, {"k": "six"}, {"k": True}, {"min_score": 2}, {"min_score": "a"}],
+    ids=str,
 )
-def test_a_wrong_field_is_told_at_construction(memory, fields):
-    with pytest.raises(ValidationError):
+def test_a_wrong_number_is_told_in_one_line_at_construction(memory, fields):
+    with pytest.raises(
+        TypeError, match=r"^(k|min_score) is .*; an? (whole )?number .* expected\.$"
+    ):
         CommonplaceRetriever(**{"memory": memory} | fields)
+
+
+def test_a_wrong_source_is_told_at_construction(memory):
+    with pytest.raises(ValidationError):
+        CommonplaceRetriever(memory=memory, sources=["web"])
 
 
 def test_an_unknown_option_of_a_call_is_told(retriever):
