@@ -41,28 +41,47 @@ class Question:
     """Question with the weights of its terms, as shares of their sum."""
 
     def __init__(self, analyzed: AnalyzedQuery) -> None:
-        text, terms = analyzed.query.text, analyzed.terms
-        self.text = text
-        self.words = words_of(text)
-        self.terms = [term.term for term in terms.known]
+        self.text, self._terms = analyzed.query.text, analyzed.terms
+        self.terms = [term.term for term in self._terms.known]
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
-        left_out = [
-            (bool(analyzed.days) and is_date_word(term)) or _is_function_word(term.text.lower())
-            for term in terms.known
+        dated = [
+            term.text.lower() in _PRESENT or (bool(analyzed.days) and is_date_word(term))
+            for term in self._terms.known
         ]
-        if all(left_out):
-            left_out = [False] * len(left_out)
         # Roots, because few notes make the weights extreme: a subject of all has next to none.
-        weights = np.where(left_out, 0.0, np.sqrt(terms.weights))
+        weights = np.where(dated, 0.0, np.sqrt(self._terms.weights))
         self.weights: NDArray[Any] = weights / max(float(weights.sum()), 1e-6)
-        names = set(_NAME.findall(text))
-        self.names = [
-            at for at, term in enumerate(terms.known) if term.text in names or term.text.isdigit()
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Words in order."""
+        return words_of(self.text)
+
+    @cached_property
+    def names(self) -> list[int]:
+        """Places of the terms that are names or numbers."""
+        names = set(_NAME.findall(self.text))
+        return [
+            at
+            for at, term in enumerate(self._terms.known)
+            if term.text in names or term.text.isdigit()
         ]
+
+    @cached_property
+    def attributes(self) -> set[str]:
+        """Terms of what is asked for: "which port"."""
         asked = set(asked_attributes(self.words))
-        self.attributes = {term.term for term in terms.known if term.text.lower() in asked}
-        self.is_doubtful = is_doubtful(self.words)
-        self.asks_event = _EVENT.search(text) is not None
+        return {term.term for term in self._terms.known if term.text.lower() in asked}
+
+    @cached_property
+    def is_doubtful(self) -> bool:
+        """Whether it asks for plans or quotations."""
+        return is_doubtful(self.words)
+
+    @cached_property
+    def asks_event(self) -> bool:
+        """Whether it asks when, why or how something was."""
+        return _EVENT.search(self.text) is not None
 
     def share(self, held: NDArray[Any]) -> float:
         """Return the share of the question that a line holds."""

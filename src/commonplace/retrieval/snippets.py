@@ -283,10 +283,11 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[Window, Cut]:
     cuts = {window: _packed(window, table, longest) for window in evidence.windows}
     ordered = sorted(cuts, key=lambda window: window.first)
     after = 0
+    is_marked = _has_marks(table.text)  # one look at all texts; most notes have no blocks
     for window, following in zip_longest(ordered, ordered[1:]):
         packed = cuts[window]
         settled: Cut | None = packed
-        if not _is_plain(window, packed, table):
+        if not _is_plain(window, packed, table, is_marked=is_marked):
             until = cuts[following].start if following else len(table.text)
             region = region_around(table, window.first, packed, after=after, until=until)
             best = int(table.start[window.first + share[window.rows].argmax()])
@@ -303,14 +304,13 @@ def _packed(window: Window, table: PassageTable, longest: int) -> Cut:
     return Cut(start, min(int(table.end[window.last]), start + longest))
 
 
-def _is_plain(window: Window, packed: Cut, table: PassageTable) -> bool:
+def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bool) -> bool:
     """Return whether a window can be cut as it was packed, as most are: a cheap test."""
     text, (start, end, _) = table.text, packed
     passage, chunk = table.passage_of(window.first), table.chunk_of(window.first)
     if passage.source == "sessions":
         return True  # a message is one line
     last = text[(at := int(table.start[window.last])) : at + 2]
-    around = chunk.text + text[start : end + SNIPPET_CHARS]
     begins = start == passage.start or text[start - 2] in _ENDS
     return (
         (text.startswith(_ITEM_STARTS, start) or (begins and not text[start].isspace()))
@@ -318,8 +318,12 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable) -> bool:
         and (end == len(text) or text[end - 1] in _ENDS or text.startswith(_BREAKS, end))
         and not text.startswith(("\n=", "\n--"), end)
         and not chunk.context
-        and not any(mark in around for mark in BLOCK_MARKS)
+        and not (is_marked and _has_marks(chunk.text + text[start : end + SNIPPET_CHARS]))
     )
+
+
+def _has_marks(text: str) -> bool:
+    return any(mark in text for mark in BLOCK_MARKS)
 
 
 def _result(cut: Cut, window: Window, table: PassageTable, score: float) -> SearchResult:

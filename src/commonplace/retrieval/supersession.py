@@ -126,10 +126,18 @@ class _Comparison:
         best = np.argsort(-self._scores, kind="stable")[:_COMPARED]
         least = self._scores[best[0]] - COMPARED_NATS
         self._best = [
-            ComparedLine(row, self._table.text_of(row), lines.present[row], analyzer)
-            for row in best[self._scores[best] > least].tolist()
-            if row not in self.struck
+            row for row in best[self._scores[best] > least].tolist() if row not in self.struck
         ]
+        self._analyzer = analyzer
+        self._compared: dict[int, ComparedLine] = {}
+
+    def _line(self, row: int) -> ComparedLine:
+        """Return a line to be compared; most of the best lines never are."""
+        line = self._compared.get(row)
+        if line is None:
+            text, held = self._table.text_of(row), self._lines.present[row]
+            line = self._compared[row] = ComparedLine(row, text, held, self._analyzer)
+        return line
 
     @cached_property
     def _asks_past(self) -> bool:
@@ -179,10 +187,10 @@ class _Comparison:
         """Yield the older and the newer line of each pair of which one stands back."""
         newer_lines = self._newer_lines()
         least = self._scores.max() - _STALE_NATS
-        stale = [at for at in newer_lines if self._scores[self._best[at].row] >= least]
+        stale = [at for at in newer_lines if self._scores[self._best[at]] >= least]
         for at in stale:  # grows: what corrects another line may be corrected in its turn
             for later in newer_lines[at]:
-                older, newer = self._best[at], self._best[later]
+                older, newer = self._line(self._best[at]), self._line(self._best[later])
                 judgement = judge(self._question, older, newer, same_place=self._are_in_one_place)
                 if judgement is None:
                     continue
@@ -192,7 +200,7 @@ class _Comparison:
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
-        rows = np.array([line.row for line in self._best], dtype=np.int64)
+        rows = np.array(self._best, dtype=np.int64)
         scores = self._scores[rows]
         held = self._lines.present[rows]
         shared = (held * self._question.weights) @ held.T
@@ -251,8 +259,8 @@ class _Comparison:
 
     def _rows_of_replacements(self) -> Iterator[int]:
         """Yield the rows of lines that may replace a struck one."""
-        yield from (line.row for line in self._best)
-        best = {line.row for line in self._best}
+        yield from self._best
+        best = set(self._best)
         for row in _rows_with(self._table, "([corrects]"):
             if row not in best:
                 yield row
