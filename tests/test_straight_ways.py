@@ -10,4 +10,4 @@ def test_a_verb_enters_few_modules(verb, tmp_path):
     if "LangChain" in verb:
         pytest.importorskip("langchain")
     entered = VERBS[verb](tmp_path)
-    assert len(entered) <= LIMITS[verb], sorted(entered)
+    assert len(entered.here) <= LIMITS[verb], sorted(entered.here)

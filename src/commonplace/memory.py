@@ -725,12 +725,9 @@ class Memory(AsyncTwins):
         return path
 
     def _record(self, path: str) -> None:
-        """Keep the text of a note that was not indexed, by a thread, as index runs do."""
-        from concurrent.futures import ThreadPoolExecutor
-
+        """Keep the text of a note that was not indexed."""
         file = self.workspace.stat(path)
-        with ThreadPoolExecutor(max_workers=1) as writer:
-            writer.submit(self._recorder.record_files, [file] if file else []).result()
+        self._recorder.record_files([file] if file else [])
         self._recorder.appended.pop(path, None)
 
     def record_exposure(self, session: str | None) -> None:

@@ -5,7 +5,8 @@
     python tests/benchmarks/entered_modules.py [--list]
 
 Each verb runs once before it is counted, so that imports and first steps do not count. A module is
-entered when one of its functions is called by the thread that called the verb.
+entered when one of its functions is called by the thread that called the verb; those that only the
+threads which it starts enter are counted beside it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import gc
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import commonplace
 from commonplace import Memory, Settings
@@ -27,11 +30,11 @@ ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
     "search": 18,
     "append": 18,
-    "first index": 26,
-    "flush from LangChain, nothing indexed yet": 24,
+    "first index": 32,
+    "flush from LangChain, nothing indexed yet": 30,
     "flush from LangChain with its append": 32,
 }
-"""How many modules each verb may enter."""
+"""How many modules the thread of each verb may enter."""
 NOTES = {
     "MEMORY.md": "# Memory\n\n- Wren looks after the key cabinet.\n- The VPN listens on 51820.\n",
     "memory/2026-11-20.md": "# 2026-11-20\n\n- Moved the printer to the second floor.\n",
@@ -39,21 +42,38 @@ NOTES = {
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False, watch=False))
 
 
-def entered(call: Callable[[], object]) -> set[str]:
-    """Return the files of `commonplace` whose functions run while a call runs."""
-    files: set[str] = set()
+class Entered(NamedTuple):
+    """Modules that the thread of a verb entered, and those that only its other threads did."""
 
-    def note(frame, event, argument):
-        if event == "call" and frame.f_code.co_name != "<module>":
-            files.add(frame.f_code.co_filename)
+    here: set[str]
+    elsewhere: set[str]
+
+
+def entered(call: Callable[[], object]) -> Entered:
+    """Return the files of `commonplace` whose functions run while a call runs."""
+    here: set[str] = set()
+    elsewhere: set[str] = set()
+
+    def noting(files):
+        def note(frame, event, argument):
+            if event == "call" and frame.f_code.co_name != "<module>":
+                files.add(frame.f_code.co_filename)
+
+        return note
 
     gc.disable()  # else it may close a memory of before, whose modules would count
-    sys.setprofile(note)
+    threading.setprofile(noting(elsewhere))
+    sys.setprofile(noting(here))
     try:
         call()
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
         gc.enable()
+    return Entered(_modules(here), _modules(elsewhere) - _modules(here))
+
+
+def _modules(files: set[str]) -> set[str]:
     return {name.removeprefix(ROOT) for name in files if name.startswith(ROOT)}
 
 
@@ -71,28 +91,28 @@ def open_notes(folder: Path) -> Memory:
     )
 
 
-def searched(folder: Path) -> set[str]:
+def searched(folder: Path) -> Entered:
     with open_notes(folder) as memory:
         for _ in range(2):  # the second search is the first that reads the vectors into memory
             memory.search("Who has the key of the cabinet?")
         return entered(lambda: memory.search("which port does the VPN use?"))
 
 
-def appended(folder: Path) -> set[str]:
+def appended(folder: Path) -> Entered:
     with open_notes(folder) as memory:
         memory.index()
         memory.append("- The heron moved to rack 7.")
         return entered(lambda: memory.append("- Decided: tea at four."))
 
 
-def indexed(folder: Path) -> set[str]:
+def indexed(folder: Path) -> Entered:
     with open_notes(folder / "before") as memory:
         memory.index()
     with open_notes(folder) as memory:
         return entered(memory.index)
 
 
-def flushed(folder: Path, *, is_indexed: bool = True) -> set[str]:
+def flushed(folder: Path, *, is_indexed: bool = True) -> Entered:
     from langchain_core.language_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage, HumanMessage
 
@@ -130,7 +150,7 @@ def flushed(folder: Path, *, is_indexed: bool = True) -> set[str]:
         return entered(talk("tea"))
 
 
-VERBS: dict[str, Callable[[Path], set[str]]] = {
+VERBS: dict[str, Callable[[Path], Entered]] = {
     "search": searched,
     "append": appended,
     "first index": indexed,
@@ -147,11 +167,15 @@ def main() -> None:
     for verb, count in VERBS.items():
         with tempfile.TemporaryDirectory() as folder:
             os.environ["COMMONPLACE_STATE_DIR"] = folder
-            files = count(Path(folder))
-        print(f"{verb}: {len(files)} modules, {LIMITS[verb]} at most")
+            here, elsewhere = count(Path(folder))
+        print(
+            f"{verb}: {len(here)} modules, {LIMITS[verb]} at most; "
+            f"{len(elsewhere)} more in other threads"
+        )
         if arguments.list:
-            print("".join(f"    {name}\n" for name in sorted(files)), end="")
-        too_many |= len(files) > LIMITS[verb]
+            names = [*sorted(here), *(f"{name} (another thread)" for name in sorted(elsewhere))]
+            print("".join(f"    {name}\n" for name in names), end="")
+        too_many |= len(here) > LIMITS[verb]
     sys.exit(too_many)
 
 

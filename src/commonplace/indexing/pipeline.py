@@ -146,10 +146,7 @@ class IndexPipeline:
     def record_scan(self, scan: Scan) -> None:
         """Note, at the end of a run, which files are gone, and keep texts that were never met."""
         if self._recorder is not None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(max_workers=1) as writer:
-                writer.submit(self._recorder.reconcile, scan).result()
+            self._recorder.reconcile(scan)
 
     def lacking(self, plan: IndexPlan) -> dict[str, list[str]]:
         """Return the texts of the chunks of a plan that have no vectors yet, by the chunk's hash.
