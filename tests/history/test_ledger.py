@@ -221,7 +221,7 @@ def test_a_context_is_quoted_like_the_lines_that_it_is_made_of(memory):
     log.write_text(log.read_text() + rows)
     memory.index()
     hit = found(memory, "account 150", path=LOG)
-    assert "| account" in hit.snippet
+    assert "| account 150 |" in hit.snippet
     assert hit.context.startswith(header)
     assert hit.untrusted == (hit.start_line - 2,)
     assert hit.origin.author == "untrusted"
