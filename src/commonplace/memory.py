@@ -47,6 +47,7 @@ from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.text.quotation import without_lines
 from commonplace.types import (
     BlameLine,
+    Change,
     Excerpt,
     ForgetReceipt,
     IndexReport,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.history.forget import Forgetter
+    from commonplace.history.groups import ChangeGroup
     from commonplace.indexing.pipeline import Progress
     from commonplace.profiles import Profile
     from commonplace.retrieval.query import Ranker
@@ -920,13 +922,24 @@ class Memory(AsyncTwins):
         """
         return self._notes.history(path, limit=limit)
 
+    def change_group(self, change: Change, *, origin: Origin | None = None) -> ChangeGroup:
+        """Return a group of changes that `undo` takes back as one, such as an import.
+
+        Args:
+            change: Kind of the changes, such as ``import``.
+            origin: Author; a user by default.
+        """
+        from commonplace.history.groups import ChangeGroup
+
+        return ChangeGroup(self._notes, change=change, origin=origin)
+
     def undo(self, version_id: int, *, origin: Origin | None = None) -> Version:
         """Take a change back where nothing later touched the same lines; see `write`.
 
         What undoes a change is a change itself, which can be undone.
 
         Args:
-            version_id: `Version.id`; that of an import takes all of it back.
+            version_id: `Version.id`; that of a change group takes all of it back.
             origin: Author; a user by default.
 
         Raises:

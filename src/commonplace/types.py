@@ -341,8 +341,8 @@ class Version(DisplayedDataclass):
     """State of a note after a change.
 
     Attributes:
-        id: Number of the change, as `Memory.undo` takes it. An import and a move have one for all
-            of their notes.
+        id: Number of the change, as `Memory.undo` takes it. A change group, such as an import, and
+            a move have one for all of their notes.
         path: Note.
         when: Time of the change, aware, in UTC; of another program's, when the file was written.
         change: Kind of the change.
@@ -351,6 +351,8 @@ class Version(DisplayedDataclass):
         hash: SHA-256 of the file's bytes, as `if_version` takes it; empty for a note that was
             deleted.
         moved_from: Path that the note had before it was moved; None for every other change.
+        notes: Number of the notes that a change group changed, in the history of all notes, where
+            it is one entry with the path of its first note; 1 for every other change.
     """
 
     id: int
@@ -361,6 +363,7 @@ class Version(DisplayedDataclass):
     size: int = 0
     hash: str = ""
     moved_from: str | None = None
+    notes: int = 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)

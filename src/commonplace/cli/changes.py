@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.types import Version
 
-__all__ = ["correct", "edit", "mv", "rm", "undo", "version_payload"]
+__all__ = ["correct", "edit", "mv", "note_label", "rm", "undo", "version_payload"]
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _EVERY_VERSION = 1 << 31
@@ -123,7 +123,7 @@ def _change(
             raise
         except ValueError as error:
             raise CommonplaceError(str(error)) from error
-        after = _texts(memory, [*before, version.path]) if shows else {}
+        after = _texts(memory, [*before, version.path]) if shows and version.notes == 1 else {}
         is_kept = memory.settings.history.enabled
     if as_json:
         print_json(version_payload(version))
@@ -131,7 +131,14 @@ def _change(
         print_rich(*_difference(before, after), _summary(version, is_kept=is_kept))
     else:
         number = f"  version {version.id}" if is_kept else ""
-        print_text(f"{one_line(version.path)}  {version.change}{number}")
+        print_text(f"{note_label(version)}  {version.change}{number}")
+
+
+def note_label(version: Version) -> str:
+    """Return the note that a change was made to, and the number of the others of its group."""
+    others = version.notes - 1
+    more = f" and {others:,} other{'s' * (others > 1)}" if others else ""
+    return f"{one_line(version.path)}{more}"
 
 
 def _touched(memory: Memory, paths: list[str] | None, undone: int | None) -> list[str]:
@@ -139,7 +146,7 @@ def _touched(memory: Memory, paths: list[str] | None, undone: int | None) -> lis
     if undone is None:
         return [*(paths or ()), f"memory/{memory.now().date().isoformat()}.md"]
     found = [one for one in memory.history(limit=_EVERY_VERSION) if one.id == undone]
-    return [path for one in found for path in (one.path, one.moved_from) if path]
+    return [path for one in found for path in (one.path, one.moved_from) if path and one.notes == 1]
 
 
 def _texts(memory: Memory, paths: list[str]) -> dict[str, list[str]]:
@@ -171,6 +178,6 @@ def _summary(version: Version, *, is_kept: bool) -> Text:
     if version.moved_from:
         done = f"{one_line(version.moved_from)} is {one_line(version.path)} now"
     else:
-        done = f"{version.change} of {one_line(version.path)}"
+        done = f"{version.change} of {note_label(version)}"
     undo = f"; 'commonplace undo {version.id}' takes it back" if is_kept else ""
     return Text(done + undo, style="dim")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.changes import version_payload
+from commonplace.cli.changes import note_label, version_payload
 from commonplace.cli.completion import complete_note
 from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import print_json, print_text, warn
@@ -67,7 +67,8 @@ def _version_cells(version: Version) -> list[str]:
     moved = f"{one_line(version.moved_from)} -> " if version.moved_from else ""
     when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
     author = "" if version.change in _OF_OTHERS else _author(version.origin)
-    return [str(version.id), when, version.change, author, moved + one_line(version.path)]
+    path = f"{moved}{note_label(version)}"
+    return [str(version.id), when, version.change, author, path]
 
 
 def _blame_cells(line: BlameLine) -> list[str]:

@@ -210,6 +210,7 @@ def version_rows(version: Version) -> list[tuple[str, str]]:
     moved = f" (was {version.moved_from})" if version.moved_from else ""
     rows = [
         ("note", f"{version.path}{moved}"),
+        ("notes", f"{version.notes:,}" if version.notes > 1 else ""),
         ("change", f"{version.change}, version {version.id}"),
         ("when", version.when.isoformat(sep=" ", timespec="seconds")),
         ("origin", origin_label(version.origin) if version.origin else ""),

@@ -135,6 +135,7 @@ def remove_batch(
         for (other,) in later:
             make_whole(connection, other)
         connection.execute("DELETE FROM version WHERE id = ?", (row,))
+        connection.execute("DELETE FROM change_group WHERE version = ?", (row,))
 
 
 def rewrite_bodies(

@@ -117,7 +117,7 @@ class Corrector:
         if path == log:
             mutations = [Mutation(path, lambda before: noted(struck(before)))]
         with self._notes.folder_of(log):
-            return self._notes.apply(mutations, change="correct", origin=origin)
+            return self._notes.apply(mutations, change="correct", origin=origin)[0]
 
 
 def shown_lines(store: Store, place: Place) -> dict[int, set[str]]:

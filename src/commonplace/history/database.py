@@ -22,6 +22,10 @@ _SCHEMA = (
         id INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER NOT NULL, note INTEGER NOT NULL,
         moved_from INTEGER, at INTEGER NOT NULL, change INTEGER NOT NULL, origin INTEGER,
         size INTEGER NOT NULL, hash BLOB, base INTEGER, body BLOB)""",
+    # Versions of a change that was made in several steps, such as an import: `id` is the row of the
+    # first one. A row whose version is gone is of one that was pruned.
+    "CREATE TABLE IF NOT EXISTS change_group (version INTEGER PRIMARY KEY, id INTEGER NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS change_group_id ON change_group (id)",
     # A row once every note that was there has its first version: a note that comes later is new.
     "CREATE TABLE IF NOT EXISTS began (at INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS version_note ON version (note, id)",
@@ -52,7 +56,7 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        version=1,
+        version=2,  # version 1 was never released
         schema=_SCHEMA,
     )
     stays_open = True

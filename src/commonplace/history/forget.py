@@ -218,10 +218,13 @@ class Forgetter:
             ]
             return data if len(kept) == len(lines) else codec.encode("\n".join(kept))
 
-        count = rewrite_bodies(connection, scrubbed)
         execute = connection.execute
+        note = "(SELECT id FROM note WHERE path = ?)"
+        for path in plan.paths:  # what remains of a change group is all of it
+            of_note = f"SELECT id FROM version WHERE note = {note}"
+            execute(f"DELETE FROM change_group WHERE version IN ({of_note})", (path,))
+        count = rewrite_bodies(connection, scrubbed)
         for path in plan.paths:
-            note = "(SELECT id FROM note WHERE path = ?)"
             execute(f"DELETE FROM version WHERE note = {note}", (path,))
             execute(f"DELETE FROM line_origin WHERE note = {note}", (path,))
             execute(f"UPDATE version SET moved_from = NULL WHERE moved_from = {note}", (path,))

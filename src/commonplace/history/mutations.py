@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.history.bodies import remove_batch
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import apsw
 
     from commonplace.history.ledger import OriginLedger
-    from commonplace.history.versions import VersionLog
+    from commonplace.history.versions import GroupId, VersionLog
     from commonplace.types import Change, Origin
 
 __all__ = ["Mutation", "Mutator"]
@@ -68,6 +68,14 @@ class _Step:
         return self.file.before != self.file.after or self.file.target is not None
 
 
+class _Cause(NamedTuple):
+    """What versions are recorded with, besides their texts."""
+
+    change: Change
+    origin: Origin | None
+    group: GroupId | None
+
+
 class Mutator:
     """Makes changes of notes, one at a time among all processes of a workspace.
 
@@ -98,7 +106,12 @@ class Mutator:
         self._now = now
 
     def apply(
-        self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
+        self,
+        mutations: Sequence[Mutation],
+        *,
+        change: Change,
+        origin: Origin | None,
+        group: GroupId | None = None,
     ) -> list[State]:
         """Change notes, all or none of them; return their new states.
 
@@ -109,6 +122,7 @@ class Mutator:
             mutations: The changes; what `Mutation.compute` raises ends all of them.
             change: Kind of the change.
             origin: Author of the change.
+            group: Change group that this is a step of.
 
         Raises:
             ConflictError: A file did not stay as it was read for long enough.
@@ -119,7 +133,7 @@ class Mutator:
         with self.exclusive():
             for _ in range(_TRIES):
                 try:
-                    return self._apply(mutations, change=change, origin=origin)
+                    return self._apply(mutations, _Cause(change, origin, group))
                 except ChangedMeanwhileError as error:
                     found = error.texts[-1]
         raise ConflictError(
@@ -170,18 +184,16 @@ class Mutator:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def _apply(
-        self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
-    ) -> list[State]:
+    def _apply(self, mutations: Sequence[Mutation], cause: _Cause) -> list[State]:
         planned = [self._planned(mutation) for mutation in mutations]
-        steps = self._begin(planned, change=change, origin=origin)
+        steps = self._begin(planned, cause)
         changes = [step for step in steps if step.is_change]
         applied: list[_Step] = []
         try:
             for step in changes:
                 step.file.apply()
                 applied.append(step)
-            self._finish(changes, change=change, origin=origin)
+            self._finish(changes, cause)
         except BaseException as error:
             self._take_back(applied, changes, error)
             if isinstance(error, OSError) and not isinstance(error, WorkspaceError):
@@ -209,9 +221,7 @@ class Mutator:
         after = mutation.compute(before)
         return _Step(mutation, FileChange(place, before, after, temporary, target))
 
-    def _begin(
-        self, steps: Sequence[_Step], *, change: Change, origin: Origin | None
-    ) -> list[_Step]:
+    def _begin(self, steps: Sequence[_Step], cause: _Cause) -> list[_Step]:
         """Journal the changes, with the texts of before; return the steps with their states."""
         at = self._now()
         begun: list[_Step] = []
@@ -224,11 +234,9 @@ class Mutator:
                 if not step.is_change:
                     begun.append(replace(step, state=met or _unkept(path, file.before, at)))
                     continue
-                state = self._add(
-                    connection, step, change=change, at=at, origin=origin, batch=batch
-                )
-                batch = state.version.id
-                self._attribute(connection, step, change=change, origin=origin)
+                state = self._add(connection, step, cause, at=at, batch=batch)
+                batch = state.batch
+                self._attribute(connection, step, cause)
                 connection.execute(
                     "INSERT INTO pending (version, path, target, temporary, before, after) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
@@ -240,17 +248,15 @@ class Mutator:
                 begun.append(replace(step, state=state))
         return begun
 
-    def _attribute(
-        self, connection: apsw.Connection, step: _Step, *, change: Change, origin: Origin | None
-    ) -> None:
+    def _attribute(self, connection: apsw.Connection, step: _Step, cause: _Cause) -> None:
         """Record where the new lines come from; those that an undo brings back are known."""
         path, file = step.mutation.path, step.file
         if step.mutation.target is not None:
             self.ledger.copy(connection, path, step.mutation.target)
-        elif change != "undo":
+        elif cause.change != "undo":
             before, after = (decode_text(data or b"")[0] for data in (file.before, file.after))
             self.ledger.attribute(
-                *(connection, path, before, after, origin),
+                *(connection, path, before, after, cause.origin),
                 elsewhere=lambda line: set(self._elsewhere(line)) - {path},
             )
 
@@ -258,43 +264,32 @@ class Mutator:
         self,
         connection: apsw.Connection,
         step: _Step,
+        cause: _Cause,
         *,
-        change: Change,
         at: datetime,
-        origin: Origin | None,
         batch: int | None,
     ) -> State:
         """Add the versions of a step; return the state of the note under its new path."""
         path, target = step.mutation.path, step.mutation.target
         text = None if target else step.file.after
-        state = self.log.add(
-            connection, path, text, change=change, at=at, origin=origin, batch=batch
-        )
+        add, given = self.log.add, cause._asdict()
+        state = add(connection, path, text, at=at, batch=batch, **given)
         if target is None:
             return state
-        return self.log.add(
-            *(connection, target, step.file.before),
-            change=change,
-            at=at,
-            origin=origin,
-            batch=state.version.id,
-            moved_from=path,
-        )
+        moved = step.file.before
+        return add(connection, target, moved, at=at, batch=state.batch, moved_from=path, **given)
 
-    def _finish(self, steps: Sequence[_Step], *, change: Change, origin: Origin | None) -> None:
+    def _finish(self, steps: Sequence[_Step], cause: _Cause) -> None:
         """Mark the changes as done: their versions count from now on."""
         if not steps or steps[0].state is None:
             return
-        batch = steps[0].state.version.id
+        batch = steps[0].state.batch
         with self.log.file.transaction() as connection:
             connection.execute("UPDATE pending SET done = 1 WHERE version = ?", (batch,))
             if not connection.changes():  # another process took this one for dead
                 new: int | None = None
                 for step in steps:
-                    state = self._add(
-                        connection, step, change=change, at=self._now(), origin=origin, batch=new
-                    )
-                    new = state.version.id
+                    new = self._add(connection, step, cause, at=self._now(), batch=new).batch
             if not self._enabled:
                 remove_batch(connection, batch)
 
@@ -307,7 +302,7 @@ class Mutator:
                 step.file.take_back()
         if not steps or steps[0].state is None:
             return
-        batch = steps[0].state.version.id
+        batch = steps[0].state.batch
         with contextlib.suppress(StateError, OSError):
             with self.log.file.transaction() as connection:
                 remove_batch(connection, batch)
@@ -328,7 +323,7 @@ def _unkept(path: str, data: bytes | None, at: datetime) -> State:
     """Return the state of a note that was not changed, and of which no text is kept."""
     size = 0 if data is None else len(data)
     known = "" if data is None else content_hash(data)
-    return State(0, Version(0, path, at, "found", size=size, hash=known))
+    return State(0, 0, Version(0, path, at, "found", size=size, hash=known))
 
 
 def _hash(data: bytes | None) -> bytes | None:

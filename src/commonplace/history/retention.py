@@ -33,6 +33,10 @@ def prune(file: HistoryFile, settings: HistorySettings, now: datetime) -> None:
         old = _too_old(connection, settings, now)
         for note, row in _too_large(connection, settings, now, without=old).items():
             _cut(connection, note, row)
+        connection.execute(
+            """DELETE FROM change_group WHERE id NOT IN (
+                SELECT change_group.id FROM change_group JOIN version ON version.id = version)"""
+        )
 
 
 def is_too_large(file: HistoryFile, settings: HistorySettings) -> bool:

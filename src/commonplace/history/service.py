@@ -8,6 +8,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from commonplace.errors import ConflictError, PathNotAllowedError
 from commonplace.history.edits import replace_passage, replace_text
 from commonplace.history.merge import OverlapError, revert
 from commonplace.history.mutations import Mutation, Mutator
-from commonplace.history.versions import State, content_hash
+from commonplace.history.versions import GroupId, State, content_hash
 from commonplace.types import citation
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, decode_text, read_text
@@ -76,7 +77,7 @@ class NoteService:
         """Create a note, or replace the whole of it."""
 
         def compute(before: bytes | None) -> bytes:
-            _check_version(path, before, if_version)
+            check_version(path, before, if_version)
             return replace_text(before, text)
 
         return self._change(path, compute, change="write", origin=origin, creates=True)
@@ -87,7 +88,7 @@ class NoteService:
         """Replace the one place where a passage stands."""
 
         def compute(before: bytes | None) -> bytes:
-            _check_version(path, before, if_version)
+            check_version(path, before, if_version)
             quoted = self.mutator.ledger.quoted(self.note_path(path))
             return replace_passage(path, there(path, before), old, new, quoted=quoted)
 
@@ -97,7 +98,7 @@ class NoteService:
         """Delete a note; its text stays in the history."""
 
         def compute(before: bytes | None) -> None:
-            _check_version(path, before, if_version)
+            check_version(path, before, if_version)
             there(path, before)
 
         return self._change(path, compute, change="delete", origin=origin)
@@ -115,7 +116,7 @@ class NoteService:
         name, target = self.note_path(path), self.note_path(to)
 
         def compute(before: bytes | None) -> bytes:
-            _check_version(path, before, if_version)
+            check_version(path, before, if_version)
             place = self._workspace.locate(target)
             if target == name or os.path.lexists(place):
                 raise ConflictError(
@@ -125,7 +126,7 @@ class NoteService:
             return there(path, before)
 
         with self.folder_of(target):
-            return self.apply([Mutation(name, compute, target)], change=change, origin=origin)
+            return self.apply([Mutation(name, compute, target)], change=change, origin=origin)[0]
 
     def history(self, path: str | None, *, limit: int) -> list[Version]:
         """Return the versions of a note, or of all, newest first."""
@@ -138,15 +139,27 @@ class NoteService:
 
     def undo(self, version_id: int, *, origin: Origin | None) -> Version:
         """Take a change back where nothing later touched the same lines."""
-        states = self.log.batch(version_id)
+        grouped = self.log.group(version_id)
+        states = grouped or self.log.batch(version_id)
         if not states:
             raise ValueError(f"there is no version {version_id}; history() lists them.")
         moved = next((state.version for state in states if state.version.moved_from), None)
         if moved is not None and moved.moved_from is not None:
             back = moved.moved_from
             return self.move(moved.path, back, if_version=None, origin=origin, change="undo")
-        mutations = [self._reversal(state) for state in states]
-        return self.apply(mutations, change="undo", origin=origin)
+        by_path: dict[str, list[State]] = {}
+        for state in states:
+            by_path.setdefault(state.version.path, []).append(state)
+        undone = self.apply(
+            [
+                Mutation(path, functools.partial(self._without, changes))
+                for path, changes in by_path.items()
+            ],
+            change="undo",
+            origin=origin,
+            group=GroupId() if grouped else None,
+        )
+        return replace(undone[0], notes=len(undone) if grouped else 1)
 
     def text_at(self, path: str, as_of: date | datetime | str) -> FileText:
         """Return a note as it was at a time.
@@ -183,31 +196,38 @@ class NoteService:
     ) -> Version:
         name = self.note_path(path)
         with self.folder_of(name) if creates else contextlib.nullcontext():
-            return self.apply([Mutation(name, compute)], change=change, origin=origin)
+            return self.apply([Mutation(name, compute)], change=change, origin=origin)[0]
 
     def apply(
-        self, mutations: Sequence[Mutation], *, change: Change, origin: Origin | None
-    ) -> Version:
-        """Change notes, all or none of them, and index them; return the version of the first."""
+        self,
+        mutations: Sequence[Mutation],
+        *,
+        change: Change,
+        origin: Origin | None,
+        group: GroupId | None = None,
+    ) -> list[Version]:
+        """Change notes, all or none of them, and index them; return their versions."""
         origin = origin and self.mutator.ledger.effective(origin)
-        states = self.mutator.apply(mutations, change=change, origin=origin)
+        states = self.mutator.apply(mutations, change=change, origin=origin, group=group)
         self._index_files(
             [path for one in mutations for path in (one.target, one.path) if path is not None]
         )
-        return states[0].version
+        return [state.version for state in states]
 
-    def _reversal(self, state: State) -> Mutation:
-        """Return the change that takes another one back."""
-        path, before = state.version.path, self.log.before(state)
-        if before is None and state.version.change == "found":
-            raise ConflictError(
-                f"the history of {path} begins with version {state.version.id}: there is no text "
-                "of before. Choose a later one.",
-                version=state.version.hash,
-            )
-        old = self.log.text(before) if before is not None and before.exists else None
-        new = self.log.text(state) if state.exists else None
-        return Mutation(path, functools.partial(_reverted, state.version, old, new))
+    def _without(self, changes: Sequence[State], current: bytes | None) -> bytes | None:
+        """Return the current bytes of a note without changes, the last one taken back first."""
+        for state in reversed(changes):
+            before = self.log.before(state)
+            if before is None and state.version.change == "found":
+                raise ConflictError(
+                    f"the history of {state.version.path} begins with version {state.version.id}: "
+                    "there is no text of before. Choose a later one.",
+                    version=state.version.hash,
+                )
+            old = self.log.text(before) if before is not None and before.exists else None
+            new = self.log.text(state) if state.exists else None
+            current = _reverted(state.version, old, new, current)
+        return current
 
     def note_path(self, path: str) -> str:
         """Return the path of a note that may be written: MEMORY.md, or one below memory/.
@@ -247,7 +267,7 @@ class NoteService:
             raise
 
 
-def _check_version(path: str, before: bytes | None, if_version: str | None) -> None:
+def check_version(path: str, before: bytes | None, if_version: str | None) -> None:
     """Raise a `ConflictError` where a note is not in the expected state."""
     found = "" if before is None else content_hash(before)
     if if_version is None or found == if_version:

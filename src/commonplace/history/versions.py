@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from commonplace.errors import ConflictError
 from commonplace.history.bodies import make_body, read_body
 from commonplace.history.ledger import note_id, origin_id
 from commonplace.types import Change, Origin, Version
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from commonplace.history.database import HistoryFile
 
-__all__ = ["CHANGES", "State", "VersionLog", "content_hash", "milliseconds"]
+__all__ = ["CHANGES", "GroupId", "State", "VersionLog", "content_hash", "milliseconds"]
 
 CHANGES: tuple[Change, ...] = get_args(Change)
 """Kinds of changes; the database has their numbers: a new kind goes to the end."""
@@ -28,22 +30,33 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
 """Condition on versions: not those of a change that is being made."""
-_COLUMNS = """version.id, batch, note.path, origin_note.path, at, change, author, session, tool,
-    size, hash"""
+_COLUMNS = """version.id, batch, change_group.id, note.path, origin_note.path, at, change, author,
+    session, tool, size, hash"""
 _JOINED = """version JOIN note ON note.id = version.note
+    LEFT JOIN change_group ON change_group.version = version.id
     LEFT JOIN note AS origin_note ON origin_note.id = version.moved_from
     LEFT JOIN origin ON origin.id = version.origin"""
+
+
+@dataclass(slots=True)
+class GroupId:
+    """Number that the steps of a change group share; the first step gives it."""
+
+    value: int | None = None
 
 
 class State(NamedTuple):
     """State of a note after a change.
 
     Attributes:
-        id: Row of the version; `Version.id` is that of its batch.
+        id: Row of the version.
+        batch: Row of the first version of the same step; `Version.id` is that of the first version
+            of the change group, where there is one.
         version: The change.
     """
 
     id: int
+    batch: int
     version: Version
 
     @property
@@ -66,13 +79,22 @@ class VersionLog:
     def history(self, path: str | None, *, limit: int) -> list[Version]:
         """Return the versions of a note, or of all, newest first; a move goes on with the old path.
 
+        Among all versions, a change group is one: its first one.
+
         Args:
             path: The note; None for all.
             limit: Number of versions, at most.
         """
         if path is None:
-            sql = f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {_SETTLED} ORDER BY version.id DESC"
-            return [state.version for state in self._states(f"{sql} LIMIT ?", (limit,))]
+            groups = self.file.rows(
+                """SELECT min(version), count(DISTINCT note) FROM change_group
+                JOIN version ON version.id = version GROUP BY change_group.id"""
+            )
+            notes = dict(groups)
+            sql = f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {_SETTLED} AND (change_group.id IS NULL "
+            sql += "OR version.id IN (SELECT value FROM json_each(?))) ORDER BY version.id DESC"
+            states = self._states(f"{sql} LIMIT ?", (json.dumps(list(notes)), limit))
+            return [replace(one.version, notes=notes.get(one.id, 1)) for one in states]
         found: list[Version] = []
         before: int | None = None
         while path is not None and len(found) < limit:
@@ -97,7 +119,7 @@ class VersionLog:
         )
 
     def batch(self, version_id: int, *, settled: bool = True) -> list[State]:
-        """Return the states of one change, which an import and a move have for several notes."""
+        """Return the states of one step, which a move has for several notes."""
         # Two conditions, each with its index: most changes are of one note, named by their row.
         sql = f"SELECT {_COLUMNS} FROM {_JOINED} WHERE (version.id = ?1 OR (batch = ?1 AND "
         sql += "batch <> version.id)) AND batch = ?1"
@@ -105,6 +127,29 @@ class VersionLog:
             f"{sql} AND {_SETTLED} ORDER BY version.id"
             if settled
             else f"{sql} ORDER BY version.id",
+            (version_id,),
+        )
+
+    def group(self, version_id: int) -> list[State]:
+        """Return the states of all steps of a change group, in their order; none for another id.
+
+        Raises:
+            ConflictError: A version of it was pruned.
+        """
+        rows = self.file.rows(
+            """SELECT note.path FROM change_group LEFT JOIN version ON version.id = version
+            LEFT JOIN note ON note.id = note WHERE change_group.id = ?""",
+            (version_id,),
+        )
+        if (None,) in rows:
+            raise ConflictError(
+                f"version {version_id} cannot be taken back: the history does not hold all of it "
+                "any more (history.max_days, history.max_bytes). Nothing was changed.",
+                version="",
+            )
+        return self._states(
+            f"SELECT {_COLUMNS} FROM {_JOINED} WHERE change_group.id = ? AND {_SETTLED} "
+            "ORDER BY version.id",
             (version_id,),
         )
 
@@ -163,6 +208,7 @@ class VersionLog:
         at: datetime,
         origin: Origin | None = None,
         batch: int | None = None,
+        group: GroupId | None = None,
         moved_from: str | None = None,
     ) -> State:
         """Add the state of a note after a change.
@@ -175,6 +221,7 @@ class VersionLog:
             at: Time of the change.
             origin: Author of the change.
             batch: Id of the batch that the change belongs to; None begins one.
+            group: Id of the change group that it belongs to, which the first one gives.
             moved_from: Path that the note had before.
         """
         execute = connection.execute
@@ -195,10 +242,15 @@ class VersionLog:
         row = connection.last_insert_rowid()
         if batch is None:
             execute("UPDATE version SET batch = id WHERE id = ?", (row,))
+        number = batch or row
+        if group is not None:
+            number = group.value = group.value or row
+            execute("INSERT INTO change_group VALUES (?, ?)", (row, number))
         return State(
             row,
+            batch or row,
             Version(
-                *(batch or row, path, _EPOCH + timedelta(milliseconds=ms), change, origin),
+                *(number, path, _EPOCH + timedelta(milliseconds=ms), change, origin),
                 size=len(text or b""),
                 hash=known.hex(),
                 moved_from=moved_from,
@@ -281,11 +333,12 @@ def content_hash(data: bytes) -> str:
 
 
 def _state(row: tuple[Any, ...]) -> State:
-    number, batch, path, moved_from, at, change, author, session, tool, size, known = row
+    number, batch, group, path, moved_from, at, change, author, session, tool, size, known = row
     return State(
         number,
+        batch,
         Version(
-            id=batch,
+            id=group or batch,
             path=path,
             when=_EPOCH + timedelta(milliseconds=at),
             change=CHANGES[change],
