@@ -1,6 +1,6 @@
 """Durable database file: SQLite for what cannot be derived from the Markdown, shared by processes.
 
-Each use opens its own connection, so that all threads and processes can share the file. Commits
+Each use has a connection to itself, so that all threads and processes can share the file. Commits
 are durable when they return (``synchronous = full``). A damaged file is moved aside, never deleted.
 """
 
@@ -10,6 +10,7 @@ import contextlib
 import glob
 import logging
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -52,6 +53,13 @@ class DatabaseFormat(NamedTuple):
     schema: tuple[str, ...]
 
 
+class _Opened(NamedTuple):
+    """An open connection, and the file that it is to."""
+
+    connection: apsw.Connection
+    key: tuple[int, ...] | None
+
+
 class DatabaseFile:
     """Database file of one format, which subclasses name; without a path, a private one in memory.
 
@@ -61,16 +69,18 @@ class DatabaseFile:
 
     format: ClassVar[DatabaseFormat]
     stays_open: ClassVar[bool] = False
-    """Whether a connection stays open from the first write on, until `close`: closing the last one
-    copies the write-ahead log, which takes longer than a small change."""
+    """Whether a connection stays open from the first write on, until `close`, for the uses that
+    follow: closing the last one copies the write-ahead log, and the first commit of a new one syncs
+    the folder; each takes longer than a small change."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._kept: apsw.Connection | None = None
-        self._kept_key: tuple[int, int] | None = None
+        self._lock = threading.Lock()
+        self._kept: _Opened | None = None
         if path is None:
             self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
-            self._kept = self._open()  # the database lives as long as one connection
+            # The database lives as long as one connection.
+            self._kept = _Opened(self._open(), self._key())
         else:
             self._target = str(path)
 
@@ -93,28 +103,17 @@ class DatabaseFile:
             durable: Whether it survives a power failure from its end on; if not, it survives the
                 end of the process.
         """
-        with self._translated():
-            connection = self._opened()
-            try:
-                if not durable:
-                    connection.pragma("synchronous", "normal")
-                with transaction(connection):
-                    yield connection
-                if self.stays_open:
-                    self._stay_open()
-            finally:
-                connection.close()
+        with self._translated(), self._borrowed(stays_open=self.stays_open) as connection:
+            connection.pragma("synchronous", "full" if durable else "normal")
+            with transaction(connection):
+                yield connection
 
     def overwrite_free_pages(self) -> bool:
         """Rewrite the file without what was deleted from it; False while a reader prevents it."""
         if self.path is not None and not os.path.exists(self.path):
             return True
-        with self._translated():
-            connection = self._opened()
-            try:
-                return overwrite_free_pages(connection)
-            finally:
-                connection.close()
+        with self._translated(), self._borrowed() as connection:
+            return overwrite_free_pages(connection)
 
     def damaged_copies(self) -> list[Path]:
         """Return the damaged files that were moved aside."""
@@ -126,40 +125,79 @@ class DatabaseFile:
         """Return the rows of a query; none when the file does not exist."""
         if self.path is not None and not os.path.exists(self.path):
             return []
-        with self._translated():
-            try:
-                connection = self._opened()
-            except (*_UNWRITABLE, PermissionError):
-                connection = self._opened_read_only()
-            try:
-                return list(connection.execute(statement, values))
-            finally:
-                connection.close()
+        with self._translated(), self._borrowed(read_only=True) as connection:
+            return list(connection.execute(statement, values))
 
     def close(self) -> None:
         """Close the connection that stayed open; the file can be used again."""
-        connection, self._kept = self._kept, None
-        if connection is not None and self.path is not None:
-            if self._key() == self._kept_key:
-                connection.close()
-            else:
-                _REPLACED.append(connection)
+        if self.path is not None and (opened := self._taken()) is not None:
+            self._end(opened)
 
-    def _stay_open(self) -> None:
-        key = self._key()
-        if self._kept is not None and self._kept_key != key:
-            self.close()
-        if self._kept is None and key is not None:
-            with contextlib.suppress(apsw.Error, OSError):
-                self._kept, self._kept_key = self._open(), key
+    @contextlib.contextmanager
+    def _borrowed(
+        self, *, stays_open: bool = False, read_only: bool = False
+    ) -> Iterator[apsw.Connection]:
+        """Borrow the connection that stays open, or another while a thread has that one.
 
-    def _key(self) -> tuple[int, int] | None:
-        """Return what tells the file from another one of the same name."""
+        Args:
+            stays_open: Whether one that is opened for this stays open.
+            read_only: Whether a file that cannot be written is opened for reading.
+        """
+        opened = self._taken()
+        if opened is not None and not self._is_usable(opened):
+            self._end(opened)
+            opened = None
+        stays_open = stays_open or opened is not None
+        if opened is None:
+            key = self._key()
+            try:
+                connection = self._opened()
+            except (*_UNWRITABLE, PermissionError):
+                if not read_only:
+                    raise
+                connection, stays_open = self._opened_read_only(), False
+            opened = _Opened(connection, key or self._key())
         try:
-            info = os.stat(self.path) if self.path is not None else None
+            yield opened.connection
+        except apsw.Error:
+            stays_open = self.path is None  # the next one tells whether the file is damaged
+            raise
+        finally:
+            with self._lock:
+                if stays_open and self._kept is None:
+                    self._kept, opened = opened, None
+            if opened is not None:
+                self._end(opened)
+
+    def _taken(self) -> _Opened | None:
+        """Take the connection that stays open; None while another thread has it."""
+        with self._lock:
+            opened, self._kept = self._kept, None
+        return opened
+
+    def _is_usable(self, opened: _Opened) -> bool:
+        """Return whether the file is still the same, and of this version."""
+        with contextlib.suppress(apsw.Error):
+            version = opened.connection.pragma("user_version")
+            return opened.key == self._key() and bool(version == self.format.version)
+        return False
+
+    def _end(self, opened: _Opened) -> None:
+        """Close a connection, unless its file was replaced."""
+        if opened.key == self._key():
+            opened.connection.close()
+        else:
+            _REPLACED.append(opened.connection)
+
+    def _key(self) -> tuple[int, ...] | None:
+        """Return what tells the file from another one of the same name, and from a fork's."""
+        if self.path is None:
+            return (os.getpid(),)
+        try:
+            info = os.stat(self.path)
         except OSError:
             return None
-        return (info.st_dev, info.st_ino) if info else None
+        return os.getpid(), info.st_dev, info.st_ino
 
     def _opened(self) -> apsw.Connection:
         try:

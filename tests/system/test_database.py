@@ -1,0 +1,114 @@
+"""Database files: one connection stays open, for whichever thread uses it next."""
+
+import os
+import threading
+
+import apsw
+import pytest
+
+from commonplace.errors import StateError
+from commonplace.history.database import HistoryFile
+
+
+@pytest.fixture(params=["file", "memory"])
+def file(request, tmp_path):
+    file = HistoryFile(tmp_path / "history.sqlite" if request.param == "file" else None)
+    yield file
+    file.close()
+
+
+def add(file, *paths, error=None):
+    with file.transaction() as connection:
+        for path in paths:
+            connection.execute("INSERT INTO note (path) VALUES (?)", (path,))
+        if error is not None:
+            raise error
+
+
+def paths(file):
+    return [path for (path,) in file.rows("SELECT path FROM note ORDER BY path")]
+
+
+def test_a_connection_stays_open_from_the_first_write_on(tmp_path, monkeypatch):
+    file, opened = HistoryFile(tmp_path / "history.sqlite"), []
+    real = apsw.Connection
+    monkeypatch.setattr(
+        apsw, "Connection", lambda *args, **how: opened.append(1) or real(*args, **how)
+    )
+    assert paths(file) == []
+    for name in "abc":
+        add(file, name)
+        assert paths(file)[-1] == name
+    assert len(opened) == 1
+    file.close()
+    add(file, "d")
+    assert len(opened) == 2
+    file.close()
+
+
+def test_threads_use_a_file_at_once(file):
+    def work(name):
+        for number in range(20):
+            add(file, f"{name}{number:02}")
+            assert f"{name}{number:02}" in paths(file)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(paths(file)) == 80
+
+
+def test_a_query_within_a_transaction_reads_the_state_before_it(tmp_path):
+    file = HistoryFile(tmp_path / "history.sqlite")
+    add(file, "a")
+    with file.transaction() as connection:
+        connection.execute("INSERT INTO note (path) VALUES ('b')")
+        assert paths(file) == ["a"]
+    assert paths(file) == ["a", "b"]
+    file.close()
+
+
+def test_an_error_ends_what_was_begun_and_the_next_use_goes_on(file):
+    add(file, "a")
+    with pytest.raises(StateError):
+        add(file, "b", "a")
+    with pytest.raises(KeyError):
+        add(file, "c", error=KeyError)
+    add(file, "d")
+    assert paths(file) == ["a", "d"]
+
+
+def test_a_file_that_is_replaced_or_deleted_is_opened_anew(tmp_path):
+    file, other = (HistoryFile(tmp_path / name) for name in ("history.sqlite", "other.sqlite"))
+    add(file, "a")
+    add(other, "b")
+    other.close()
+    for suffix in ("", "-wal", "-shm"):  # as a damaged file is moved aside
+        os.replace(f"{file.path}{suffix}", f"{file.path}.aside{suffix}")
+    os.replace(other.path, file.path)
+    assert paths(file) == ["b"]
+    add(file, "c")
+    file.close()
+    file.path.unlink()
+    assert paths(file) == []
+    add(file, "d")
+    assert paths(file) == ["d"]
+    file.close()
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_opens_a_connection_of_its_own(file):
+    add(file, "a")
+    if not (child := os.fork()):
+        try:
+            add(file, "b")
+            os._exit(0 if paths(file) == ["a", "b"] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    add(file, "c")
+    assert paths(file) == (["a", "c"] if file.path is None else ["a", "b", "c"])
