@@ -198,6 +198,8 @@ class SearchResult(DisplayedDataclass):
             the context count as those right above the first line.
         context: Lines above that a reader of the snippet needs: the opening fence of a code block,
             a table's header and delimiter rows; empty for most.
+        best_line: Number of the line with the most evidence, headings aside; None where whole
+            chunks are ranked.
     """
 
     path: str
@@ -212,6 +214,7 @@ class SearchResult(DisplayedDataclass):
     origin: Origin = USER
     untrusted: tuple[int, ...] = ()
     context: str = ""
+    best_line: int | None = None
 
     @property
     def chars(self) -> int:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -112,13 +113,52 @@ def test_plain_results_are_separated_by_an_empty_line_and_explained_on_request()
     assert "mmr" not in text
 
 
-def test_what_a_stage_did_not_see_is_left_out_of_the_explanation():
+def test_a_stage_that_did_not_see_or_change_a_result_is_left_out_of_its_explanation():
     explanation = Explanation(
-        vector=None, keyword=0.4, fused=0.4, age_days=None, decay=1.0, mmr=0.2, terms=()
+        vector=None, keyword=0.4, fused=0.4, age_days=4, decay=0.999, mmr=0.2, terms=()
     )
     hit = SearchResult("a.md", "x", 1, 1, 0.4, explanation=explanation)
-    text = plain_results(SearchResults([hit]), explain=True)
-    assert "keyword 0.40 · fused 0.40 · decay 1.00 (does not age) · mmr 0.20\n" in text
+    for shown in (plain_results(SearchResults([hit]), explain=True), rendered(hit), as_html(hit)):
+        assert "keyword 0.40" in shown
+        assert "mmr 0.20" in shown
+        assert not re.search("vector|fused|1.00|days", shown.split("</style>")[-1])
+
+
+ANSWERED = SearchResult("a.md", "\n\n# Ports\n- one\r\n- the port is <2>\n", 3, 7, 0.9, best_line=7)
+
+
+def test_the_line_that_answers_stands_out_from_its_snippet():
+    html = as_html(ANSWERED)
+    best = '- one\n<strong class="cp-best">- the port is &lt;2&gt;\n</strong></pre>'
+    assert best in html
+    lines = rendered(ANSWERED, width=40).splitlines()
+    barred = [line for line in lines if "▌" in line]
+    assert len(barred) == 1
+    assert "\x1b[1m- the port is" in barred[0]
+
+
+def test_a_line_that_wraps_has_its_bar_beside_each_part():
+    long = SearchResult("a.md", "- one\n- " + "word " * 30, 1, 2, 0.9, best_line=2)
+    lines = rendered(long, width=60).splitlines()
+    assert [("▌" in line) for line in lines if "word" in line] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("snippet", "best"), [("- alone", 3), ("\n- alone\n", 4), ("- one\n- two", None)]
+)
+def test_a_line_that_is_alone_or_not_known_is_not_marked(snippet, best):
+    hit = SearchResult("a.md", snippet, 3, 4, 0.9, best_line=best)
+    assert "cp-best" not in as_html(hit).split("</style>")[-1]
+    assert "▌" not in rendered(hit)
+
+
+def test_a_long_text_is_folded_at_the_end_of_a_line_and_none_is_lost():
+    text = "".join(f"line {at}\n" for at in range(100))
+    html = as_html(Excerpt("a.md", text, 1, 100, truncated=False, next_from=None))
+    pieces = re.findall(r"<pre[^>]*>\n(.*?)</pre>", html, flags=re.DOTALL)
+    assert "\n".join(pieces) + "\n" == text
+    assert "<summary>70 more lines</summary>" in html
+    assert not re.search(r"max-height: *[0-9]|overflow: *auto", html)
 
 
 @pytest.mark.parametrize("explain", [False, True])

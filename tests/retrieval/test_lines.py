@@ -247,6 +247,15 @@ def test_a_short_answer_deep_in_a_long_file_is_shown(found):
     assert len(hits[0].snippet) <= 700
 
 
+@both
+def test_a_result_says_which_of_its_lines_answers_and_that_is_no_heading(found, embedder):
+    notes = {
+        "MEMORY.md": "# Wi-Fi code\n\n- the office opens at eight\n- Wi-Fi code: 9321\n- tea\n"
+    }
+    hits = found(notes, "what is the code of the Wi-Fi?", embedder=embedder)
+    assert (hits[0].start_line, hits[0].best_line) == (1, 4)
+
+
 def test_a_line_inside_a_very_long_line_is_shown(found):
     prose = ". ".join(line.capitalize() for line in FILLER * 5)
     notes = {"MEMORY.md": f"{prose}. The safe opens with 4417. {prose}.\n"}

@@ -78,6 +78,7 @@ def check(files, hits, *, limit):
         assert 0 <= hit.score <= 1
         lines = shown(text, hit)
         assert snippet.count("\n") == hit.end_line - hit.start_line
+        assert hit.start_line <= hit.best_line <= hit.end_line
         assert snippet in lines
         # Whole lines but for the first and the last: it begins in the first, ends in the last.
         first, *_, last = snippet.split("\n") * 2

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.display.marks import matched_words, query_terms
-from commonplace.display.printable import one_line
+from commonplace.display.printable import one_line, printable
 
 if TYPE_CHECKING:
     from commonplace.types import (
         BlameLine,
-        Explanation,
         FlushReport,
         ForgetReceipt,
         IndexReport,
@@ -38,6 +37,7 @@ __all__ = [
     "score_label",
     "score_parts",
     "shown_terms",
+    "snippet_lines",
     "status_rows",
     "supersession_notes",
     "to_do",
@@ -99,27 +99,50 @@ def score_label(result: SearchResult) -> str:
     if result.explanation is None:
         return label
     parts = ", ".join(
-        f"{name} {value:.2f}"
-        for name, value, _ in explanation_parts(result.explanation)
-        if name != "fused"
+        f"{name} {value:.2f}" for name, value, _ in explanation_parts(result) if name != "fused"
     )
-    return f"{label}: {parts}"
+    return f"{label}: {parts}" if parts else label
 
 
-def explanation_parts(explanation: Explanation) -> list[tuple[str, float, str]]:
-    """Return the name, value and note of each ranking stage that has a value."""
-    aged = "does not age"
+def explanation_parts(result: SearchResult) -> list[tuple[str, float, str]]:
+    """Return the name, value and note of each ranking stage that made a difference.
+
+    A factor that is shown as 1.00 changed nothing, and neither did stages after a fused score that
+    is shown as the score itself.
+    """
+    explanation = result.explanation
+    assert explanation is not None
+    aged = ""
     if explanation.age_days is not None:
         days = int(explanation.age_days)  # whole days, as people count
         aged = f"{days} {'day' if days == 1 else 'days'}"
     parts = [
-        ("vector", explanation.vector, ""),
-        ("keyword", explanation.keyword, ""),
-        ("fused", explanation.fused, ""),
-        ("decay", explanation.decay, aged),
-        ("mmr", explanation.mmr, ""),
+        ("vector", explanation.vector, "", 0.0),
+        ("keyword", explanation.keyword, "", 0.0),
+        ("fused", explanation.fused, "", result.score),
+        ("decay", explanation.decay, aged, 1.0),
+        ("mmr", explanation.mmr, "", 1.0),
     ]
-    return [(name, value, note) for name, value, note in parts if value is not None]
+    return [
+        (name, value, note)
+        for name, value, note, neutral in parts
+        if value is not None and f"{value:.2f}" != f"{neutral:.2f}"
+    ]
+
+
+def snippet_lines(result: SearchResult) -> list[tuple[str, bool]]:
+    """Return the lines of a snippet as they are shown, and whether each is the one that answers.
+
+    Empty lines around the snippet are left out. A snippet of one line needs no mark.
+    """
+    lines = printable(result.snippet).replace("\r\n", "\n").split("\n")
+    numbered = list(enumerate(lines, start=result.start_line))
+    while numbered and not numbered[0][1]:
+        numbered.pop(0)
+    while numbered and not numbered[-1][1]:
+        numbered.pop()
+    alone = len(numbered) < 2
+    return [(line, number == result.best_line and not alone) for number, line in numbered]
 
 
 def supersession_notes(result: SearchResult) -> list[str]:

@@ -8,7 +8,7 @@ and marks keep the structure readable there.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import singledispatch
 
 from commonplace.display.facts import (
@@ -26,6 +26,7 @@ from commonplace.display.facts import (
     score_label,
     score_parts,
     shown_terms,
+    snippet_lines,
     status_rows,
     supersession_notes,
     to_do,
@@ -50,7 +51,9 @@ from commonplace.types import (
 __all__ = ["as_html"]
 
 _MOST_HEADING = 120
-_MOST_CHARS = 20_000
+_MOST_LINES = 30
+"""Lines of a text that are open; the others are folded, so that no box cuts a line in half."""
+_MOST_FOLDED = 400
 
 
 @singledispatch
@@ -101,7 +104,7 @@ def _(status: Status) -> str:
 
 @as_html.register(FlushReport)
 def _(report: FlushReport) -> str:
-    notes = "".join(f"{_pre(_text(note))}" for note in report.notes[:MOST_LISTED])
+    notes = "".join(_folded(note) for note in report.notes[:MOST_LISTED])
     notes += _more(len(report.notes))
     return _box(
         _title("flush", good=report.safe and not report.failed),
@@ -138,11 +141,10 @@ def _(excerpt: Excerpt) -> str:
     if excerpt.status == "not_found":
         return _box(f"<p>{_place(excerpt.path)} there is no such file</p>")
     last = max(excerpt.from_line, excerpt.from_line + excerpt.lines - 1)
-    text, left = excerpt.text[:_MOST_CHARS], len(excerpt.text) - _MOST_CHARS
-    more = f"{left} more characters" if left > 0 else f"goes on at line {excerpt.next_from}"
-    tail = f'<p class="cp-dim">{more}</p>' if left > 0 or excerpt.truncated else ""
+    more = f"goes on at line {excerpt.next_from}"
+    tail = f'<p class="cp-dim">{more}</p>' if excerpt.truncated else ""
     place = _place(citation(excerpt.path, excerpt.from_line, last))
-    return _box(f'<div class="cp-head">{place}</div>', _pre(_text(text)), tail)
+    return _box(f'<div class="cp-head">{place}</div>', _folded(excerpt.text), tail)
 
 
 def _hit(result: SearchResult, *, query: str = "") -> str:
@@ -152,7 +154,7 @@ def _hit(result: SearchResult, *, query: str = "") -> str:
     note = f' <strong class="cp-origin">{origin}</strong>' if origin else ""
     place = f"{_place(result.citation)}{above}{note}"
     head = f"<strong>{result.score:.2f}</strong> {_bar(result)} {place}"
-    snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
+    snippet = _snippet(result, terms=shown_terms(result, query=query))
     if result.context:
         snippet = f'<span class="cp-dim">{_text(result.context)}</span>\n{snippet}'
     return f'<div class="cp-head">{head}</div>{_pre(snippet)}{_legend(result)}'
@@ -174,7 +176,7 @@ def _legend(result: SearchResult) -> str:
         f'<span class="cp-key cp-{name}"></span>{name} {value:.2f}' + (f" ({note})" if note else "")
         if name in ("vector", "keyword", "decay")
         else f"{name} {value:.2f}"
-        for name, value, note in explanation_parts(result.explanation)
+        for name, value, note in explanation_parts(result)
     ]
     if words := found_words(result):
         parts.append(f"words: <bdi>{_text(words)}</bdi>")
@@ -182,14 +184,21 @@ def _legend(result: SearchResult) -> str:
     return f'<div class="cp-legend">{" · ".join(parts)}</div>'
 
 
-def _marked(snippet: str, *, terms: Iterable[str]) -> str:
-    text = _plain(snippet).strip("\n")
+def _snippet(result: SearchResult, *, terms: Sequence[str]) -> str:
+    """Return a snippet with its line that answers and the words of the query marked."""
+    pieces = []
+    for line, is_best in snippet_lines(result):
+        marked = _marked(line, terms=terms) + "\n"
+        pieces.append(f'<strong class="cp-best">{marked}</strong>' if is_best else marked)
+    return "".join(pieces).removesuffix("\n")
+
+
+def _marked(line: str, *, terms: Sequence[str]) -> str:
     pieces, at = [], 0
-    for start, end in matched_spans(text, terms=terms):
-        marked = f"<mark>{html.escape(text[start:end])}</mark>"
-        pieces += [html.escape(text[at:start]), marked]
+    for start, end in matched_spans(line, terms=terms):
+        pieces += [html.escape(line[at:start]), f"<mark>{html.escape(line[start:end])}</mark>"]
         at = end
-    return "".join(pieces) + html.escape(text[at:])
+    return "".join(pieces) + html.escape(line[at:])
 
 
 def _box(*parts: str) -> str:
@@ -229,6 +238,20 @@ def _more(count: int) -> str:
 
 def _place(name: str) -> str:
     return f'<code class="cp-place"><bdi>{_text(one_line(name))}</bdi></code>'
+
+
+def _folded(text: str) -> str:
+    """Return a text with its first lines open and the next ones to be opened."""
+    lines = _plain(text).rstrip("\n").split("\n")
+    shown, more = lines[:_MOST_LINES], lines[_MOST_LINES:]
+    if len(more) < 3:  # a fold would hide less than it takes up
+        shown, more = lines, []
+    folded = ""
+    if more:
+        inner, left = _pre(html.escape("\n".join(more[:_MOST_FOLDED]))), len(more) - _MOST_FOLDED
+        rest = f'<p class="cp-dim">{left} more lines</p>' if left > 0 else ""
+        folded = f"<details><summary>{len(more)} more lines</summary>{inner}{rest}</details>"
+    return _pre(html.escape("\n".join(shown))) + folded
 
 
 def _pre(inner: str) -> str:

@@ -74,10 +74,9 @@ def flush_line(report: FlushReport) -> str:
 
 
 def _named(result: SearchResult) -> list[str]:
-    assert result.explanation is not None
     parts = [
         f"{name} {value:.2f}" + (f" ({note})" if note else "")
-        for name, value, note in explanation_parts(result.explanation)
+        for name, value, note in explanation_parts(result)
     ]
     words = found_words(result)
     return [*parts, f"words: {words}"] if words else parts

@@ -5,14 +5,15 @@ from __future__ import annotations
 __all__ = ["COLOURS", "STYLE"]
 
 COLOURS = {
-    "score": "#2e8b57",
+    "score": "#2f80c8",
     "vector": "#2f80c8",
-    "keyword": "#c2528f",
-    "decay": "#b0791b",
-    "good": "#2e8b57",
-    "care": "#b0791b",
+    "keyword": "#c2700c",
+    "decay": "#808080",
+    "good": "#2f80c8",
+    "care": "#c2700c",
 }
-"""Accent colours, with a contrast of 3 to 1 on white and on black pages (WCAG 1.4.11)."""
+"""Accent colours, with a contrast of 3 to 1 on white and on black pages (WCAG 1.4.11); blue and
+orange differ with any kind of colour blindness."""
 
 _OWN = ".commonplace" * 4
 """Selector, repeated for a specificity above the page's rules for lists and tables."""
@@ -36,12 +37,16 @@ _RULES = f"""
   {COLOURS["decay"]} 0 2px, transparent 2px 4px) }}
 & .cp-key {{ display: inline-block; width: .7em; height: .7em; margin-inline-end: .35em;
   border-radius: 2px }}
-& .cp-text {{ margin: .3em 0; padding: .45em .8em; max-height: 20em; overflow: auto;
+& .cp-text {{ margin: .3em 0; padding: .45em .8em; max-height: none; overflow: visible;
   white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; color: inherit;
   unicode-bidi: plaintext;
   font-family: var(--jp-code-font-family, ui-monospace, monospace); font-size: 12px;
   background: rgba(128,128,128,.09); border: 0;
   border-inline-start: 3px solid rgba(128,128,128,.45) }}
+& .cp-best {{ display: block; margin: 0 -.8em 0 calc(-.8em - 3px); padding: .1em .8em;
+  font-weight: 600; background: rgba(47,128,200,.16);
+  border-inline-start: 3px solid {COLOURS["score"]} }}
+& summary {{ cursor: pointer; font-size: 12px }}
 & mark {{ background: rgba(255,196,0,.38); color: inherit; padding: 0 .1em;
   border-radius: 2px; font-weight: 600 }}
 & .cp-legend {{ font-size: 12px; overflow-wrap: anywhere }}

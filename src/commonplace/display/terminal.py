@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from commonplace.display.facts import (
     results_caption,
     score_parts,
     shown_terms,
+    snippet_lines,
     status_rows,
     supersession_notes,
     to_do,
@@ -41,7 +42,8 @@ from commonplace.types import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
     from rich.text import Text
 
@@ -59,12 +61,14 @@ _BAR_CELLS = 10
 _MARK = "bold black on yellow"
 """Readable on light and on dark terminals; bold where there are no colours."""
 _CELLS = {
-    "score": ("█", "green"),
+    "score": ("█", "cyan"),
     "vector": ("█", "cyan"),
-    "keyword": ("█", "magenta"),
-    "decay": ("▒", "yellow"),
+    "keyword": ("█", "yellow"),
+    "decay": ("▒", "dim"),
 }
 _ORIGIN_STYLES = {"untrusted": "bold yellow"}
+_BAR = "▌ "
+"""Sign beside a line that answers."""
 _MOST_HEADING = 80
 _MOST_LINES = 400
 
@@ -136,7 +140,7 @@ def flush_panel(report: FlushReport) -> RenderableType:
     parts = [_grid(flush_rows(report))]
     if report.notes:
         parts.append(Text("\nnotes", style="bold"))
-        parts += [_marked(note, terms=()) for note in report.notes[:MOST_LISTED]]
+        parts += [Text(printable(note).strip("\n")) for note in report.notes[:MOST_LISTED]]
     return _panel(parts, title="flush", good=report.safe and not report.failed)
 
 
@@ -206,11 +210,8 @@ def _hit(
         place.append(f"  {clipped(result.heading, _MOST_HEADING)}", style="not bold dim")
     if origin := origin_label(result.origin):
         place.append(f"  {origin}", style=_ORIGIN_STYLES.get(result.origin.author, "not bold dim"))
-    snippet = _marked(result.snippet, terms=shown_terms(result, query=query))
-    score = Text(f"{result.score:.2f}", style="bold green")
-    parts: list[RenderableType] = [place, snippet]
-    if result.context:
-        parts.insert(1, Text(printable(result.context), style="dim"))
+    score = Text(f"{result.score:.2f}", style="bold")
+    parts: list[RenderableType] = [place, _SnippetView(result, shown_terms(result, query=query))]
     if explained:
         parts.append(_legend(result))
     return Group(score, _bar(result, split=explained)), Group(*parts)
@@ -235,9 +236,8 @@ def _legend(result: SearchResult) -> Text:
     """Return the legend of a bar: each part's sign, name and value."""
     from rich.text import Text
 
-    assert result.explanation is not None
     legend = Text()
-    for name, value, note in explanation_parts(result.explanation):
+    for name, value, note in explanation_parts(result):
         sign, style = _CELLS.get(name, ("", ""))
         legend.append(f"{sign} " if sign else "", style=style)
         legend.append(f"{name} {value:.2f}" + f" ({note})" * bool(note) + "   ", style="dim")
@@ -249,13 +249,36 @@ def _legend(result: SearchResult) -> Text:
     return legend
 
 
-def _marked(snippet: str, *, terms: Sequence[str]) -> Text:
+class _SnippetView:
+    """Snippet with its context above it, and a bar beside the line that answers."""
+
+    def __init__(self, result: SearchResult, terms: Sequence[str]) -> None:
+        self._context = printable(result.context).split("\n") if result.context else []
+        self._lines = [(_marked(line, terms=terms), best) for line, best in snippet_lines(result)]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        from rich.segment import Segment
+        from rich.text import Text
+
+        inner = options.update(width=max(1, options.max_width - len(_BAR)))
+        bar = console.get_style("cyan")
+        rows = [(Text(line, style="dim"), False) for line in self._context]
+        for text, is_best in rows + self._lines:
+            if is_best:
+                text.stylize("bold")
+            for row in console.render_lines(text, inner, pad=False):
+                yield Segment(_BAR if is_best else " " * len(_BAR), bar)
+                yield from row
+                yield Segment.line()
+
+
+def _marked(text: str, *, terms: Sequence[str] = ()) -> Text:
     from rich.text import Text
 
-    text = Text(printable(snippet).replace("\r\n", "\n").strip("\n"))
-    for start, end in matched_spans(text.plain, terms=terms):
-        text.stylize(_MARK, start, end)
-    return text
+    marked = Text(text)
+    for start, end in matched_spans(text, terms=terms):
+        marked.stylize(_MARK, start, end)
+    return marked
 
 
 def _panel(parts: Sequence[RenderableType], *, title: str, good: bool) -> RenderableType:

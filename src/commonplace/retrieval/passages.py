@@ -117,6 +117,14 @@ class PassageTable:
         behind = self.passages[number + 1 : number + 2]
         return behind[0].start - 1 if behind else len(self.text)
 
+    def best_line(self, rows: slice, share: NDArray[np.float64]) -> int:
+        """Return the number in its file of the line with the largest share, headings aside."""
+        units = np.arange(rows.start, rows.stop)
+        texts = units[self.headings[units] != units]
+        units = texts if len(texts) else units
+        best = int(units[share[units].argmax()])
+        return self.line_of(int(self.start[best]), self.passage_of(best))
+
     def text_of(self, unit: int) -> str:
         """Return the text of a unit."""
         return self.text[self.start[unit] : self.end[unit]]

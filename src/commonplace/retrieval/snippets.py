@@ -20,17 +20,11 @@ from commonplace.text.blocks import BLOCK_MARKS
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
+    from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.query import Evidence
 
-__all__ = [
-    "Budget",
-    "Window",
-    "pack_windows",
-    "snippet_text",
-    "window_results",
-    "within_budget",
-]
+__all__ = ["Budget", "Window", "pack_windows", "snippet_text", "window_results", "within_budget"]
 
 _SHORT_CHARS = 250
 """Length of the later windows: most evidence is one line, and short windows show more lines."""
@@ -246,11 +240,11 @@ class _Packer:
 
 def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
-    query, table = evidence.analyzed.query, evidence.lines.table
+    query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
     windows = list(cuts)
     found = (
-        _result(cuts[window], window, table, score)
+        _result(cuts[window], window, evidence.lines, score)
         for window, score in zip(windows, _scores(windows, evidence.confidence), strict=True)
         if score >= query.min_score
     )
@@ -326,20 +320,24 @@ def _has_marks(text: str) -> bool:
     return any(mark in text for mark in BLOCK_MARKS)
 
 
-def _result(cut: Cut, window: Window, table: PassageTable, score: float) -> SearchResult:
+def _result(cut: Cut, window: Window, lines: LineScores, score: float) -> SearchResult:
     """Cut the snippet of a window out of its passage."""
+    table = lines.table
     passage = table.passage_of(window.first)
     snippet = table.text[cut.start : cut.end]
     first_line = table.line_of(cut.start, passage)
+    last = first_line + snippet.count("\n")
+    best = table.best_line(window.rows, lines.share)
     return SearchResult(
         path=passage.path,
         snippet=snippet,
         start_line=first_line,
-        end_line=first_line + snippet.count("\n"),
+        end_line=last,
         score=score,
         source=passage.source,
         heading=table.heading_of(window.first, first_line),
         context=cut.context,
+        best_line=min(max(best, first_line), last),
     )
 
 
