@@ -117,6 +117,60 @@ def test_what_another_is_at_is_left_to_it(chat):
     assert sorted(chat.noted()) == ["fact-1", "fact-2"]
 
 
+def test_notes_of_a_thread_are_in_its_order(chat):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def reply(request):
+        asked.set()
+        assert go_on.wait(20)
+        return Noting().reply(request)
+
+    def of_thread(number, model=None):
+        return lambda: chat.flusher(model).flush(said(number), thread="t")
+
+    memory = chat.memory()
+    journal = Journal(memory.state.database, workspace=str(memory.workspace.root))
+    first = threading.Thread(target=of_thread(1, CallableFlushModel(reply)))
+    first.start()
+    assert asked.wait(20)
+    # What another flush has of the thread comes first, for the leftovers, too.
+    waiting = [threading.Thread(target=of_thread(number)) for number in (2, 3)]
+    for number, thread in enumerate(waiting, start=2):
+        thread.start()
+        deadline = time.monotonic() + 20
+        while len(journal.pending()) < number:
+            assert time.monotonic() < deadline
+    assert chat.flusher().process_pending() == ()
+    assert chat.flusher().flush(said(4), thread="other").notes == ("- Noted fact-4.",)
+    go_on.set()
+    for thread in (first, *waiting):
+        thread.join(20)
+    assert chat.noted() == ["fact-4", "fact-1", "fact-2", "fact-3"]
+
+
+def test_a_flush_does_not_wait_longer_than_its_deadline(chat):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def reply(request):
+        asked.set()
+        assert go_on.wait(20)
+        return Noting().reply(request)
+
+    model = CallableFlushModel(reply)
+    first = threading.Thread(target=lambda: chat.flusher(model).flush(said(1), thread="t"))
+    first.start()
+    assert asked.wait(20)
+    chat.flush_settings["deadline_s"] = 0.2
+    report = asyncio.run(chat.flusher().aflush(said(2), thread="t"))
+    assert report.skipped
+    assert report.safe
+    go_on.set()
+    first.join(20)
+    chat.flush_settings["deadline_s"] = 20.0
+    chat.flusher().process_pending()
+    assert chat.noted() == ["fact-1", "fact-2"]
+
+
 def test_what_others_left_is_worked_off_behind_a_flush_and_told_apart(chat):
     for number in (1, 2):
         assert chat.flusher(FailingAt(1)).flush(said(number), thread=f"t{number}").failed

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from commonplace.errors import CommonplaceError, StateError, WorkspaceReadOnlyError
 from commonplace.flush.journal import Journal, JournalEntry
 from commonplace.flush.protocol import FlushMemory, FlushReply, FlushRequest
-from commonplace.flush.runner import DeadlineError, FlushSteps, ModelCall
+from commonplace.flush.runner import DeadlineError, FlushSteps, ModelCall, Pause
 from commonplace.flush.turn import (
     MAX_ROUNDS,
     ReplyActions,
@@ -49,6 +49,7 @@ FLUSH_DISABLED = "flush.enabled is false"
 
 _PERMISSION_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ERROR_CHARS = 400
+_POLL_S = 0.05
 
 
 class EntryProcessor:
@@ -57,11 +58,27 @@ class EntryProcessor:
     Args:
         memory: Takes the notes, and the session file after the last failed attempt.
         journal: Holds the entries.
+        lease: Lease of the journal, under which entries are claimed.
+        wait_until: Until when an entry is waited for that another flush has, on the monotonic
+            clock; 0 for not at all.
     """
 
-    def __init__(self, memory: FlushMemory, journal: Journal) -> None:
+    def __init__(
+        self, memory: FlushMemory, journal: Journal, *, lease: str, wait_until: float = 0.0
+    ) -> None:
         self._memory = memory
         self._journal = journal
+        self._lease = lease
+        self._wait_until = wait_until
+
+    def claim(self, number: int) -> FlushSteps[JournalEntry | None]:
+        """Claim an entry; None when it is gone, or another flush has it for too long."""
+        while (entry := self._journal.claim(number, lease=self._lease)) is None:
+            is_over = time.monotonic() >= self._wait_until
+            if is_over or number not in self._journal.pending():
+                return None
+            yield Pause(_POLL_S)
+        return entry
 
     def process(self, entry: JournalEntry, *, deadline: float) -> FlushSteps[FlushReport]:
         """Run an entry's silent turn from where it stopped, and remove the entry when it is done.

@@ -83,6 +83,7 @@ class Flusher:
     ) -> FlushReport:
         """Write down what is new among messages, and what is pending of their thread.
 
+        Notes of a thread are in its order: what another flush is writing of it is waited for.
         Entries of other threads are left to `start_pending` and `process_pending`.
 
         Args:
@@ -187,8 +188,6 @@ class Flusher:
         self, messages: Iterable[FlushMessage], *, thread: str, reason: FlushReason
     ) -> FlushSteps[FlushReport]:
         started = time.monotonic()
-        if reason == "session_end":  # what the background is writing may be of this session
-            self.wait(self._memory.settings.flush.deadline_s)
         with contextlib.ExitStack() as stack:
             try:
                 task = _FlushTask(flushable_messages(messages), thread, reason)
@@ -213,7 +212,10 @@ class Flusher:
         if not pending:
             return replace(report, skipped=_NOTHING_NEW)
         deadline = self._deadline(time.monotonic())
-        reports = yield from self._process(journal, pending, lease=lease, deadline=deadline)
+        # Without a thread id, the entries are of conversations that need not wait for one another.
+        until = deadline if task.thread or task.reason == "session_end" else 0.0
+        processor = EntryProcessor(self._memory, journal, lease=lease, wait_until=until)
+        reports = yield from self._process(processor, pending, deadline=deadline)
         return merge_reports(report, reports) if reports else replace(report, skipped=_BUSY)
 
     def _process_pending(self, deadline: float | None) -> FlushSteps[tuple[FlushReport, ...]]:
@@ -236,9 +238,8 @@ class Flusher:
         if not pending:
             return []
         with contextlib.ExitStack() as stack:
-            lease = self._lease(stack, journal)
-            steps = self._process(journal, pending, lease=lease, deadline=deadline)
-            reports = yield from steps
+            processor = EntryProcessor(self._memory, journal, lease=self._lease(stack, journal))
+            reports = yield from self._process(processor, pending, deadline=deadline)
         for report in reports:
             yield from self._notify(report)
         return reports
@@ -250,19 +251,18 @@ class Flusher:
                 return
 
     def _process(
-        self, journal: Journal, numbers: Iterable[int], *, lease: str, deadline: float | None
+        self, processor: EntryProcessor, numbers: Iterable[int], *, deadline: float | None
     ) -> FlushSteps[list[FlushReport]]:
-        """Process entries until one fails or the deadline is over; skip those leased elsewhere.
+        """Process entries until one is left unwritten or the deadline is over.
 
         Without a deadline for all, each entry has its own.
         """
-        processor = EntryProcessor(self._memory, journal)
         reports: list[FlushReport] = []
         for number in numbers:
             is_over = deadline is not None and time.monotonic() >= deadline
-            if is_over or (reports and reports[-1].failed):
+            if is_over or (reports and (reports[-1].failed or reports[-1].skipped)):
                 break
-            entry = journal.claim(number, lease=lease)
+            entry = yield from processor.claim(number)
             if entry is not None:
                 started = time.monotonic()
                 until = self._deadline(started) if deadline is None else deadline

@@ -221,17 +221,25 @@ class Journal:
         return [int(row[0]) for row in rows]
 
     def claim(self, number: int, *, lease: str) -> JournalEntry | None:
-        """Take an entry under a lease; None when it is gone, or another living lease has it."""
+        """Take an entry under a lease; None when it is gone, or another living lease has it.
+
+        Or has one before it, of the same thread: notes are written in the thread's order.
+        """
         with self._file.transaction() as connection:
             row = connection.execute(
-                "SELECT owner, thread, reason, moment, tokens, messages, replies, attempts"
+                "SELECT thread, reason, moment, tokens, messages, replies, attempts"
                 " FROM flush_entries WHERE id = ? AND workspace = ?",
                 (number, self._workspace),
             ).fetchone()
             if row is None:
                 return None
-            holder, thread, reason, moment, tokens, messages, replies, attempts = row
-            if holder not in (None, lease) and self._leases.is_alive(holder):
+            thread, reason, moment, tokens, messages, replies, attempts = row
+            holders = connection.execute(
+                "SELECT DISTINCT owner FROM flush_entries WHERE workspace = ? AND owner != ?"
+                " AND (id = ? OR (id < ? AND thread = ? AND thread != ''))",
+                (self._workspace, lease, number, number, thread),
+            ).fetchall()
+            if any(self._leases.is_alive(str(holder)) for (holder,) in holders):
                 return None
             connection.execute("UPDATE flush_entries SET owner = ? WHERE id = ?", (lease, number))
         return JournalEntry(

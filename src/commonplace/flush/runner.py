@@ -17,7 +17,15 @@ from typing import Any, Generic, TypeVar
 
 from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest
 
-__all__ = ["BackgroundTask", "DeadlineError", "FlushSteps", "ModelCall", "run_async", "run_sync"]
+__all__ = [
+    "BackgroundTask",
+    "DeadlineError",
+    "FlushSteps",
+    "ModelCall",
+    "Pause",
+    "run_async",
+    "run_sync",
+]
 
 _T = TypeVar("_T")
 
@@ -32,6 +40,17 @@ class ModelCall:
 
     request: FlushRequest
     timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Awaitable that ends after some seconds; a cancelled flush may leave it unawaited."""
+
+    seconds: float
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Sleep on the event loop."""
+        return asyncio.sleep(self.seconds).__await__()
 
 
 FlushSteps = Generator[ModelCall | Awaitable[object], Any, _T]
