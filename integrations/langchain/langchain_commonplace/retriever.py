@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, date, timedelta
+from datetime import date
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun as AsyncRun
@@ -20,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from commonplace import Memory, SearchResult, SearchResults
-from commonplace.tools import quoted_context, quoted_snippet
+from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet
 from commonplace.types import Source
 from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
 
@@ -181,17 +180,15 @@ class _PlaceDocument(Document):
 _PlaceDocument.__module__, _PlaceDocument.__name__ = Document.__module__, Document.__name__
 _PlaceDocument.__qualname__ = Document.__qualname__
 
-_PART_CHARS = 200
-"""Length below which a snippet of one line is assumed to be the whole line."""
 _DIGITS = 4
 """Decimals of scores: a later call of the same minute gives the same numbers."""
 
 
 def _document(result: SearchResult, memory: Memory) -> Document:
     parts = dataclasses.asdict(result.explanation) if result.explanation else {}
-    age = parts.pop("age_days", None)
+    parts.pop("age_days", None)
     return _PlaceDocument(
-        id=_place(result),
+        id=passage_id(result),
         page_content=quoted_snippet(result),
         metadata={
             "path": result.path,
@@ -201,25 +198,12 @@ def _document(result: SearchResult, memory: Memory) -> Document:
             "source": result.source,
             "context": quoted_context(result),
             "citation": result.citation,
-            "date": None if age is None else _day(memory, age),
+            "date": passage_day(result, memory.now()),
             "score": round(result.score, _DIGITS),
             "origin": result.origin.author,
             "parts": {name: _rounded(value) for name, value in parts.items()},
         },
     )
-
-
-def _place(result: SearchResult) -> str:
-    """Return the citation, with a digest of the text if other parts of a long line share it."""
-    if result.start_line != result.end_line or len(result.snippet) < _PART_CHARS:
-        return result.citation
-    digest = hashlib.sha256(result.snippet.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{result.citation}~{digest[:8]}"
-
-
-def _day(memory: Memory, age_days: float) -> str:
-    """Return the day of a dated file: its age by the clock would differ from call to call."""
-    return (memory.now().astimezone(UTC) - timedelta(days=age_days)).date().isoformat()
 
 
 def _rounded(value: Any) -> Any:

@@ -18,6 +18,7 @@ from sqlalchemy import make_url
 
 from commonplace import Memory
 from commonplace.flush import Flusher, FlushMessage, FlushReason, FlushReport
+from llama_index_commonplace.arguments import checked_llm, checked_memory
 from llama_index_commonplace.flush_model import LlamaIndexFlushModel
 from llama_index_commonplace.message_conversion import flush_messages
 from llama_index_commonplace.token_counting import evicted_messages, tokenize, uncounted_texts
@@ -77,11 +78,12 @@ class ChatMemory(StockMemory):
                 `memory_blocks`, `async_database_uri`, and so on. Tokens are counted without a
                 network unless there is a `tokenizer_fn`.
         """
+        checked_memory(memory)
         options.setdefault("tokenizer_fn", tokenize)
         chat = super().from_defaults(**options)
         if not isinstance(chat, cls):
             raise TypeError(f"LlamaIndex's Memory made a {type(chat).__name__}.")
-        chat._begin(memory, llm or Settings.llm, on_flush)  # noqa: SLF001 - its own class
+        chat._begin(memory, checked_llm(llm or Settings.llm), on_flush)  # noqa: SLF001 - its own class
         if chat_history is not None:
             chat.set(chat_history)
         return chat

@@ -14,6 +14,7 @@ from llama_index.core.memory import BaseMemoryBlock
 from commonplace import CommonplaceError, Memory
 from commonplace.agent.recall import recall_notes
 from commonplace.tools import citations_shown
+from llama_index_commonplace.arguments import checked_options
 
 __all__ = ["MemoryContextBlock"]
 
@@ -42,6 +43,13 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
 
     Read errors of the memory are logged; the user's turn continues without its context.
     """
+
+    def __init__(self, *memory: Memory, **options: Any) -> None:
+        """Make the block; the memory may be given without its name."""
+        allowed, caller = type(self).model_fields, type(self).__name__
+        super().__init__(
+            **checked_options(options, positional=memory, allowed=allowed, caller=caller)
+        )
 
     name: str = "commonplace"
     accept_short_term_memory: bool = False

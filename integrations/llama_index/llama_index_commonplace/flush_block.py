@@ -14,6 +14,7 @@ from llama_index.core.memory import BaseMemoryBlock
 
 from commonplace import Memory
 from commonplace.flush import Flusher, FlushReport
+from llama_index_commonplace.arguments import checked_options
 from llama_index_commonplace.flush_model import LlamaIndexFlushModel
 from llama_index_commonplace.message_conversion import flush_messages
 
@@ -37,6 +38,13 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
     Messages of `set`, of `reset` and of short sessions never reach a block; `ChatMemory` flushes
     them, too. Errors are not raised, and the messages of a failed flush stay in the journal.
     """
+
+    def __init__(self, *memory: Memory, **options: Any) -> None:
+        """Make the block; the memory may be given without its name."""
+        allowed, caller = type(self).model_fields, type(self).__name__
+        super().__init__(
+            **checked_options(options, positional=memory, allowed=allowed, caller=caller)
+        )
 
     name: str = "commonplace_flush"
     memory: Memory = Field(exclude=True, repr=False)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from datetime import datetime
 from typing import Any
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from commonplace import SearchResult
-from commonplace.tools import quoted_context, quoted_snippet
+from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet
 
 __all__ = ["MemoryNode", "scored_node"]
 
-_PART_CHARS = 200
-"""Length below which a snippet of one line is assumed to be the whole line."""
+_VARYING = ("age_days", "decay")
+"""Parts of a score that change with the clock; metadata that changed would break a cache by it."""
 
 
 class MemoryNode(TextNode):
@@ -24,7 +25,12 @@ class MemoryNode(TextNode):
 
     The hash covers the place and the text. The hash of a plain `TextNode` also covers the metadata,
     whose scores differ from query to query: `QueryFusionRetriever`, which compares hashes, would
-    return a snippet twice that two queries found.
+    return a snippet twice that two queries found. Snippets of one file that share lines are nodes
+    of their own until `OverlapPostprocessor` merges them.
+
+    For one query and one state of the notes, the metadata is the same at any time: ``date`` is the
+    day of a log or a message, and no value follows the clock. Other notes have no day (None), so
+    `FixedRecencyPostprocessor` puts them first: limit a search by ``after`` to leave them out.
     """
 
     @property
@@ -34,17 +40,18 @@ class MemoryNode(TextNode):
         return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
+def scored_node(result: SearchResult, *, now: datetime, cited: bool = True) -> NodeWithScore:
     """Return a search result as a node.
 
     Args:
         result: The result; the scores of its explanation, if it has one, become metadata.
+        now: Time of the search.
         cited: Whether a model that reads the node with its metadata sees the citation.
     """
-    metadata = _metadata(result)
+    metadata = _metadata(result, now)
     shown = [name for name in ("citation", "heading", "context") if metadata[name]]
     node = MemoryNode(
-        id_=_place(result),
+        id_=passage_id(result),
         text=quoted_snippet(result),
         extra_info=metadata,  # the alias of `metadata`, which type checkers ask for
         excluded_llm_metadata_keys=[
@@ -56,19 +63,12 @@ def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
     return NodeWithScore(node=node, score=result.score)
 
 
-def _place(result: SearchResult) -> str:
-    """Return the citation, with a digest of the text if other parts of a long line share it."""
-    if result.start_line != result.end_line or len(result.snippet) < _PART_CHARS:
-        return result.citation
-    digest = hashlib.sha256(result.snippet.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{result.citation}~{digest[:8]}"
-
-
-def _metadata(result: SearchResult) -> dict[str, Any]:
+def _metadata(result: SearchResult, now: datetime) -> dict[str, Any]:
     """Return a result's metadata as texts and numbers: vector stores accept nothing else."""
     parts: dict[str, Any] = {}
     if result.explanation:
         parts = dataclasses.asdict(result.explanation)
+        parts = {name: part for name, part in parts.items() if name not in _VARYING}
         parts["terms"] = " ".join(parts["terms"])
         parts["supersessions"] = "; ".join(map(str, result.explanation.supersessions))
     return {
@@ -79,7 +79,7 @@ def _metadata(result: SearchResult) -> dict[str, Any]:
         "start_line": result.start_line,
         "end_line": result.end_line,
         "source": result.source,
-        "score": result.score,
+        "date": passage_day(result, now),
         "origin": result.origin.author,
         **parts,
     }

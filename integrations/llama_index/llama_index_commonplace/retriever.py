@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from commonplace.tools import citations_shown
+from llama_index_commonplace.arguments import checked_memory
+from llama_index_commonplace.metadata_filters import filter_limits
 from llama_index_commonplace.nodes import scored_node
 
 if TYPE_CHECKING:
     from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.vector_stores import MetadataFilters
 
     from commonplace import Memory
     from commonplace.types import Source
@@ -38,6 +41,8 @@ class CommonplaceRetriever(BaseRetriever):
         sources: Collection[Source] | None = None,
         after: date | str | None = None,
         before: date | str | None = None,
+        paths: Collection[str] | None = None,
+        filters: MetadataFilters | None = None,
         k: int | None = None,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
@@ -51,20 +56,27 @@ class CommonplaceRetriever(BaseRetriever):
             sources: ``memory``, ``sessions``; both by default.
             after: First day, included: a date or an ISO text. Undated files are left out.
             before: Last day, included.
+            paths: Prefixes and globs of the files to search, such as ``memory/work/``; nothing of
+                other files is counted or shown.
+            filters: LlamaIndex's filters, on ``path``, ``source``, ``date``, ``tags``, or any key
+                of the notes' front matter. They apply below the ranking, as `paths` does.
             k: `similarity_top_k` by the name that LangChain's users know.
             callback_manager: LlamaIndex's; for traces.
             verbose: LlamaIndex's; ignored.
 
         Raises:
+            TypeError: `memory` is no memory.
             ValueError: The number of nodes, or `min_score`, is out of its range.
         """
         super().__init__(callback_manager=callback_manager, verbose=verbose)
-        self.memory = memory
+        self.memory = checked_memory(memory)
         self.similarity_top_k = _one_of(similarity_top_k, k)
         self.min_score = min_score
         self.sources = sources
         self.after = after
         self.before = before
+        self.paths = paths
+        self.filters = filters
         if self.similarity_top_k is not None and self.similarity_top_k < 1:
             raise ValueError(f"similarity_top_k is {self.similarity_top_k}; it must be 1 or more.")
         if min_score is not None and not 0 <= min_score <= 1:
@@ -76,12 +88,19 @@ class CommonplaceRetriever(BaseRetriever):
             max_results=self.similarity_top_k,
             min_score=self.min_score,
             sources=self.sources,
-            after=self.after,
-            before=self.before,
             explain=True,
+            **self._limits(),
         )
+        now = self.memory.now()
         cited = citations_shown(self.memory.settings.citations)
-        return [scored_node(result, cited=cited) for result in results]
+        return [scored_node(result, now=now, cited=cited) for result in results]
+
+    def _limits(self) -> dict[str, Any]:
+        """Return the limits of files and days: both those of the filters and its own hold."""
+        limits: dict[str, Any] = {"paths": self.paths, "after": self.after, "before": self.before}
+        if self.filters is None:
+            return limits
+        return filter_limits(self.memory, self.filters, **limits)
 
     # The base class passes `query_bundle` by keyword; its own form would block the event loop.
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

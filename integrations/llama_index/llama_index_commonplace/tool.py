@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,6 +21,9 @@ AnswerFunction = Callable[[Mapping[str, object]], dict[str, Any]]
 """Function from a call's arguments to the core's answer; errors are raised."""
 
 _TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+_CODE_NAMES = {"from": "from_line"}
+"""Names of parameters in code, where the schema's own name is a keyword of Python."""
 
 logger = logging.getLogger(__name__)
 
@@ -49,17 +53,18 @@ class MemoryTool(FunctionTool):
                 not quote them, and it is not known for which conversation it runs.
         """
 
-        def run(**arguments: object) -> str:
-            text = answer_json(answer(arguments))
+        def run(*args: object, **arguments: object) -> str:
+            text = answer_json(answer(self._of_code(args, arguments)))
             if UNTRUSTED_MARK in text:
                 exposed()
             return text
 
-        async def arun(**arguments: object) -> str:
-            return await asyncio.to_thread(run, **arguments)
+        async def arun(*args: object, **arguments: object) -> str:
+            return await asyncio.to_thread(run, *args, **arguments)
 
         for function in (run, arun):  # shown to agents that write code
-            function.__name__, function.__doc__ = tool.name, tool.description
+            function.__name__, function.__doc__ = tool.name, _documentation(tool)
+            setattr(function, "__signature__", _signature(tool))  # noqa: B010 - mypy has no such name
 
         super().__init__(
             fn=run,
@@ -91,6 +96,16 @@ class MemoryTool(FunctionTool):
         """Run `call` in a thread, without blocking the event loop."""
         return await asyncio.to_thread(self.call, *args, **kwargs)
 
+    def _of_code(self, args: tuple[object, ...], arguments: dict[str, object]) -> dict[str, Any]:
+        """Return the arguments of a call in code, by the names of the schema."""
+        named = self._named(args)
+        for name in _CODE_NAMES:
+            if _CODE_NAMES[name] in arguments and name not in arguments:
+                arguments[name] = arguments.pop(_CODE_NAMES[name])
+        if twice := sorted(named.keys() & arguments.keys()):
+            raise ToolInputError(f"{self._tool.name}: {twice[0]} is given twice.")
+        return named | arguments
+
     def _named(self, args: tuple[Any, ...]) -> dict[str, Any]:
         names = list(self._tool.schema["properties"])
         if len(args) > len(names):
@@ -118,6 +133,32 @@ class MemoryTool(FunctionTool):
             is_error=True,
             exception=error,
         )
+
+
+def _signature(tool: ToolSpec) -> inspect.Signature:
+    """Return the signature of a tool as a function of Python, which agents that write code see."""
+    parameters = []
+    for name, part in tool.schema["properties"].items():
+        kind = _TYPES[part["type"]]
+        is_required = name in tool.schema["required"]
+        parameters.append(
+            inspect.Parameter(
+                _CODE_NAMES.get(name, name),
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty if is_required else None,
+                annotation=kind if is_required else kind | None,
+            )
+        )
+    return inspect.Signature(parameters, return_annotation=str)
+
+
+def _documentation(tool: ToolSpec) -> str:
+    """Return the docstring of a tool as a function of Python."""
+    arguments = "\n".join(
+        f"    {_CODE_NAMES.get(name, name)}: {part['description']}"
+        for name, part in tool.schema["properties"].items()
+    )
+    return f"{tool.description}\n\nArgs:\n{arguments}\n\nReturns:\n    JSON text."
 
 
 def fn_schema(tool: ToolSpec) -> type[BaseModel]:

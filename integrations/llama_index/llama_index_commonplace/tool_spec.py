@@ -22,6 +22,7 @@ from commonplace.tools import (
     write_answer,
     write_tools,
 )
+from llama_index_commonplace.arguments import checked_memory
 from llama_index_commonplace.tool import AnswerFunction, MemoryTool
 
 __all__ = ["CommonplaceToolSpec"]
@@ -60,9 +61,11 @@ class CommonplaceToolSpec(BaseToolSpec):
                 ``team_memory_search``, and each answer says that it is the team's.
 
         Raises:
+            TypeError: `memory` is no memory.
             SettingsError: `citations` is not one of ``auto``, ``on``, ``off``.
             ValueError: The name cannot be part of a tool's name, or `write` is none of these.
         """
+        checked_memory(memory)
         citations_shown(citations or memory.settings.citations, private=private)
         shared: dict[str, Any] = {"private": private, "name": name}
         answers: list[tuple[ToolSpec, AnswerFunction]] = [

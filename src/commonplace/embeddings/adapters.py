@@ -92,6 +92,11 @@ def _method(embedder: object, *names: str) -> Callable[[Any], Any]:
         if callable(method):
             found: Callable[[Any], Any] = method
             return found
+    if hasattr(embedder, "get_text_embedding_batch"):
+        raise EmbedderError(
+            f"{type(embedder).__name__} is an embedding model of LlamaIndex; give "
+            "embedder=LlamaIndexEmbedder(model), from llama_index_commonplace."
+        )
     raise EmbedderError(
         f"{type(embedder).__name__} has no {names[0]}(): an embedder needs "
         "embed_documents(list[str]) and embed_query(str), sync or async, as every LangChain "

@@ -15,6 +15,14 @@ from commonplace.tools.answers import (
     unavailable_answer,
 )
 from commonplace.tools.changes import change_answer, write_answer
+from commonplace.tools.file_selection import selected_paths
+from commonplace.tools.passages import (
+    MergedPassage,
+    Passage,
+    merge_passages,
+    passage_day,
+    passage_id,
+)
 from commonplace.tools.schemas import (
     APPEND_TOOL,
     CORRECT_TOOL,
@@ -59,6 +67,8 @@ __all__ = [
     "SEARCH_TOOL",
     "UNTRUSTED_MARK",
     "Citations",
+    "MergedPassage",
+    "Passage",
     "ToolSpec",
     "WriteAccess",
     "answer_json",
@@ -69,10 +79,14 @@ __all__ = [
     "citations_shown",
     "excerpt_payload",
     "get_answer",
+    "merge_passages",
+    "passage_day",
+    "passage_id",
     "quoted_context",
     "quoted_snippet",
     "results_payload",
     "search_answer",
+    "selected_paths",
     "unavailable_answer",
     "with_memory_name",
     "write_answer",

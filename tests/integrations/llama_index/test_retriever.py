@@ -11,22 +11,37 @@ pytest.importorskip("llama_index.core", reason="the extra llama-index is not ins
 
 from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import Field
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.ingestion import IngestionCache, IngestionPipeline
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.retrieval import (
     RetrievalEndEvent,
     RetrievalStartEvent,
 )
-from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
+from llama_index.core.postprocessor import (
+    FixedRecencyPostprocessor,
+    LongContextReorder,
+    SimilarityPostprocessor,
+)
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever, RouterRetriever
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import RetrieverTool
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-from commonplace import Settings
-from llama_index_commonplace import CommonplaceRetriever, MemoryNode
-from support.fakes import NOON
+from commonplace import Memory, Settings
+from commonplace.errors import EmbedderError
+from llama_index_commonplace import (
+    ChatMemory,
+    CommonplaceRetriever,
+    CommonplaceToolSpec,
+    FlushMemoryBlock,
+    MemoryContextBlock,
+    MemoryNode,
+)
+from support.fakes import NOON, clock
 
 QUESTION = "What was wrong in SLIP-431?"
 ANSWER = "off-by-one"
@@ -69,12 +84,10 @@ def test_the_metadata_says_where_a_snippet_stands_and_what_made_its_score(memory
         "end_line": result.end_line,
         "source": "memory",
         "origin": "user",
-        "score": result.score,
+        "date": "2026-11-18",
         "vector": parts.vector,
         "keyword": parts.keyword,
         "fused": parts.fused,
-        "age_days": parts.age_days,
-        "decay": parts.decay,
         "mmr": parts.mmr,
         "rerank": parts.rerank,
         "terms": " ".join(parts.terms),
@@ -117,6 +130,133 @@ def test_what_limits_a_search_limits_the_nodes(memory):
     assert paths(sources=["sessions"]) == []
     assert all(path >= f"memory/{day}" for path in paths(k=50, min_score=0, after=day))
     assert all(path < f"memory/{day}x" for path in paths(k=50, min_score=0, before=str(day)))
+
+
+@pytest.fixture
+def tagged(open_memory, notes):
+    """A memory with notes of two tags, a transcript, and front matter."""
+    (notes / "memory/work").mkdir()
+    (notes / "memory/work/[a]*.md").write_text("---\ntags: [work, urgent]\n---\n- The quagga, a.\n")
+    (notes / "memory/work/[a]*.md.md").write_text("- The quagga, of a longer name.\n")
+    (notes / "memory/work/b.md").write_text("---\ntags: work\nrank: 3\n---\n- The quagga, b.\n")
+    (notes / "memory/c.md").write_text("---\ntags: home\nrank: high\n---\n- The quagga, c.\n")
+    (notes / "memory/2026-11-17.md").write_text("- The quagga, on the 17th.\n")
+    (notes / "memory/2026-11-19.md").write_text("- The quagga, on the 19th.\n")
+    return open_memory()
+
+
+def condition(key, operator, value):
+    return MetadataFilter(key=key, operator=operator, value=value)
+
+
+QUAGGAS = {"work/[a]*", "work/[a]*.md", "work/b", "c", "2026-11-17", "2026-11-19"}
+OLD_OR_HOME = MetadataFilters(
+    filters=[condition("date", "<", "2026-11-18"), condition("tags", "==", "home")], condition="or"
+)
+
+
+@pytest.mark.parametrize(
+    ("filters", "options", "names"),
+    [
+        ([condition("path", "==", "memory/work/[a]*.md")], {}, {"work/[a]*"}),
+        ([condition("path", "in", ["memory/c.md", "memory/d.md"])], {}, {"c"}),
+        ([condition("path", "text_match", "/work/")], {}, {"work/[a]*", "work/[a]*.md", "work/b"}),
+        ([condition("tags", "==", "work")], {}, {"work/[a]*", "work/b"}),
+        ([condition("tag", "any", ["urgent", "home"])], {}, {"work/[a]*", "c"}),
+        ([condition("tags", "all", ["work", "urgent"])], {}, {"work/[a]*"}),
+        ([condition("tags", "contains", "home")], {}, {"c"}),
+        ([condition("tags", "!=", "work")], {}, QUAGGAS - {"work/[a]*", "work/b"}),
+        ([condition("rank", ">", 2)], {}, {"work/b"}),
+        ([condition("date", ">", "2026-11-17")], {}, {"2026-11-19"}),
+        ([condition("day", "==", "2026-11-17")], {}, {"2026-11-17"}),
+        ([condition("date", "<=", "2026-11-19")], {"after": "2026-11-18"}, {"2026-11-19"}),
+        ([condition("date", ">=", "2026-11-01")], {"before": "2026-11-18"}, {"2026-11-17"}),
+        ([condition("source", "==", "memory")], {}, QUAGGAS),
+        ([condition("source", "==", "sessions")], {}, set()),
+        ([OLD_OR_HOME], {}, {"2026-11-17", "c"}),
+        ([OLD_OR_HOME, condition("tags", "is_empty", None)], {}, {"2026-11-17"}),
+        ([condition("tags", "==", "work")], {"paths": ["memory/*.md"]}, set()),
+        (None, {"paths": ["memory/work/"]}, {"work/[a]*", "work/[a]*.md", "work/b"}),
+    ],
+)
+def test_filters_and_paths_choose_the_files_below_the_ranking(tagged, filters, options, names):
+    filters = None if filters is None else MetadataFilters(filters=filters)
+    retriever = CommonplaceRetriever(tagged, filters=filters, min_score=0, **options)
+    found = [node.node.metadata["path"] for node in retriever.retrieve("the quagga")]
+    quaggas = {name for name in QUAGGAS if f"memory/{name}.md" in found}
+    assert quaggas == names
+    if len(names) == 1 and names != {"2026-11-19"}:
+        assert set(found) == {f"memory/{name}.md" for name in names}
+
+
+def test_a_filter_with_a_day_that_is_none_is_told_in_one_line(memory):
+    filters = MetadataFilters(filters=[condition("date", ">", "yesterday")])
+    with pytest.raises(ValueError, match=r"^date is 'yesterday'; a date or an ISO text was exp"):
+        CommonplaceRetriever(memory, filters=filters).retrieve("x")
+
+
+def test_a_cache_of_an_ingestion_pipeline_holds_the_nodes_of_a_later_retrieval(notes, tmp_path):
+    embedded = []
+
+    class Counting(MockEmbedding):
+        def _get_text_embeddings(self, texts):
+            embedded.extend(texts)
+            return super()._get_text_embeddings(texts)
+
+    pipeline = IngestionPipeline(transformations=[Counting(embed_dim=4)], cache=IngestionCache())
+    for hours in (0, 1, 30):
+        now = clock(NOON + timedelta(hours=hours))
+        with Memory.open(notes, embedder=None, index=tmp_path / "index", now=now) as memory:
+            nodes = CommonplaceRetriever(memory, k=6, min_score=0).retrieve(QUESTION)
+            pipeline.run(nodes=[node.node for node in nodes])
+    assert len(embedded) == 6
+
+
+def test_the_newest_nodes_are_found_by_their_date(memory):
+    pytest.importorskip("pandas", reason="FixedRecencyPostprocessor needs it")
+    found = CommonplaceRetriever(memory, min_score=0, after="2026-01-01").retrieve("the database")
+    newest = FixedRecencyPostprocessor(top_k=1).postprocess_nodes(found, query_str="?")
+    days = [node.node.metadata["date"] for node in found]
+    assert len(set(days)) > 1
+    assert [node.node.metadata["date"] for node in newest] == [max(days)]
+
+
+WRONG = [
+    (lambda: CommonplaceRetriever("notes"), TypeError, "memory is 'notes', of type str; a Memory"),
+    (lambda: CommonplaceToolSpec(None), TypeError, "memory is None"),
+    (lambda: ChatMemory.from_defaults("notes"), TypeError, "Memory.open('notes')"),
+    (lambda: MemoryContextBlock("notes"), TypeError, "memory is 'notes'"),
+    (lambda: MemoryContextBlock(), TypeError, "got no memory"),
+    (lambda: FlushMemoryBlock(memory="notes"), TypeError, "memory is 'notes'"),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "told"), WRONG)
+def test_a_thing_of_the_wrong_kind_is_told_in_one_line(make, kind, told):
+    with pytest.raises(kind) as error:
+        make()
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_wrong_model_and_a_wrong_option_are_told_in_one_line(memory):
+    for make in (
+        lambda: ChatMemory.from_defaults(memory, llm="gpt-5"),
+        lambda: FlushMemoryBlock(memory, llm="gpt-5"),
+        lambda: MemoryContextBlock(memory, recal=3),
+        lambda: MemoryContextBlock(memory, memory=memory),
+    ):
+        with pytest.raises(TypeError) as error:
+            make()
+        assert "\n" not in str(error.value)
+    assert MemoryContextBlock(memory, recall=3).recall == 3
+
+
+def test_an_embedding_model_of_llama_index_is_told_what_wraps_it(open_memory):
+    memory = open_memory(MockEmbedding(embed_dim=4))
+    for use in (memory.index, lambda: memory.search("x")):
+        with pytest.raises(EmbedderError, match=r"^MockEmbedding is .*=LlamaIndexEmbedder\(model"):
+            use()
 
 
 @pytest.mark.parametrize(

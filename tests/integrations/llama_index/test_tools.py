@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -12,12 +15,18 @@ from hypothesis import strategies as st
 
 pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
 
-from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent, ToolCallResult
+from llama_index.core.agent.workflow import (
+    AgentWorkflow,
+    CodeActAgent,
+    FunctionAgent,
+    ReActAgent,
+    ToolCallResult,
+)
 from llama_index.core.tools import FunctionTool, ToolMetadata
 from llama_index.core.tools.calling import acall_tool, call_tool
 
 from commonplace import Settings
-from commonplace.errors import SettingsError
+from commonplace.errors import SettingsError, ToolInputError
 from commonplace.tools import (
     APPEND_TOOL,
     GET_TOOL,
@@ -309,6 +318,68 @@ async def test_a_model_without_tool_calls_uses_them_through_react(memory, script
     agent = ReActAgent(tools=CommonplaceToolSpec(memory).to_tool_list(), llm=llm)
     assert (await agent.run(QUESTION)).response.content == "True"
     assert '"from"' in llm.asked[0][0][0].content
+
+
+CODE_TOOLS = {
+    "memory_search": "(query: str, maxResults: int | None = None, minScore: float | None = None)",
+    "memory_get": "(path: str, from_line: int | None = None, lines: int | None = None)",
+    "memory_append": "(text: str, longTerm: bool | None = None)",
+}
+CODE = """
+import json
+found = json.loads(memory_search("What was wrong in SLIP-431?", 3))
+best = found["results"][0]
+text = json.loads(memory_get(best["path"], from_line=best["startLine"], lines=2))
+same = json.loads(memory_get(best["path"], best["startLine"], 2))
+assert text == same and text["from"] == best["startLine"], (text, same)
+memory_append(text="- The heron moved to rack 7.")
+print([hit["path"] for hit in json.loads(memory_search("heron rack"))["results"]][0])
+print("off-by-one" in best["snippet"])
+try:
+    memory_get("../secrets.md")
+except ValueError as error:
+    print(error)
+"""
+
+
+async def test_an_agent_that_writes_code_calls_functions_with_true_signatures(memory, scripted):
+    tools = CommonplaceToolSpec(memory, write=True).to_tool_list()
+    names = {tool.metadata.name: tool.real_fn for tool in tools}
+
+    def execute(code: str) -> str:
+        """Run code."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, dict(names))
+        return printed.getvalue()
+
+    llm = scripted(
+        f"<execute>{CODE}</execute>", lambda messages: f"It printed: {messages[-1].content}"
+    )
+    agent = CodeActAgent(code_execute_fn=execute, tools=list(tools), llm=llm)
+    answer = (await agent.run(QUESTION)).response.content
+    assert "memory/2026-11-20.md\nTrue\n" in answer
+    assert "Allowed are MEMORY.md" in answer
+    prompt = llm.asked[0][0][0].content
+    for name, signature in CODE_TOOLS.items():
+        assert f"def {name}{signature} -> str:" in prompt
+    assert "from_line: First line to read, from 1." in prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "arguments", "told"),
+    [
+        ("memory_get", ("MEMORY.md",), {"path": "MEMORY.md"}, "path is given twice"),
+        ("memory_get", ("MEMORY.md", 3), {"from_line": 3}, "from is given twice"),
+        ("memory_get", (1, 2, 3, 4), {}, "4 arguments; it takes path, from, lines"),
+        ("memory_search", ("x",), {"max_results": 3}, "did you mean maxResults?"),
+    ],
+)
+async def test_a_wrong_call_in_code_says_what_is_right(tools, name, args, arguments, told):
+    with pytest.raises(ToolInputError, match=re.escape(told)):
+        tools[name].real_fn(*args, **arguments)
+    with pytest.raises(ToolInputError, match=re.escape(told)):
+        await tools[name].async_fn(*args, **arguments)
 
 
 def test_the_tools_are_function_tools(tools):
