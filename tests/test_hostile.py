@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from commonplace import FlushReport, IndexReport, Memory, Status
+from commonplace import FlushReport, IndexReport, Memory, SearchResult, SearchResults, Status
 from commonplace.cli.app import app
 from commonplace.display import as_html, plain_result, plain_status
 from support.fakes import HashedWords, clock
@@ -165,6 +165,14 @@ def test_nothing_in_notes_commands_a_terminal(memory, query):
         assert_quiet(plain_result(result, explain=True))
         assert_quiet(repr(result))
     assert_quiet(repr(results))
+
+
+def test_the_names_of_files_in_a_repr_are_escaped():
+    paths = ("memory/\x1b[31mred.md", "memory/a\u202ecod.md", "memory/b\nc.md")
+    results = SearchResults(SearchResult(path, "x", 1, 1, 0.5) for path in paths)
+    for value in (results, results[1:], results[0]):
+        assert_quiet(repr(value))
+        assert "\n" not in repr(value)
 
 
 def test_what_a_note_says_is_shown_as_it_is_written(memory):

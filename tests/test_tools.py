@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import functools
 import json
 import re
-from dataclasses import replace
 from datetime import date
 
+import numpy as np
 import pytest
 
 from commonplace.errors import (
@@ -37,12 +38,15 @@ from commonplace.tools import (
     unavailable_answer,
 )
 from commonplace.types import Excerpt, SearchResult, SearchResults
+from support.notes import Notes
 
 HIT = SearchResult("MEMORY.md", "the VPN listens on 51820", 3, 9, 0.123456)
 
 
 class FakeMemory:
     """Answers from what it was given, and remembers how it was called."""
+
+    workspace = None
 
     def __init__(self, text="", *, hits=(HIT,), error=None, settings=None):
         self.settings = settings or Settings()
@@ -51,7 +55,7 @@ class FakeMemory:
         self.error = error
         self.calls = []
 
-    def search(self, query, *, max_results=None, max_chars=None, min_score=None, sources=None):
+    def search(self, query, *, max_results=None, min_score=None, **options):
         self.calls.append((query, max_results, min_score))
         if self.error:
             raise self.error
@@ -228,10 +232,10 @@ def test_an_empty_query_is_searched_like_any_other():
         ("off", False, False),
     ],
 )
-def test_citations_are_shown_as_the_mode_says(mode, private, shown):
+def test_citations_are_shown_as_the_mode_says(tmp_path, mode, private, shown):
     assert citations_shown(mode, private=private) is shown
-    memory = FakeMemory(hits=[replace(HIT, path="memory/2026-11-20.md")])
-    answer = search_answer(memory, {"query": "q"}, citations=mode, private=private)
+    with Notes(tmp_path).open(settings=Settings()) as memory:
+        answer = search_answer(memory, {"query": "printer"}, citations=mode, private=private)
     assert ("citation" in answer["results"][0]) is shown
     assert answer["citations"] == mode
     assert "Source" not in answer["results"][0]["snippet"]
@@ -419,3 +423,39 @@ def test_a_context_is_in_front_of_its_snippet():
     assert first["context"] == "| name | port |\n|---|---|"
     assert [*first].index("context") + 1 == [*first].index("snippet")
     assert "context" not in second
+
+
+NESTED = functools.reduce(lambda value, _: [value], range(100_000), [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("maxResults", -(10**5000)), ("maxResults", NESTED), ("maxResults", "9" * 5000),
+        ("minScore", 10**5000), ("minScore", {"a": NESTED}), ("minScore", np.array([1, 2])),
+        ("query", NESTED), ("query", {"a": NESTED}), ("query", 10**5000),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
+)  # fmt: skip
+def test_a_value_of_any_size_and_depth_is_one_clear_error(name, value):
+    with pytest.raises(ToolInputError, match=f"{name} is") as error:
+        search_answer(FakeMemory(), {"query": "VPN"} | {name: value})
+    assert len(str(error.value)) < 300
+
+
+def test_numbers_of_numpy_are_numbers():
+    memory = FakeMemory()
+    search_answer(memory, {"query": "VPN", "maxResults": np.int64(3), "minScore": np.float32(0.5)})
+    search_answer(memory, {"query": "VPN", "maxResults": np.float64(2.0), "minScore": np.uint8(1)})
+    assert memory.calls == [("VPN", 3, 0.5), ("VPN", 2, 1.0)]
+    assert [type(value) for value in memory.calls[0][1:]] == [int, float]
+
+
+def test_a_number_of_any_size_is_one_clear_error_of_the_memory_too(tmp_path):
+    with Notes(tmp_path).open(settings=Settings()) as memory:
+        with pytest.raises(ValueError, match="min_score is <integer of 16610 bits>"):
+            memory.search("VPN", min_score=10**5000)
+        assert memory.search("VPN", max_results=10**5000)
+        assert memory.get("MEMORY.md", from_line=10**5000).text == ""
+        assert "bits" in repr(memory.get("MEMORY.md", from_line=10**5000))
+        assert memory.get("MEMORY.md", from_line=np.int64(4)).from_line == 4

@@ -40,6 +40,7 @@ from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService
 from commonplace.indexing.slots import IndexSlot, IndexSlots
 from commonplace.profiles import from_settings
+from commonplace.renderers import brief
 from commonplace.settings import Settings
 from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.state import StateLocation
@@ -64,6 +65,7 @@ from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.notes import append_note, create_file, create_folder
 from commonplace.workspace.paths import is_session_path, log_date, log_path
+from commonplace.workspace.privacy import is_private
 from commonplace.workspace.sessions import sessions_path
 
 if TYPE_CHECKING:
@@ -361,6 +363,7 @@ class Memory(AsyncTwins):
         after: date | str | None = None,
         before: date | str | None = None,
         as_of: date | datetime | str | None = None,
+        exclude: Collection[str] = (),
         explain: bool = False,
     ) -> SearchResults:
         """Find the lines that answer a question, best first.
@@ -384,6 +387,7 @@ class Memory(AsyncTwins):
             as_of: Answer from what the files said then: a date (its end), an aware time, or an ISO
                 text of either. Logs count by their day, other files by the versions that history
                 has. The first such search indexes the old texts; later ones do not.
+            exclude: Paths of files to leave out. Nothing of them is counted or shown.
             explain: Whether each result says what every stage gave to it.
 
         Raises:
@@ -401,6 +405,7 @@ class Memory(AsyncTwins):
             limits=limits,
             rows=rows,
             patterns=patterns,
+            hidden=frozenset(exclude),
             moment=None if as_of is None else parse_moment(as_of, timezone=self._zone),
             explain=explain,
         )
@@ -451,6 +456,7 @@ class Memory(AsyncTwins):
         limits: _Limits,
         rows: RowFilter,
         patterns: tuple[str, ...] | None,
+        hidden: frozenset[str],
         moment: datetime | None,
         explain: bool,
     ) -> SearchResults:
@@ -473,7 +479,7 @@ class Memory(AsyncTwins):
                 limits.max_chars,
             )  # fmt: skip
             ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
-            visible = _visible(snapshot, patterns, asked.now)
+            visible = _visible(snapshot, patterns, hidden, asked.now)
             ranking = ranker.rank(visible, asked, explain=explain) if text else Ranking([])
             results = _with_metadata(ranking.results, snapshot)
         mode: SearchMode = "keyword" if vector is None else "hybrid"
@@ -546,9 +552,9 @@ class Memory(AsyncTwins):
         bar = search.min_score if min_score is None else min_score
         for name, value in (("max_results", limit), ("max_chars", chars)):
             if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}; it must be at least 1.")
+                raise ValueError(f"{name} is {brief.repr(value)}; it must be at least 1.")
         if not 0.0 <= bar <= 1.0:
-            raise ValueError(f"min_score is {bar}; it must be between 0 and 1.")
+            raise ValueError(f"min_score is {brief.repr(bar)}; it must be between 0 and 1.")
         return _Limits(limit, min(chars, _MAX_CHARS), bar)
 
     def _row_filter(
@@ -596,7 +602,7 @@ class Memory(AsyncTwins):
         """
         absolute = self.workspace.locate(path)
         name = self.workspace.plain_name(path)
-        start = max(1, from_line or 1)
+        start = max(1, int(from_line or 1))
         try:
             if is_session_path(name):
                 return self._session_excerpt(name, absolute, start, lines)
@@ -958,8 +964,8 @@ class Memory(AsyncTwins):
         """
         today = self._local_now().date()
         days = [today - timedelta(days=1), today]
-        logs = [file for day in days if (file := self._context_file(log_path(day)))]
-        long_term = self._context_file(self.workspace.long_term_path) if private else None
+        logs = [file for day in days if (file := self._context_file(log_path(day), private))]
+        long_term = self._context_file(self.workspace.long_term_path, private) if private else None
         return startup_context(long_term, logs=logs, settings=self.settings.context)
 
     def recall_instructions(
@@ -971,8 +977,10 @@ class Memory(AsyncTwins):
         """Return the guidance on recalling the memory, for a system prompt."""
         return recall_instructions(tools=tools, citations=citations)
 
-    def _context_file(self, path: str) -> ContextFile | None:
+    def _context_file(self, path: str, private: bool) -> ContextFile | None:
         try:
+            if not private and is_private(self.workspace, path):
+                return None
             excerpt = self.get(path)
         except WorkspaceError:
             return None
@@ -1052,9 +1060,11 @@ def _rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
     return RerankClient(reranker)
 
 
-def _visible(snapshot: Snapshot, patterns: tuple[str, ...] | None, now: datetime) -> Snapshot:
-    """Return the snapshot with the files that patterns select and that are not expired."""
-    hidden = snapshot.expired(int(now.timestamp() * 1000))
+def _visible(
+    snapshot: Snapshot, patterns: tuple[str, ...] | None, hidden: frozenset[str], now: datetime
+) -> Snapshot:
+    """Return the snapshot with the files that patterns select, not hidden and not expired."""
+    hidden |= snapshot.expired(int(now.timestamp() * 1000))
     if patterns is None and not hidden:
         return snapshot
     return snapshot.within(FileFilter(patterns, hidden))

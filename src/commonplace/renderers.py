@@ -46,8 +46,20 @@ def registered() -> Renderers:
     return _renderers
 
 
-brief = Repr()
-"""Formatter of a `repr` in which long parts are truncated."""
+_MOST_BITS = 1_000
+"""Length of an integer that is written out. A longer one cannot be, or takes long."""
+
+
+class _BriefRepr(Repr):
+    """Formatter of a `repr` in which long and deep parts are truncated."""
+
+    def repr_int(self, value: int, level: int) -> str:
+        if value.bit_length() > _MOST_BITS:
+            return f"<integer of {value.bit_length()} bits>"
+        return super().repr_int(value, level)
+
+
+brief = _BriefRepr()
 brief.maxstring = brief.maxother = 60
 brief.maxtuple = brief.maxlist = brief.maxdict = 2
 

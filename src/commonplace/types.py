@@ -267,7 +267,9 @@ class SearchResults(Displayed, list[SearchResult]):
         return f"{self.mode} search only: {self.fallback}"
 
     def __repr__(self) -> str:
-        places = ", ".join(result.citation for result in self[:2]) + ", …" * (len(self) > 2)
+        # A `repr` escapes what a terminal would act on: a file's name may hold anything.
+        cited = (repr(result.citation)[1:-1] for result in self[:2])
+        places = ", ".join(cited) + ", …" * (len(self) > 2)
         return f"<SearchResults {brief.repr(self.query)}, {self.mode}, {len(self)}: {places}>"
 
     @overload

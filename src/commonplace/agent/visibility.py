@@ -7,17 +7,20 @@ from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.workspace.discovery import Workspace
-from commonplace.workspace.paths import is_session_path
+from commonplace.workspace.privacy import is_private
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.types import Excerpt, Origin, SearchResults, Source, Version
+    from commonplace.workspace.discovery import Workspace
 
 __all__ = ["AgentMemory", "SharedMemory", "visible_memory"]
 
-_OVERFETCH = (1, 4, 1_000)
-"""Factors by which a search fetches more than its limits, while private files take their room."""
+_LONG_TERM = ("MEMORY.md", "memory.md")
+_ROUNDS = 12
+"""Searches for one answer, at most: each leaves out the private files that the last one met."""
+_MORE = 4
+"""Factor by which each of them fetches more."""
 
 
 class AgentMemory(Protocol):
@@ -27,6 +30,10 @@ class AgentMemory(Protocol):
     def settings(self) -> Settings:
         """Settings of the memory."""
 
+    @property
+    def workspace(self) -> Workspace:
+        """Folder of the memory."""
+
     def search(
         self,
         query: str,
@@ -35,6 +42,7 @@ class AgentMemory(Protocol):
         max_chars: int | None = None,
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
+        exclude: Collection[str] = (),
     ) -> SearchResults:
         """Return the snippets that answer a query."""
 
@@ -70,7 +78,7 @@ def visible_memory(memory: AgentMemory, *, private: bool) -> AgentMemory:
 
 
 class SharedMemory:
-    """View of a memory without MEMORY.md and session files."""
+    """View of a memory without the files that are the user's alone: see `is_private`."""
 
     def __init__(self, memory: AgentMemory) -> None:
         self._memory = memory
@@ -80,6 +88,11 @@ class SharedMemory:
         """Settings of the memory."""
         return self._memory.settings
 
+    @property
+    def workspace(self) -> Workspace:
+        """Folder of the memory."""
+        return self._memory.workspace
+
     def search(
         self,
         query: str,
@@ -88,6 +101,7 @@ class SharedMemory:
         max_chars: int | None = None,
         min_score: float | None = None,
         sources: Collection[Source] | None = None,
+        exclude: Collection[str] = (),
     ) -> SearchResults:
         """Return the snippets of logs and other shared notes that answer a query."""
         from commonplace.retrieval.snippets import within_budget  # loads numpy
@@ -96,14 +110,20 @@ class SharedMemory:
         limit = settings.max_results if max_results is None else max_results
         chars = settings.max_chars if max_chars is None else max_chars
         wanted: list[Source] = ["memory"] if sources is None or "memory" in sources else []
-        for factor in _OVERFETCH:
+        hidden = {*_LONG_TERM, *exclude}
+        for round_number in range(_ROUNDS):
             found = self._memory.search(
-                query, max_chars=chars * factor, min_score=min_score, sources=wanted
+                query,
+                max_chars=chars * _MORE**round_number,
+                min_score=min_score,
+                sources=wanted,
+                exclude=hidden,
             )
-            shared = within_budget((hit for hit in found if _is_shared(hit.path)), chars)[:limit]
-            private_chars = sum(hit.chars for hit in found if not _is_shared(hit.path))
-            if len(shared) == limit or private_chars <= chars * (factor - 1):
+            private = {path for path in {hit.path for hit in found} if self._hides(path)}
+            if not private:
                 break
+            hidden |= private
+        shared = within_budget((hit for hit in found if hit.path not in private), chars)[:limit]
         found[:] = shared
         return found
 
@@ -113,7 +133,7 @@ class SharedMemory:
         Raises:
             PathNotAllowedError: The file is private, or it is not a file of the memory.
         """
-        _check_shared(path)
+        self._check_shared(path)
         return self._memory.get(path, from_line=from_line, lines=lines)
 
     def append(
@@ -130,7 +150,7 @@ class SharedMemory:
             PathNotAllowedError: The note is private, or it cannot be written.
         """
         if path is not None:
-            _check_shared(path)
+            self._check_shared(path)
         return self._memory.append(text, path=path, when=when, origin=origin)
 
     def record_exposure(self, session: str) -> None:
@@ -139,28 +159,29 @@ class SharedMemory:
 
     def edit(self, path: str, old: str, new: str, *, origin: Origin | None = None) -> Version:
         """Replace a passage of a shared note; `PathNotAllowedError` where the note is private."""
-        _check_shared(path)
+        self._check_shared(path)
         return self._memory.edit(path, old, new, origin=origin)
 
     def correct(self, citation: str, text: str, *, origin: Origin | None = None) -> Version:
         """Correct lines of a shared note; `PathNotAllowedError` where the note is private."""
-        _check_shared(citation.partition("#")[0])
+        self._check_shared(citation.partition("#")[0])
         return self._memory.correct(citation, text, origin=origin)
 
     def delete(self, path: str, *, origin: Origin | None = None) -> Version:
         """Delete a shared note; `PathNotAllowedError` where the note is private."""
-        _check_shared(path)
+        self._check_shared(path)
         return self._memory.delete(path, origin=origin)
 
+    def _check_shared(self, path: str) -> None:
+        if is_private(self.workspace, path):
+            raise PathNotAllowedError(
+                f"{path!r} is the user's alone, and others read along here. Allowed are other "
+                "memory/**/*.md: give the path as memory_search shows it."
+            )
 
-def _check_shared(path: str) -> None:
-    if not _is_shared(path):
-        raise PathNotAllowedError(
-            f"{path!r} is the user's alone, and others read along here. Allowed are "
-            "memory/**/*.md: give the path as memory_search shows it."
-        )
-
-
-def _is_shared(path: str) -> bool:
-    name = Workspace.plain_name(path)
-    return name.lower() != "memory.md" and not is_session_path(name)
+    def _hides(self, path: str) -> bool:
+        """Return whether a file that search found is left out: it may be gone, or moved."""
+        try:
+            return is_private(self.workspace, path, missing=True)
+        except PathNotAllowedError:
+            return True

@@ -7,12 +7,12 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.text.redaction import redact
 from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.folder_walk import walk_folders
 
 if TYPE_CHECKING:
     from commonplace.history.forgotten_text import ForgottenText
@@ -36,7 +36,8 @@ def forget_in_sessions(
         dry_run: Whether to count only.
     """
     removed: Counter[str] = Counter()
-    for path in _files(folder):
+    found = (Path(place, name) for place, names in walk_folders(folder) for name in names)
+    for path in found:
         if path.suffix == ".tmp":  # of an archive that was interrupted
             if not dry_run:
                 path.unlink(missing_ok=True)
@@ -96,14 +97,6 @@ def _change(file: StateFile, sql: str, values: tuple[Any, ...], *, dry_run: bool
 
 class _ChangedError(Exception):
     """A session file was written to meanwhile."""
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(folder):
-        for name in sorted(names):
-            path = Path(place, name)
-            if path.is_file() and not path.is_symlink():
-                yield path
 
 
 def _forget_in_file(

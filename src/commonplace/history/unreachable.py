@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.workspace.folder_walk import walk_folders
+
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
@@ -74,9 +76,5 @@ def _holding(workspace: Workspace, runs: Collection[str], notes: Collection[str]
 
 def _files(workspace: Workspace) -> Iterator[str]:
     for root in {str(workspace.root), *workspace.searched_roots}:
-        for place, folders, names in os.walk(root):
-            folders[:] = [name for name in folders if name != ".git"]
-            for name in sorted(names):
-                path = os.path.join(place, name)
-                if not os.path.islink(path) and os.path.isfile(path):
-                    yield path
+        for folder, names in walk_folders(root, skipped=[".git"]):
+            yield from (os.path.join(folder, name) for name in names)

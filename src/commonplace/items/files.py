@@ -14,6 +14,7 @@ from commonplace.errors import PathNotAllowedError
 from commonplace.items.layout import parse_item
 from commonplace.items.names import decode_name, resolve_name
 from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.folder_walk import walk_folders
 
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
@@ -130,10 +131,8 @@ class ItemFiles:
 
     def _folders(self, top: str) -> Iterator[tuple[str, list[str]]]:
         """Yield each folder below one, with its items' files."""
-        for folder, below, names in os.walk(top):
-            below.sort()
-            files = sorted(name for name in names if name.endswith(_ENDING))
-            if files:
+        for folder, names in walk_folders(top):
+            if files := [name for name in names if name.endswith(_ENDING)]:
                 yield folder, files
 
 

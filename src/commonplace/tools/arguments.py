@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ToolInputError
+from commonplace.renderers import brief
 
 if TYPE_CHECKING:
     from commonplace.tools.schemas import ToolSpec
@@ -95,18 +97,22 @@ class ToolArguments:
 
 
 def _number(value: object) -> int | float | None:
-    """Return a value, or the number in its text, if it is finite."""
-    if isinstance(value, int):
-        return None if isinstance(value, bool) else value
-    if not isinstance(value, float | str):
+    """Return a value, or the number in its text, if it is finite; NumPy's numbers are numbers."""
+    if isinstance(value, Integral):
+        return None if isinstance(value, bool) else int(value)
+    if not isinstance(value, Real | str):
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
 
 def _show(value: object) -> str:
-    shown = ascii(value)
+    """Return a value, however deep or long, as a short text without control characters."""
+    try:
+        shown = brief.repr(value).encode("ascii", "backslashreplace").decode("ascii")
+    except Exception:  # noqa: BLE001 - an object whose `repr` cannot be built
+        shown = f"<{type(value).__name__}>"
     return shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "..."

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Self
 
 from commonplace.types import MemoryFile
-from commonplace.workspace.paths import WorkspacePaths, is_link, is_link_entry, is_normal
+from commonplace.workspace.paths import (
+    WorkspacePaths,
+    is_link,
+    is_link_entry,
+    is_normal,
+    list_folder,
+)
 from commonplace.workspace.sessions import SessionFolder
 
 __all__ = ["Scan", "Workspace"]
@@ -123,12 +129,8 @@ class Workspace(WorkspacePaths):
                 problems.append((self.display_path(entry.path), error.strerror or str(error)))
 
     def _listed(self, folder: str, problems: Problems) -> list[os.DirEntry[str]]:
-        """List a folder in descending order of names, so that `pop` takes the first."""
         try:
-            with os.scandir(folder) as entries:
-                return sorted(entries, key=lambda entry: entry.name, reverse=True)
-        except FileNotFoundError:
-            return []
+            return list_folder(folder)
         except OSError as error:
             problems.append((self.display_path(folder), error.strerror or str(error)))
             return []

@@ -29,6 +29,7 @@ __all__ = [
     "is_link_entry",
     "is_normal",
     "is_session_path",
+    "list_folder",
     "log_date",
     "log_path",
 ]
@@ -304,6 +305,19 @@ def crosses_link(base: Path, parts: Iterable[str]) -> bool:
         if is_link_entry(info):
             return True
     return False
+
+
+def list_folder(folder: str) -> list[os.DirEntry[str]]:
+    """List a folder in descending order of names, so that `pop` takes the first; none if gone.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name, reverse=True)
+    except FileNotFoundError:
+        return []
 
 
 def is_link(path: Path) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
-from commonplace.workspace.paths import SESSIONS_PREFIX, crosses_link, is_session_path
+from commonplace.workspace.paths import SESSIONS_PREFIX, crosses_link, is_session_path, list_folder
 
 __all__ = ["UNWRITTEN", "SessionFolder", "sessions_path"]
 
@@ -55,7 +55,21 @@ class SessionFolder:
 
     def scan(self, problems: list[tuple[str, str]]) -> Iterator[MemoryFile]:
         """Walk the folder in order of names; add unreadable files and folders to the problems."""
-        yield from self._walk(self.root, "", problems)
+        waiting = self._listed(os.fspath(self.root), problems)
+        while waiting:
+            entry = waiting.pop()
+            path = self._shown(entry.path)
+            try:
+                if self._deep and entry.is_dir(follow_symlinks=False):
+                    waiting += self._listed(entry.path, problems)
+                elif self._belongs(path.removeprefix(SESSIONS_PREFIX)) and entry.is_file(
+                    follow_symlinks=False
+                ):
+                    yield self._file(path, Path(entry.path), entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                problems.append((path, error.strerror or str(error)))
 
     def locate(self, path: str) -> Path | None:
         """Resolve a path of a search result; None for a path that is no session file's."""
@@ -86,32 +100,18 @@ class SessionFolder:
         is_plain = not _ODD.search(name) and not {"", ".", ".."} & set(parts)
         return is_plain and not name.endswith(".md") and bool(self._matches.fullmatch(name))
 
-    def _walk(
-        self, folder: Path, below: str, problems: list[tuple[str, str]]
-    ) -> Iterator[MemoryFile]:
+    def _listed(self, folder: str, problems: list[tuple[str, str]]) -> list[os.DirEntry[str]]:
         try:
-            with os.scandir(folder) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
-        except FileNotFoundError:
-            return
+            return list_folder(folder)
         except OSError as error:
             if self.enabled:
-                problems.append(
-                    ((SESSIONS_PREFIX + below).rstrip("/"), error.strerror or str(error))
-                )
-            return
-        for entry in found:
-            name = below + entry.name
-            try:
-                if self._deep and entry.is_dir(follow_symlinks=False):
-                    yield from self._walk(Path(entry.path), f"{name}/", problems)
-                elif self._belongs(name) and entry.is_file(follow_symlinks=False):
-                    info = entry.stat(follow_symlinks=False)
-                    yield self._file(SESSIONS_PREFIX + name, Path(entry.path), info)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                problems.append((SESSIONS_PREFIX + name, error.strerror or str(error)))
+                problems.append((self._shown(folder).rstrip("/"), error.strerror or str(error)))
+            return []
+
+    def _shown(self, absolute: str) -> str:
+        """Return the path of a file or folder as search results show it."""
+        below = absolute[len(os.fspath(self.root)) :].lstrip(os.sep)
+        return SESSIONS_PREFIX + below.replace(os.sep, "/")
 
     def _file(self, path: str, place: Path, info: os.stat_result) -> MemoryFile:
         return MemoryFile(

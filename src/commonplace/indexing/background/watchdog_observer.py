@@ -80,6 +80,8 @@ class WatchdogObserver:
                 self._try_one_more()
         except OSError as error:
             self.problem = _EXHAUSTED.get(error.errno or 0, str(error))
+        except RecursionError:  # watchdog walks them before Python 3.12 with a recursive `os.walk`
+            self.problem = "the folders are nested too deep"
 
     def stop(self) -> None:
         """Release all watches and stop the observer."""

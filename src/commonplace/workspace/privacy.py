@@ -1,0 +1,59 @@
+"""Privacy of files: which of them are the user's alone, decided by what a file is.
+
+That is the long-term file, session files, notes of sessions, and whatever is one of these under
+another name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from commonplace.workspace.file_text import UnreadableFileError, decode_text, open_file
+from commonplace.workspace.paths import WorkspacePaths, is_session_path
+
+__all__ = ["is_private"]
+
+_SESSION_NOTE = re.compile(r"\s*# Session: [^\n]*\s+- \*\*Session Key\*\*:")
+"""Head of the note that a session leaves."""
+_HEAD_BYTES = 4_096
+
+
+def is_private(workspace: WorkspacePaths, path: str, *, missing: bool = False) -> bool:
+    """Return whether a file is the user's alone; True for one that cannot be read.
+
+    Args:
+        workspace: The folder.
+        path: Path as search shows it.
+        missing: Answer for a file that does not exist.
+
+    Raises:
+        PathNotAllowedError: The path is not one of the memory's files.
+    """
+    name = WorkspacePaths.plain_name(path)
+    if name.lower() == "memory.md" or is_session_path(name):
+        return True
+    place = workspace.locate(name)
+    try:
+        with open_file(place) as file:
+            # A hard link has a name of its own, and the file's number.
+            if _is_long_term(workspace, os.fstat(file.fileno())):
+                return True
+            text, _ = decode_text(file.read(_HEAD_BYTES))
+    except FileNotFoundError:
+        return missing
+    except UnreadableFileError:
+        return True
+    return bool(_SESSION_NOTE.match(text.lstrip("\ufeff")))
+
+
+def _is_long_term(workspace: WorkspacePaths, info: os.stat_result) -> bool:
+    if info.st_nlink < 2:
+        return False
+    for name in workspace.long_term_names():
+        try:
+            if os.path.samestat(os.lstat(workspace.root / name), info):
+                return True
+        except OSError:
+            continue
+    return False
