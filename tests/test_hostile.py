@@ -43,7 +43,7 @@ NAMES = (
     "\x1b[31mred.md",
 )
 TAGS = {"div", "style", "p", "ol", "ul", "li", "strong", "code", "bdi", "span", "pre", "mark"}
-TAGS |= {"table", "tbody", "tr", "th", "td"}
+TAGS |= {"table", "tbody", "tr", "th", "td", "details", "summary"}
 ATTRIBUTES = {
     "class": re.compile(r"commonplace|cp-[a-z]+( cp-[a-z]+)*"),
     "style": re.compile(r"width:\d+\.\d%"),
