@@ -65,7 +65,7 @@ def _offered_tool(request: FlushRequest) -> MemoryTool:
     return MemoryTool(request.tool, _never_called)
 
 
-def _never_called(_: Mapping[str, object]) -> dict[str, Any]:
+def _never_called(arguments: Mapping[str, object], *, session: str | None = None) -> dict[str, Any]:
     raise NotImplementedError  # the core parses the calls and answers them itself
 
 

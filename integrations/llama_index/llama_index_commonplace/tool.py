@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, create_model
 from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
@@ -14,11 +14,9 @@ from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 from commonplace import CommonplaceError
 from commonplace.errors import ToolInputError
 from commonplace.tools import UNTRUSTED_MARK, ToolSpec, answer_json
+from llama_index_commonplace.session import current_session
 
 __all__ = ["AnswerFunction", "MemoryTool", "fn_schema"]
-
-AnswerFunction = Callable[[Mapping[str, object]], dict[str, Any]]
-"""Function from a call's arguments to the core's answer; errors are raised."""
 
 _TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
@@ -26,6 +24,15 @@ _CODE_NAMES = {"from": "from_line"}
 """Names of parameters in code, where the schema's own name is a keyword of Python."""
 
 logger = logging.getLogger(__name__)
+
+
+class AnswerFunction(Protocol):
+    """Function from a call's arguments to the core's answer; errors are raised."""
+
+    def __call__(
+        self, arguments: Mapping[str, object], *, session: str | None = None
+    ) -> dict[str, Any]:
+        """Answer a call of a conversation; None if it is not known which one."""
 
 
 class MemoryTool(FunctionTool):
@@ -49,15 +56,16 @@ class MemoryTool(FunctionTool):
             tool: Name, description and schema for the model.
             answer: Answers a call.
             metadata: Replaces what the model sees of `tool`.
-            exposed: Called when code of a model reads untrusted lines: what the code prints need
-                not quote them, and it is not known for which conversation it runs.
+            exposed: Called when a conversation that is not known reads untrusted lines; that of
+                a model's code is not, whose output need not quote them.
         """
 
         def run(*args: object, **arguments: object) -> str:
-            text = answer_json(answer(self._of_code(args, arguments)))
-            if UNTRUSTED_MARK in text:
-                exposed()
-            return text
+            try:
+                return self._shown(answer_json(answer(self._of_code(args, arguments))))
+            except CommonplaceError as error:
+                self._shown(str(error))
+                raise
 
         async def arun(*args: object, **arguments: object) -> str:
             return await asyncio.to_thread(run, *args, **arguments)
@@ -74,6 +82,7 @@ class MemoryTool(FunctionTool):
         )
         self._tool = tool
         self._answer = answer
+        self._exposed = exposed
 
     # `self` is positional only: a model may well send an argument of that name.
     def __call__(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
@@ -82,19 +91,33 @@ class MemoryTool(FunctionTool):
 
     def call(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
         """Answer a call; positional arguments are in the schema's order."""
+        return self._called(args, kwargs)
+
+    async def acall(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
+        """Answer a call in a thread; an agent's workflow knows the conversation that it is of."""
+        session = await current_session()
+        return await asyncio.to_thread(self._called, args, kwargs, session=session)
+
+    def _called(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], *, session: str | None = None
+    ) -> ToolOutput:
         raw_input = {"args": args, "kwargs": kwargs}
         try:
-            answer = self._answer(self._named(args) | kwargs)
-            return self._output(raw_input, answer, content=answer_json(answer))
+            answer = self._answer(self._named(args) | kwargs, session=session)
+            content = self._shown(answer_json(answer), session=session)
+            return self._output(raw_input, answer, content=content)
         except CommonplaceError as error:
-            return self._failed(raw_input, error, content=str(error))
+            content = self._shown(str(error), session=session)
+            return self._failed(raw_input, error, content=content)
         except Exception as error:
             logger.exception("%s failed", self._tool.name)
             return self._failed(raw_input, error, content=f"{self._tool.name} failed: {error!r}")
 
-    async def acall(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
-        """Run `call` in a thread, without blocking the event loop."""
-        return await asyncio.to_thread(self.call, *args, **kwargs)
+    def _shown(self, content: str, *, session: str | None = None) -> str:
+        """Return what a conversation is about to be shown; the core records it of known ones."""
+        if session is None and UNTRUSTED_MARK in content:
+            self._exposed()
+        return content
 
     def _of_code(self, args: tuple[object, ...], arguments: dict[str, object]) -> dict[str, Any]:
         """Return the arguments of a call in code, by the names of the schema."""

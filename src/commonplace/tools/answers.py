@@ -34,6 +34,7 @@ __all__ = [
     "citations_shown",
     "excerpt_payload",
     "get_answer",
+    "of_memory",
     "results_payload",
     "search_answer",
     "unavailable_answer",
@@ -87,7 +88,7 @@ def search_answer(
     if session is not None and any(result.untrusted for result in results):
         memory.record_exposure(session)
     answer = results_payload(results, citations=mode, private=private)
-    answer["results"] = [_of_memory(name, result) for result in answer["results"]]
+    answer["results"] = [of_memory(name, result) for result in answer["results"]]
     return answer
 
 
@@ -122,7 +123,7 @@ def get_answer(
     )
     if session is not None and excerpt.untrusted:
         memory.record_exposure(session)
-    return _of_memory(name, excerpt_payload(excerpt))
+    return of_memory(name, excerpt_payload(excerpt))
 
 
 def append_answer(
@@ -166,10 +167,11 @@ def append_answer(
         path = written_to.append(text, path="MEMORY.md", origin=origin)
     else:
         path = written_to.append(text, when=when, origin=origin)
-    return _of_memory(name, {"path": path})
+    return of_memory(name, {"path": path})
 
 
-def _of_memory(name: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+def of_memory(name: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with the name of its memory, where an agent has several."""
     return answer if name is None else {"memory": name} | answer
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
-from commonplace.errors import ToolInputError
+from commonplace.errors import EditError, ToolInputError
+from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.text.redaction import redact as mask_secrets
-from commonplace.tools.answers import append_answer
+from commonplace.tools.answers import append_answer, of_memory
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
 from commonplace.types import Origin
@@ -72,9 +73,13 @@ def change_answer(
     values = ToolArguments(arguments, tool=tool.of_memory(name))
     origin = Origin("agent", session=session or None, tool=tool.name)
     target = visible_memory(memory, private=private)
-    version = _Change(values, target, tool, origin, redact=redact).run()
-    answer: dict[str, Any] = {"path": version.path, "version": version.id}
-    return answer if name is None else {"memory": name} | answer
+    try:
+        version = _Change(values, target, tool, origin, redact=redact).run()
+    except EditError as error:  # it may quote lines of the note
+        if session is not None and UNTRUSTED_MARK in str(error):
+            memory.record_exposure(session)
+        raise
+    return of_memory(name, {"path": version.path, "version": version.id})
 
 
 class _Change:

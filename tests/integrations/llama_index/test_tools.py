@@ -195,7 +195,7 @@ def test_no_arguments_raise(tools, arguments):
 
 
 async def test_an_unexpected_exception_is_logged_and_returned_as_an_error(memory, caplog):
-    def answer(arguments):
+    def answer(arguments, *, session):
         raise RuntimeError("the roof\nis on fire")
 
     tool = MemoryTool(SEARCH_TOOL, answer)
