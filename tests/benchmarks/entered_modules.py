@@ -29,10 +29,10 @@ from commonplace.settings import SyncSettings
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
     "search": 18,
-    "append": 18,
+    "append": 19,
     "first index": 32,
-    "flush from LangChain, nothing indexed yet": 30,
-    "flush from LangChain with its append": 32,
+    "flush from LangChain, nothing indexed yet": 31,
+    "flush from LangChain with its append": 33,
 }
 """How many modules the thread of each verb may enter."""
 NOTES = {

@@ -18,7 +18,7 @@ from commonplace.history.service import there
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.strikethrough import CorrectionLink, is_struck, strike
 from commonplace.types import citation as cited
-from commonplace.workspace.notes import appended_text
+from commonplace.workspace.appended_text import added_text
 from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Corrector:
             codec = FileCodec() if before is None else FileCodec.of(before)
             held = "" if before is None else codec.decode(before)
             link = CorrectionLink(_relative(path, log), line=found.first)
-            note = appended_text(held, codec.adapted(_linked(text, link)), title=day.isoformat())
+            note = added_text(held, codec.adapted(_linked(text, link)), title=day.isoformat())
             return before if note is None else codec.encode(held + note)
 
         mutations = [Mutation(path, struck), Mutation(log, noted)]

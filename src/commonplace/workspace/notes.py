@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.locks import lock_descriptor
+from commonplace.workspace.appended_text import added_text, trim_blank_lines
 from commonplace.workspace.file_text import read_bytes, utf16_encoding
 
-__all__ = ["Appended", "append_note", "appended_text", "create_file", "create_folder"]
+__all__ = ["Appended", "append_note", "create_file", "create_folder"]
 
 _WRITE_FLAGS = (
     os.O_CREAT
@@ -54,7 +53,7 @@ def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
         ValueError: The note is empty.
         WorkspaceReadOnlyError: The file cannot be written; nothing was changed.
     """
-    note = _trim_blank_lines(note)
+    note = trim_blank_lines(note)
     if not note:
         raise ValueError("the note is empty; there is nothing to append.")
     written: Appended | None = None
@@ -115,7 +114,7 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | 
     before = read_bytes(descriptor, size)
     encoding = utf16_encoding(before) or "utf-8"
     held = before.decode(encoding, errors="replace")
-    added = appended_text(held, note, title=title)
+    added = added_text(held, note, title=title)
     if added is None:
         return None
     data = added.encode(encoding, errors="replace")
@@ -130,105 +129,6 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | 
             os.ftruncate(descriptor, size)
         raise
     return Appended(before, before + data)
-
-
-def appended_text(held: str, note: str, *, title: str | None) -> str | None:
-    """Return the text that appending a note adds to a file; None when the file holds the note."""
-    new = _deduplicated(_trim_blank_lines(note), held)
-    return None if new is None else _joined(held, new, title)
-
-
-def _joined(held: str, note: str, title: str | None) -> str:
-    """Return the text to add: a separator from the text before, the note, a newline."""
-    if not held.lstrip("\ufeff").strip():
-        gap = "" if not held or held.endswith(("\n", "\ufeff")) else "\n"
-        return gap + (f"# {title}\n\n" if title else "") + note + "\n"
-    gap = "" if held.endswith("\n") else "\n"
-    if _ends_in_list(held) and _ITEM.match(note):
-        return gap + note + "\n"
-    if not _BLANK_END.search(held):
-        gap += "\n"
-    return gap + note + "\n"
-
-
-_BLANK_START = re.compile(r"\A(?:[^\S\n]*\n)+")
-_BLANK_END = re.compile(r"\n[ \t\r]*\n\Z")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
-
-
-def _ends_in_list(text: str) -> bool:
-    """Check whether the last block of a text is a list item, its continuation lines included."""
-    *_, last = _blocks(text)
-    return bool(_ITEM.match(last))
-
-
-def _trim_blank_lines(text: str) -> str:
-    return _BLANK_START.sub("", text).rstrip()
-
-
-def _deduplicated(note: str, held: str) -> str | None:
-    """Deduplicate a note: return the part that a text does not hold yet; None when it holds all.
-
-    A note of list items is compared item by item, any other note as a whole. Both are compared
-    with whole blocks, so a note that is only part of a longer sentence is still appended.
-    """
-    known = [_squeezed(block) for block in _blocks(held)]
-    fresh = []
-    for piece in _items(note) or [note]:
-        if not _contains(known, _squeezed(piece)):
-            fresh.append(piece)
-            known += map(_squeezed, _blocks(piece))
-    return "\n".join(fresh).rstrip() if fresh else None
-
-
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _contains(blocks: list[str], wanted: str) -> bool:
-    """Check whether consecutive blocks, joined by a space, equal a text."""
-    for first in range(len(blocks)):
-        rest = wanted
-        for block in blocks[first:]:
-            if rest == block:
-                return True
-            if not rest.startswith(block + " "):
-                break
-            rest = rest[len(block) + 1 :]
-    return False
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Split a text into paragraphs, headings and list items."""
-    block: list[str] = []
-    for line in text.split("\n"):
-        starts = _ITEM.match(line) or line.lstrip().startswith("#")
-        if block and (starts or not line.strip()):
-            yield "\n".join(block)
-            block = []
-        if line.strip():
-            block.append(line)
-            if line.lstrip().startswith("#"):
-                yield line
-                block = []
-    if block:
-        yield "\n".join(block)
-
-
-def _items(text: str) -> list[str] | None:
-    """Split a text of list items into its top-level items; None for any other text."""
-    items: list[list[str]] = []
-    indent = 0
-    for line in text.split("\n"):
-        match = _ITEM.match(line)
-        if match and (not items or len(match["indent"]) <= indent):
-            indent = len(match["indent"])
-            items.append([line])
-        elif items and (not line.strip() or line[:1].isspace()):
-            items[-1].append(line)
-        else:
-            return None
-    return ["\n".join(item) for item in items]
 
 
 def create_folder(path: Path) -> None:
