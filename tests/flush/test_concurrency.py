@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.flush import CallableFlushModel
 from commonplace.flush.journal import Journal
-from commonplace.system.locks import OneTimeLeases
+from commonplace.flush.leases import OneTimeLeases
 from support.fakes import NOON
 from support.silent import Chat, FailingAt, Noting, Slow, append, said
 

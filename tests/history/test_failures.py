@@ -17,8 +17,10 @@ from commonplace.history import mutations
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.database import DatabaseFile
-from commonplace.system.locks import FileLease
+from commonplace.system.files import FileLease
 from commonplace.workspace import replacement
+from commonplace.workspace.file_text import Folder
+from commonplace.workspace.places import Place
 from support.notes import unprivileged
 
 TEXT = "# Notes\n\n- The VPN listens on 1194.\n- Ann looks after it.\n"
@@ -69,12 +71,12 @@ class Failing:
         for kind, name, error in (
             (DatabaseFile, "transaction", apsw.FullError("database or disk is full")),
             (DatabaseFile, "rows", apsw.FullError("database or disk is full")),
-            (replacement, "_rename_by_flag", OSError(28, "No space left on device")),
-            (replacement, "_sync_folder", OSError(5, "Input/output error")),
-            (replacement, "read_file", OSError(5, "Input/output error")),
+            (Place, "rename_by_flag", OSError(28, "No space left on device")),
+            (Folder, "sync", OSError(5, "Input/output error")),
+            (Place, "read", OSError(5, "Input/output error")),
             (os, "write", OSError(28, "No space left on device")),
             (os, "fsync", OSError(28, "No space left on device")),
-            (os, "rename", OSError(28, "No space left on device")),
+            (os, "replace", OSError(28, "No space left on device")),
         ):
             self._wrap(monkeypatch, kind, name, error)
 
@@ -242,11 +244,11 @@ def test_a_lock_that_is_lost_loses_no_text(root, memory):
     assert sorted(line for line in lines if line[2:5] in ("one", "two")) == sorted(written)
 
 
-@pytest.mark.parametrize("step", ["_write", "_swap"])
-def test_an_editor_that_saves_in_the_middle_loses_nothing(root, memory, monkeypatch, step):
+@pytest.mark.parametrize(("kind", "step"), [(Place, "write"), (replacement, "_swap")])
+def test_an_editor_that_saves_in_the_middle_loses_nothing(root, memory, monkeypatch, kind, step):
     """The editor's text comes between the check and the swap, each time anew."""
     saved = []
-    function = getattr(replacement, step)
+    function = getattr(kind, step)
 
     def save(*args, **options):
         if len(saved) < 3:
@@ -257,7 +259,7 @@ def test_an_editor_that_saves_in_the_middle_loses_nothing(root, memory, monkeypa
             saved.append(text)
         return function(*args, **options)
 
-    monkeypatch.setattr(replacement, step, save)
+    monkeypatch.setattr(kind, step, save)
     memory.edit("memory/note.md", "1194", "51820")
     assert memory.get("memory/note.md").text == saved[-1].replace("1194", "51820")
     kept = {

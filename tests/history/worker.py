@@ -16,6 +16,8 @@ from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.database import DatabaseFile
 from commonplace.workspace import replacement
+from commonplace.workspace.file_text import Folder
+from commonplace.workspace.places import Place
 
 BEFORE = "# Notes\n\n- The VPN listens on 1194.\n"
 AFTER = BEFORE.replace("1194", "51820")
@@ -90,15 +92,15 @@ def instrument(kill_at):
         (DatabaseFile, "rows"),
         (Mutator, "_begin"),
         (Mutator, "_finish"),
-        (replacement, "_write"),
         (replacement, "_swap"),
-        (replacement, "_rename_new"),
-        (replacement, "_rename_by_flag"),
-        (replacement, "_sync_folder"),
-        (replacement, "read_file"),
+        (Place, "write"),
+        (Place, "rename_new"),
+        (Place, "rename_by_flag"),
+        (Place, "replace"),
+        (Place, "read"),
+        (Folder, "sync"),
+        (Folder, "unlink"),
         (os, "fsync"),
-        (os, "rename"),
-        (Path, "unlink"),
     ):
         killable(kill_at, kind, name)
     halved(kill_at)
@@ -108,7 +110,7 @@ def change(verb, folder, kill_at):
     with opened(folder) as memory:
         instrument(kill_at)
         if "FALLBACK" in os.environ:
-            replacement._rename_by_flag = lambda *names, **flags: False
+            Place.rename_by_flag = lambda *names, **flags: False
         VERBS[verb](memory)
         return steps
 

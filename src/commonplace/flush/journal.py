@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace.flush.leases import OneTimeLeases
 from commonplace.flush.messages import (
     dump_messages,
     fingerprints,
@@ -24,7 +25,6 @@ from commonplace.flush.messages import (
     new_positions,
 )
 from commonplace.flush.protocol import FlushReply
-from commonplace.system.locks import OneTimeLeases
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 

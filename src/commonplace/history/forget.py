@@ -23,7 +23,7 @@ from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.lines import line_key
 from commonplace.history.mutations import Mutation
 from commonplace.history.unreachable import unreachable_copies
-from commonplace.system.locks import FileLease
+from commonplace.system.files import FileLease, make_private_folder
 from commonplace.system.state import StateFile
 from commonplace.types import ForgetReceipt
 from commonplace.workspace.replacement import read_file
@@ -132,7 +132,7 @@ class Forgetter:
         assert self._history.path is not None
         path = self._history.path.with_name(f"{self._history.path.name}.forget")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(path.parent)
             with FileLease(path).held(timeout_s=timeout_s) as acquired:
                 yield acquired
         except OSError as error:

@@ -21,7 +21,7 @@ from commonplace.errors import ConflictError, StateError, WorkspaceError, Worksp
 from commonplace.history.bodies import remove_batch
 from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
-from commonplace.system.locks import FileLease
+from commonplace.system.files import FileLease, make_private_folder
 from commonplace.types import Version
 from commonplace.workspace.file_text import UnreadableFileError, decode_text, read_text
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
@@ -165,7 +165,7 @@ class Mutator:
         wait_s = _LEASE_TIMEOUT_S if timeout_s is None else timeout_s
         with contextlib.ExitStack() as stack:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(path.parent)
                 lease = FileLease(path.with_name(f"{path.name}.lock"))
                 acquired = stack.enter_context(lease.held(timeout_s=wait_s))
             except OSError as error:
@@ -179,8 +179,20 @@ class Mutator:
                     f"process {lease.owner()} kept the notes locked; nothing was written. "
                     "Try again."
                 )
-            recover(self.log, self._root, self._now())
+            self._recover()
             yield
+
+    def _recover(self) -> None:
+        try:
+            recover(self.log, self._root, self._now())
+        except OSError as error:
+            if isinstance(error, WorkspaceError):
+                raise
+            raise WorkspaceReadOnlyError(
+                "a change that was interrupted cannot be settled "
+                f"({error.strerror or error}: {error.filename}); nothing was written. Give "
+                "yourself write access to the folder; links are not followed."
+            ) from error
 
     # -- steps -----------------------------------------------------------------------------------
 

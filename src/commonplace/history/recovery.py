@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.history.bodies import remove_batch
-from commonplace.workspace.replacement import (
-    ChangedMeanwhileError,
-    FileChange,
-    read_file,
-    restore_swap,
-)
+from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange, FilePlaces
 
 if TYPE_CHECKING:
     from commonplace.history.versions import VersionLog
@@ -95,13 +89,23 @@ class _Texts:
 
 def _is_applied(root: Path, entry: _Entry, texts: _Texts, found: list[tuple[str, bytes]]) -> bool:
     """Return whether a change reached its file; add texts of other programs to `found`."""
-    file = _file(root, entry)
-    if entry.target is not None:
-        return _is_moved(file, entry)
-    restore_swap(file.temporary)
-    held, current = read_file(file.temporary), read_file(file.path)
+    try:
+        with _file(root, entry).places() as places:
+            if entry.target is not None:
+                return _is_moved(places, entry)
+            return _is_swapped(places, entry, texts, found)
+    except FileNotFoundError:  # a folder is gone, with all that was in it
+        return False
+
+
+def _is_swapped(
+    places: FilePlaces, entry: _Entry, texts: _Texts, found: list[tuple[str, bytes]]
+) -> bool:
+    places.restore_swap()
+    held, current = places.temporary.read(), places.file.read()
     if entry.before is None:
-        return held is None and current is not None
+        # A link that was made in place of a rename may have both names.
+        return current is not None and (held is None or places.temporary.is_same(places.file))
     if held is None:
         return False
     if _digest(held) == entry.before:  # it was swapped out
@@ -111,23 +115,22 @@ def _is_applied(root: Path, entry: _Entry, texts: _Texts, found: list[tuple[str,
         return False
     # Another program saved between the check and the swap, and its text was swapped out.
     if current is None:
-        os.rename(file.temporary, file.path)
+        places.temporary.replace(places.file)
         return False
     found.append((entry.path, held))
     if current == after:
-        os.replace(file.temporary, file.path)
+        places.temporary.replace(places.file)
         return False
     found.append((entry.path, current))
     return True
 
 
-def _is_moved(file: FileChange, entry: _Entry) -> bool:
-    assert file.target is not None
-    moved = read_file(file.target)
+def _is_moved(places: FilePlaces, entry: _Entry) -> bool:
+    moved = places.target.read()
     if moved is None or _digest(moved) != entry.before:
         return False
-    if file.path.exists() and os.path.samefile(file.path, file.target):
-        file.path.unlink()  # a link was made in place of a rename
+    if places.file.exists() and places.file.is_same(places.target):
+        places.file.unlink()  # a link was made in place of a rename
     return True
 
 

@@ -20,8 +20,9 @@ from commonplace.history.mutations import Mutation, Mutator
 from commonplace.history.versions import GroupId, State, content_hash
 from commonplace.types import citation
 from commonplace.workspace.dates import parse_moment
-from commonplace.workspace.file_text import FileText, decode_text, read_text
+from commonplace.workspace.file_text import FileText, Folder, decode_text, read_text
 from commonplace.workspace.notes import create_folder
+from commonplace.workspace.replacement import read_file
 
 if TYPE_CHECKING:
     from commonplace.types import Change, Origin, Version
@@ -257,13 +258,13 @@ class NoteService:
         self._workspace.check_there()  # a folder made in its place would pass for all there is
         place = self._workspace.locate(path)
         missing = [folder for folder in place.parents if not os.path.lexists(folder)]
-        create_folder(place.parent)
         try:
+            create_folder(place.parent)
             yield
         except BaseException:
             for folder in missing:
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+                with contextlib.suppress(OSError), Folder(folder.parent) as parent:
+                    parent.remove(folder.name)
             raise
 
 
@@ -317,7 +318,7 @@ def _reverted(
 
 def _hash_at(place: Path) -> str:
     try:
-        return content_hash(place.read_bytes())
+        return content_hash(read_file(place) or b"")
     except OSError:
         return ""
 

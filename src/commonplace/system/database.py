@@ -1,4 +1,4 @@
-"""Durable database file: SQLite for what cannot be derived from the Markdown, shared by processes.
+"""SQLite: transactions, and the durable database file, for what the Markdown does not hold.
 
 Each use has a connection to itself, so that all threads and processes can share the file. Commits
 are durable when they return (``synchronous = full``). A damaged file is moved aside, never deleted.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import logging
 import os
 import threading
 import time
@@ -20,15 +19,18 @@ from typing import Any, ClassVar, NamedTuple
 import apsw
 
 from commonplace.errors import StateError
-from commonplace.system.locks import FileLease
-from commonplace.system.sqlite import enable_wal, overwrite_free_pages, transaction
+from commonplace.system.files import make_private_folder, open_private
 
-__all__ = ["DatabaseFile", "DatabaseFormat"]
-
-logger = logging.getLogger(__name__)
+__all__ = [
+    "DatabaseFile",
+    "DatabaseFormat",
+    "enable_wal",
+    "overwrite_free_pages",
+    "transaction",
+]
 
 _BUSY_TIMEOUT_MS = 10_000
-_REPAIR_TIMEOUT_S = 10.0
+_RETRY_S = 0.005
 _UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError)
 """Errors of opening a file that may still be read: its disk is full, or cannot be written."""
 
@@ -203,7 +205,11 @@ class DatabaseFile:
         try:
             return self._open()
         except (apsw.NotADBError, apsw.CorruptError) as error:
-            self._move_damaged_aside(error)
+            if self.path is None:
+                raise
+            from commonplace.system.salvage import replace_damaged
+
+            replace_damaged(self.path, self.format.name, error, reopen=self._open)
             return self._open()
 
     def _opened_read_only(self) -> apsw.Connection:
@@ -239,29 +245,6 @@ class DatabaseFile:
             raise
         return connection
 
-    def _move_damaged_aside(self, error: Exception) -> None:
-        if self.path is None:
-            raise error
-        lease = FileLease(self.path.with_name(self.path.name + ".repair"))
-        with lease.held(timeout_s=_REPAIR_TIMEOUT_S) as got:
-            if not got:
-                raise error
-            try:
-                self._open().close()  # another process has replaced it already
-            except (apsw.NotADBError, apsw.CorruptError):
-                aside = f"{self.path}.damaged-{time.time_ns()}"
-                for suffix in ("-wal", "-shm"):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")
-                os.replace(self.path, aside)
-                logger.warning(
-                    "the %s %s is damaged (%s); it is kept as %s, and a new one is begun",
-                    self.format.name,
-                    self.path,
-                    error,
-                    aside,
-                )
-
     def _create_tables(self, connection: apsw.Connection) -> None:
         name, application_id, version, schema = self.format
         if connection.pragma("user_version") == version:
@@ -294,6 +277,57 @@ class DatabaseFile:
 
 def _create_private(path: Path) -> None:
     """Create the file readable by its owner only: it contains conversations."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not path.exists():
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    make_private_folder(path.parent)
+    os.close(open_private(path))
+
+
+def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:
+    """Enable write-ahead logging, and retry while another process does the same.
+
+    SQLite's own busy timeout does not apply to this pragma.
+
+    Raises:
+        apsw.BusyError: Another process held the file all that time.
+    """
+    deadline = time.monotonic() + timeout_ms / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
+
+
+def overwrite_free_pages(connection: apsw.Connection, *, timeout_s: float = 5.0) -> bool:
+    """Rewrite a database without what was deleted from it, and truncate its log.
+
+    Returns:
+        Whether nothing is left: False while another connection reads an older state from the log.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("VACUUM")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_RETRY_S)
+        else:
+            return True
+
+
+@contextlib.contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """Run a block in one write transaction; an exception rolls all of it back."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -9,16 +9,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from commonplace.types import MemoryFile
-from commonplace.workspace.paths import (
-    WorkspacePaths,
-    is_link,
-    is_link_entry,
-    is_normal,
-    list_folder,
-)
+from commonplace.workspace.file_text import Folder
+from commonplace.workspace.paths import WorkspacePaths, is_link, is_link_entry, is_normal
 from commonplace.workspace.sessions import SessionFolder
 
 __all__ = ["Scan", "Workspace"]
@@ -40,6 +35,13 @@ class Scan:
 
     files: tuple[MemoryFile, ...]
     problems: tuple[tuple[str, str], ...]
+
+
+class _Found(NamedTuple):
+    """File that a walk found, or, without attributes, a folder."""
+
+    path: str
+    info: os.stat_result | None
 
 
 class Workspace(WorkspacePaths):
@@ -112,28 +114,38 @@ class Workspace(WorkspacePaths):
         elif stat.S_ISREG(info.st_mode) and path.endswith(".md"):
             yield path, info
 
-    def _walk_folder(self, folder: str, problems: Problems) -> Iterator[tuple[str, os.stat_result]]:
+    def _walk_folder(self, path: str, problems: Problems) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the files below a folder, each folder's entries by name."""
-        waiting = self._listed(folder, problems)
+        waiting: list[_Found] = [_Found(path, None)]
         while waiting:
-            entry = waiting.pop()
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    if not (_JUNCTIONS and is_link(Path(entry.path))):
-                        waiting += self._listed(entry.path, problems)
-                elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                    yield entry.path, entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                problems.append((self.display_path(entry.path), error.strerror or str(error)))
+            found = waiting.pop()
+            if found.info is not None:
+                yield found.path, found.info
+            else:
+                waiting += self._listed(found.path, problems)
 
-    def _listed(self, folder: str, problems: Problems) -> list[os.DirEntry[str]]:
+    def _listed(self, path: str, problems: Problems) -> list[_Found]:
+        """List a folder in descending order of names, so that `pop` takes the first."""
+        listed = []
         try:
-            return list_folder(folder)
-        except OSError as error:
-            problems.append((self.display_path(folder), error.strerror or str(error)))
+            with Folder(Path(path)) as folder, folder.scan() as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name, reverse=True):
+                    place = os.path.join(path, entry.name)
+                    try:
+                        if entry.is_dir(follow_symlinks=False):
+                            if not (_JUNCTIONS and is_link(Path(place))):
+                                listed.append(_Found(place, None))
+                        elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                            listed.append(_Found(place, entry.stat(follow_symlinks=False)))
+                    except FileNotFoundError:
+                        continue
+                    except OSError as error:
+                        problems.append((self.display_path(place), error.strerror or str(error)))
+        except FileNotFoundError:
             return []
+        except OSError as error:
+            problems.append((self.display_path(path), error.strerror or str(error)))
+        return listed
 
 
 def _printable(name: str) -> str:

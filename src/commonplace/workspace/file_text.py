@@ -1,19 +1,25 @@
-"""File text: reads a note as a whole, in one state, whatever its encoding."""
+"""File text: opens notes where no link leads, and reads one as a whole, whatever its encoding."""
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
+
+from commonplace.system.files import open_without_links, sync
 
 __all__ = [
     "MAX_FILE_BYTES",
     "FileText",
+    "Folder",
     "UnreadableFileError",
     "decode_text",
     "open_file",
@@ -27,9 +33,8 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 
 _READ_WAITS_S = (0.0, 0.0, 0.002, 0.01, 0.05)
 """Pause before each attempt to read a file that another program is writing."""
-_READ_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
+_FLAGS = (
+    getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)  # opening a named pipe must not wait for its writer
     | getattr(os, "O_BINARY", 0)
 )
@@ -57,6 +62,77 @@ class FileText:
     mtime_ns: int
     note: str | None = None
     data: bytes = b""
+
+
+class Folder:
+    """Folder that is held open: its files are those of this folder, wherever its name leads.
+
+    A link that takes the folder's place meanwhile changes nothing. On Windows, which opens no
+    folders, files are found by the path.
+
+    Raises:
+        OSError: It cannot be opened, is no folder, or a part of its path is a symbolic link.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.descriptor: int | None = None
+        if os.name != "nt":
+            self.descriptor = open_without_links(path, os.O_RDONLY | os.O_DIRECTORY)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+    def at(self, name: str) -> str:
+        """Return what names a file beside `descriptor`, for the functions of `os`."""
+        return name if self.descriptor is not None else os.path.join(self.path, name)
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file; a symbolic link is refused."""
+        if self.descriptor is None:
+            return open_without_links(self.path / name, flags | _FLAGS, mode)
+        return os.open(name, flags | _FLAGS, mode, dir_fd=self.descriptor)
+
+    def stat(self, name: str) -> os.stat_result:
+        """Return the attributes of a file, of a link itself."""
+        return os.stat(self.at(name), dir_fd=self.descriptor, follow_symlinks=False)
+
+    def scan(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        """List the folder; on POSIX, the entries have no path, and live as long as the folder."""
+        return os.scandir(self.path if self.descriptor is None else self.descriptor)
+
+    def names(self, name: str, descriptor: int) -> bool:
+        """Return whether a name is still that of an open file."""
+        try:
+            return os.path.samestat(self.stat(name), os.fstat(descriptor))
+        except OSError:
+            return False
+
+    def unlink(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.at(name), dir_fd=self.descriptor)
+
+    def make(self, name: str) -> None:
+        """Make a folder, durably, unless it is there."""
+        try:
+            os.mkdir(self.at(name), dir_fd=self.descriptor)
+        except FileExistsError:
+            return
+        self.sync()
+
+    def remove(self, name: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(self.at(name), dir_fd=self.descriptor)
+
+    def sync(self) -> None:
+        """Make the names in the folder durable; NTFS does that by itself."""
+        if self.descriptor is not None:
+            sync(self.descriptor)
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
@@ -92,7 +168,7 @@ def open_file(path: Path) -> BinaryIO:
 
 def _open_descriptor(path: Path) -> tuple[int, os.stat_result]:
     try:
-        descriptor = os.open(path, _READ_FLAGS)
+        descriptor = open_without_links(path, os.O_RDONLY | _FLAGS)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(error.errno, "the file is gone", str(path)) from error
     except OSError as error:
@@ -127,8 +203,12 @@ def _read_once(path: Path, max_bytes: int) -> tuple[bytes, os.stat_result] | Non
         raise _unreadable(error) from error
     finally:
         os.close(descriptor)
-    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    same = _version(before) == _version(after)
     return (data, after) if same and len(data) == after.st_size else None
+
+
+def _version(info: os.stat_result) -> tuple[int, int, int]:
+    return info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 def read_bytes(descriptor: int, size: int) -> bytes:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
-from commonplace.system.locks import lock_descriptor
+from commonplace.system.files import lock_descriptor, sync
 from commonplace.workspace.appended_text import added_text, trim_blank_lines
-from commonplace.workspace.file_text import read_bytes, utf16_encoding
+from commonplace.workspace.file_text import Folder, read_bytes, utf16_encoding
 
 __all__ = ["Appended", "append_note", "create_file", "create_folder"]
 
-_WRITE_FLAGS = (
-    os.O_CREAT
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+_NAMED: set[tuple[int, int]] = set()
+"""Device and inode of the files whose names this process has made durable."""
+_MAX_NAMED = 10_000
 
 
 class Appended(NamedTuple):
@@ -56,56 +54,64 @@ def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
     note = trim_blank_lines(note)
     if not note:
         raise ValueError("the note is empty; there is nothing to append.")
-    written: Appended | None = None
-    while True:
-        descriptor = _open_for_append(path)
-        try:
-            with lock_descriptor(descriptor):
-                # An editor may replace the file during the wait, or during the write.
-                if _is_still(path, descriptor):
-                    written = _append_locked(descriptor, note, title) or written
-                    if _is_still(path, descriptor):
-                        return written
-        except TimeoutError as error:
-            raise WorkspaceReadOnlyError(
-                f"{path} stayed locked by another process; nothing was written. Try again."
-            ) from error
-        except OSError as error:
-            raise WorkspaceReadOnlyError(
-                f"cannot append to {path}: {error.strerror or error}. Nothing was changed."
-            ) from error
-        finally:
-            os.close(descriptor)
-
-
-def _open_for_append(path: Path) -> int:
-    flags = os.O_RDWR | os.O_APPEND | _WRITE_FLAGS
     try:
-        descriptor = os.open(path, flags, 0o666)
+        with Folder(path.parent) as folder:
+            return _append(folder, path.name, note, title)
+    except PathNotAllowedError:
+        raise
+    except TimeoutError as error:
+        raise WorkspaceReadOnlyError(
+            f"{path} stayed locked by another process; nothing was written. Try again."
+        ) from error
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise PathNotAllowedError(
-                f"{path} is a symbolic link; notes are appended to regular files only."
+                f"{path} is a symbolic link, or below one; notes are appended to regular files "
+                "only."
             ) from error
         if os.path.isdir(path):  # Path.is_dir raises where the folder may not be looked into
             raise PathNotAllowedError(
                 f"{path} is a folder; notes are appended to files. Move it away."
             ) from error
         raise WorkspaceReadOnlyError(
-            f"cannot write {path}: {error.strerror or error}. "
+            f"cannot append to {path}: {error.strerror or error}. "
             "Nothing was changed; give yourself write access to the folder and the file."
         ) from error
+
+
+def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended | None:
+    written: Appended | None = None
+    while True:
+        descriptor = _open_for_append(folder, name)
+        try:
+            with lock_descriptor(descriptor):
+                # An editor may replace the file during the wait, or during the write.
+                if folder.names(name, descriptor):
+                    written = _append_locked(descriptor, note, title) or written
+                    _sync_name(folder, descriptor)
+                    if folder.names(name, descriptor):
+                        return written
+        finally:
+            os.close(descriptor)
+
+
+def _open_for_append(folder: Folder, name: str) -> int:
+    descriptor = folder.open(name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise PathNotAllowedError(f"{path} is not a regular file; nothing was written.")
+        raise PathNotAllowedError(f"{name} is not a regular file; nothing was written.")
     return descriptor
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
-    except OSError:
-        return False
+def _sync_name(folder: Folder, descriptor: int) -> None:
+    """Make a file's name durable, once: an editor may have put it there without."""
+    info = os.fstat(descriptor)
+    if (info.st_dev, info.st_ino) in _NAMED:
+        return
+    folder.sync()
+    if len(_NAMED) >= _MAX_NAMED:
+        _NAMED.clear()
+    _NAMED.add((info.st_dev, info.st_ino))
 
 
 def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | None:
@@ -122,7 +128,7 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | 
         written = os.write(descriptor, data)
         if written != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.fsync(descriptor)
+        sync(descriptor)
     except OSError:
         # Truncate only our own partial write, and only while it is still the file's end.
         if size < os.fstat(descriptor).st_size <= size + len(data):
@@ -132,19 +138,26 @@ def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | 
 
 
 def create_folder(path: Path) -> None:
-    """Create a folder of the workspace, its parents included.
+    """Create a folder of the workspace, its parents included, durably.
 
     Raises:
-        PathNotAllowedError: The path is a symbolic link or a file.
+        PathNotAllowedError: The path is a symbolic link, below one, or a file.
         WorkspaceReadOnlyError: The folder cannot be created.
     """
-    if path.is_symlink():
-        raise PathNotAllowedError(f"{path} is a symbolic link; links are not followed.")
+    missing = itertools.takewhile(lambda folder: not os.path.lexists(folder), (path, *path.parents))
     try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise PathNotAllowedError(f"{path} is a file; a folder was expected there.") from error
+        for folder in reversed(list(missing)):
+            with Folder(folder.parent) as parent:
+                parent.make(folder.name)
+        with Folder(path):
+            return
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            message = f"{path} is a symbolic link, or below one; links are not followed."
+            raise PathNotAllowedError(message) from error
+        if error.errno == errno.ENOTDIR and os.path.lexists(path):
+            message = f"{path} is a file; a folder was expected there."
+            raise PathNotAllowedError(message) from error
         raise WorkspaceReadOnlyError(
             f"cannot create {path}: {error.strerror or error}. Nothing was changed."
         ) from error
@@ -157,27 +170,24 @@ def create_file(path: Path, text: str) -> bool:
         WorkspaceReadOnlyError: The file cannot be written; no partial file is left behind.
     """
     data = text.encode("utf-8", "replace")
-    flags = os.O_WRONLY | os.O_EXCL | _WRITE_FLAGS
     try:
-        descriptor = os.open(path, flags, 0o666)
+        with Folder(path.parent) as folder:
+            descriptor = folder.open(path.name, os.O_WRONLY | os.O_EXCL | os.O_CREAT)
+            try:
+                if os.write(descriptor, data) != len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                sync(descriptor)
+                folder.sync()
+            except OSError:
+                folder.unlink(path.name)
+                raise
+            finally:
+                os.close(descriptor)
     except FileExistsError:
         return False
     except OSError as error:
-        raise _not_created(path, error) from error
-    try:
-        if os.write(descriptor, data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.fsync(descriptor)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise _not_created(path, error) from error
-    finally:
-        os.close(descriptor)
+        raise WorkspaceReadOnlyError(
+            f"cannot create {path}: {error.strerror or error}. Nothing was changed; check the "
+            "folder's permissions and the free space."
+        ) from error
     return True
-
-
-def _not_created(path: Path, error: OSError) -> WorkspaceReadOnlyError:
-    return WorkspaceReadOnlyError(
-        f"cannot create {path}: {error.strerror or error}. Nothing was changed; check the folder's "
-        "permissions and the free space."
-    )

@@ -9,21 +9,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.system.locks import lock_descriptor
-from commonplace.workspace.file_text import MAX_FILE_BYTES, read_bytes
+from commonplace.system.files import lock_descriptor
+from commonplace.workspace.file_text import MAX_FILE_BYTES, Folder, read_bytes
+from commonplace.workspace.places import Place
 
-__all__ = ["ChangedMeanwhileError", "FileChange", "read_file", "restore_swap"]
+__all__ = ["ChangedMeanwhileError", "FileChange", "FilePlaces", "read_file"]
 
-_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _LOCKED_RENAME = os.name != "nt"
 """Whether a file can be renamed while it is open; Windows refuses that."""
-_UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 _PUT_BACK_TRIES = 20
 
 
@@ -58,6 +57,26 @@ class FileChange:
     temporary: Path
     target: Path | None = None
 
+    @contextlib.contextmanager
+    def places(self) -> Iterator[FilePlaces]:
+        """Hold the folders of the change open: a link that takes the place of one is not followed.
+
+        Raises:
+            OSError: One cannot be opened, or a symbolic link is on its path.
+        """
+        target = self.target or self.path
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(Folder(self.path.parent))
+            other = folder
+            if target.parent != self.path.parent:
+                other = stack.enter_context(Folder(target.parent))
+            yield FilePlaces(
+                Place(folder, self.path.name),
+                Place(folder, self.temporary.name),
+                Place(folder, self.temporary.name + ".old"),
+                Place(other, target.name),
+            )
+
     def apply(self) -> None:
         """Make the change, durably.
 
@@ -67,75 +86,91 @@ class FileChange:
             TimeoutError: Another process kept the file locked.
         """
         try:
-            with _locked(self.path, self.before) as info:
+            with self.places() as places:
+                self._apply(places)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                message = f"{self.path} is a symbolic link, or below one; links are not followed."
+                raise PathNotAllowedError(message) from error
+            raise
+
+    def _apply(self, places: FilePlaces) -> None:
+        try:
+            with _locked(places.file, self.before) as info:
                 if self.after is not None and self.target is None:
-                    _write(self.temporary, self.after, like=info)
+                    places.temporary.write(self.after, like=info)
                 if _LOCKED_RENAME:
-                    self._exchange()
+                    self._exchange(places)
             if not _LOCKED_RENAME:
-                self._exchange()
+                self._exchange(places)
         except BaseException:
             with contextlib.suppress(OSError):
-                self.clean_up()
+                places.clean_up()
             raise
         try:
-            self._check()
-            for folder in {self.path.parent, (self.target or self.path).parent}:
-                _sync_folder(folder)
+            self._check(places)
+            # The new name first: a file that is moved is not lost between the two.
+            places.target.folder.sync()
+            if places.file.folder is not places.target.folder:
+                places.file.folder.sync()
         except OSError:
-            self.take_back()
+            self._take_back(places)
             raise
 
     def take_back(self) -> None:
         """Undo the change after `apply`; what another program wrote since stays."""
+        with self.places() as places:
+            self._take_back(places)
+
+    def _take_back(self, places: FilePlaces) -> None:
         if self.target is not None:
-            _rename_new(self.target, self.path)
+            places.target.rename_new(places.file)
         elif self.before is None:
-            if read_file(self.path) == self.after:
-                self.path.unlink()
+            if places.file.read() == self.after:
+                places.file.unlink()
         elif self.after is None:
             with contextlib.suppress(FileExistsError):
-                _rename_new(self.temporary, self.path)
-        elif read_file(self.path) == self.after:
-            _swap(self.temporary, self.path)
-        self.clean_up()
+                places.temporary.rename_new(places.file)
+        elif places.file.read() == self.after:
+            _swap(places)
+        places.clean_up()
 
     def clean_up(self) -> None:
         """Remove the old content; it is in the history."""
-        self.temporary.unlink(missing_ok=True)
-        _backup(self.temporary).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError), self.places() as places:
+            places.clean_up()
 
-    def _exchange(self) -> None:
+    def _exchange(self, places: FilePlaces) -> None:
         """Rename what is to be renamed, in one step: where it fails, nothing was changed."""
         try:
             if self.target is not None:
-                _rename_new(self.path, self.target)
+                places.file.rename_new(places.target)
             elif self.before is None:
-                _rename_new(self.temporary, self.path)
+                places.temporary.rename_new(places.file)
             elif self.after is None:
-                os.rename(self.path, self.temporary)
+                places.file.replace(places.temporary)
             else:
-                _swap(self.temporary, self.path)
+                _swap(places)
         except (FileExistsError, FileNotFoundError) as error:
-            raise ChangedMeanwhileError(read_file(self.path)) from error
+            raise ChangedMeanwhileError(places.file.read()) from error
 
-    def _check(self) -> None:
+    def _check(self, places: FilePlaces) -> None:
         """Compare what was swapped out with what was expected, and put it back if it differs."""
         if self.before is None:
             return
-        holder = self.temporary if self.target is None else self.target
-        found = read_file(holder)
+        holder = places.temporary if self.target is None else places.target
+        found = holder.read()
         if found == self.before:
             return
         if self.target is not None or self.after is None:
             with contextlib.suppress(FileExistsError):
-                _rename_new(holder, self.path)
+                holder.rename_new(places.file)
             raise ChangedMeanwhileError(found)
         texts: list[bytes | None] = [found]
         placed: bytes | None = self.after
         for _ in range(_PUT_BACK_TRIES):
-            _swap(self.temporary, self.path)
-            out = read_file(self.temporary)
+            _swap(places)
+            out = places.temporary.read()
             if out == placed:
                 break
             placed = texts[-1]  # newer than what was put back
@@ -143,162 +178,91 @@ class FileChange:
         raise ChangedMeanwhileError(*texts)
 
 
+class FilePlaces(NamedTuple):
+    """Files of a change, in folders that are held open.
+
+    Attributes:
+        file: The file.
+        temporary: Holder of the new content, then of the old one.
+        backup: Holder of the old content during a swap in two steps.
+        target: New name of a file that is moved; else the file.
+    """
+
+    file: Place
+    temporary: Place
+    backup: Place
+    target: Place
+
+    def clean_up(self) -> None:
+        """Remove the old content; it is in the history."""
+        self.temporary.unlink()
+        self.backup.unlink()
+
+    def restore_swap(self) -> None:
+        """Take a swap in two steps that a crash interrupted to one of its ends."""
+        if not self.backup.exists():
+            return
+        if self.temporary.exists():  # the new file was not put in place yet
+            self.backup.unlink()
+        else:
+            self.backup.replace(self.temporary)
+
+
 def read_file(path: Path) -> bytes | None:
     """Return the bytes of a regular file; None where there is none.
 
     Raises:
-        OSError: It cannot be read, or is a symbolic link.
+        OSError: It cannot be read, or a symbolic link is on its path.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        with Folder(path.parent) as folder:
+            return Place(folder, path.name).read()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        return read_bytes(descriptor, MAX_FILE_BYTES + 1)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable; a system that cannot do that is passed over."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
-def _locked(path: Path, expected: bytes | None) -> Iterator[os.stat_result | None]:
+def _locked(place: Place, expected: bytes | None) -> Iterator[os.stat_result | None]:
     """Hold the lock that appends take; yield the file's attributes, None where there is no file.
 
     Raises:
         ChangedMeanwhileError: It has not the expected content.
     """
     if expected is None:
-        if os.path.lexists(path):
-            raise ChangedMeanwhileError(read_file(path))
+        if place.exists():
+            raise ChangedMeanwhileError(place.read())
         yield None
         return
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | _FLAGS)
+            descriptor = place.folder.open(place.name, os.O_RDWR)
         except FileNotFoundError as error:
             raise ChangedMeanwhileError(None) from error
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                message = f"{path} is a symbolic link; links are not followed."
-                raise PathNotAllowedError(message) from error
-            raise
         try:
             with lock_descriptor(descriptor):
-                info = os.fstat(descriptor)
-                if not _is_still(path, info):
+                if not place.folder.names(place.name, descriptor):
                     continue  # replaced during the wait
                 found = read_bytes(descriptor, MAX_FILE_BYTES + 1)
                 if found != expected:
                     raise ChangedMeanwhileError(found)
-                yield info
+                yield os.fstat(descriptor)
                 return
         finally:
             os.close(descriptor)
 
 
-def _is_still(path: Path, info: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(os.lstat(path), info)
-    except OSError:
-        return False
-
-
-def _write(path: Path, data: bytes, *, like: os.stat_result | None) -> None:
-    """Write a new file durably, with the mode, the owner and the attributes of another one."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
-    try:
-        if like is not None and os.name != "nt":
-            made = os.fstat(descriptor)
-            if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
-                os.fchown(descriptor, like.st_uid, like.st_gid)
-            os.fchmod(descriptor, like.st_mode & 0o7777)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _backup(temporary: Path) -> Path:
-    return temporary.with_name(temporary.name + ".old")
-
-
-def _swap(temporary: Path, path: Path) -> None:
-    """Exchange two files in one step; where the system has none, in two, the old one kept."""
-    if _rename_by_flag(temporary, path, linux=2, darwin=2):
+def _swap(places: FilePlaces) -> None:
+    """Exchange a file and the temporary one in one step; where there is none, in two."""
+    path, temporary, backup = places.file, places.temporary, places.backup
+    if temporary.rename_by_flag(path, linux=2, darwin=2):
         return
-    backup = _backup(temporary)
     try:
-        os.link(path, backup)
+        path.link(backup)
     except OSError:
-        backup.write_bytes(read_file(path) or b"")
+        backup.write(path.read() or b"")
     try:
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError:
         backup.unlink()
         raise
-    os.replace(backup, temporary)
-
-
-def restore_swap(temporary: Path) -> None:
-    """Take a swap in two steps that a crash interrupted to one of its ends."""
-    backup = _backup(temporary)
-    if not backup.exists():
-        return
-    if temporary.exists():  # the new file was not put in place yet
-        backup.unlink()
-    else:
-        os.replace(backup, temporary)
-
-
-def _rename_new(source: Path, target: Path) -> None:
-    """Rename a file to a name that is not there yet.
-
-    Raises:
-        FileExistsError: There is a file of this name.
-    """
-    if _rename_by_flag(source, target, linux=1, darwin=4):
-        return
-    if os.name == "nt":
-        os.rename(source, target)
-        return
-    os.link(source, target)
-    os.unlink(source)
-
-
-def _rename_by_flag(source: Path, target: Path, *, linux: int, darwin: int) -> bool:
-    """Rename with a flag of the system's own call; False where there is no such call."""
-    if not sys.platform.startswith(("linux", "darwin")):
-        return False
-    import ctypes
-
-    library = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(source), os.fsencode(target)
-    try:
-        if sys.platform == "darwin":
-            failed = library.renamex_np(*names, darwin)
-        else:
-            here = -100  # AT_FDCWD
-            failed = library.renameat2(here, names[0], here, names[1], linux)
-    except AttributeError:
-        return False
-    if not failed:
-        return True
-    number = ctypes.get_errno()
-    if number in _UNSUPPORTED:
-        return False
-    raise OSError(number, os.strerror(number), os.fspath(target))
+    backup.replace(temporary)

@@ -20,7 +20,7 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.system.sqlite import enable_wal, transaction
+from commonplace.system.database import enable_wal, transaction
 
 if TYPE_CHECKING:
     from commonplace.store.records import IndexIdentity

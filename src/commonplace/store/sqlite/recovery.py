@@ -25,7 +25,7 @@ from commonplace.store.sqlite.connection import (
     vector_extension,
 )
 from commonplace.store.sqlite.schema import merge_words
-from commonplace.system.sqlite import overwrite_free_pages, transaction
+from commonplace.system.database import overwrite_free_pages, transaction
 from commonplace.text.analysis import Term
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from commonplace.store.sqlite.schema import (
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.writer import Writer
-from commonplace.system.locks import FileLease
+from commonplace.system.files import FileLease
 from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["SqliteStore"]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from commonplace.system.locks import FileLease, lock_descriptor
+from commonplace.system.files import FileLease, lock_descriptor
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and links of POSIX")
 
@@ -46,7 +46,7 @@ def test_a_lease_ends_with_its_process(tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from commonplace.system.locks import FileLease
+        from commonplace.system.files import FileLease
         with FileLease(Path(sys.argv[1])).held(timeout_s=1) as got:
             print(got, flush=True)
             time.sleep(60)
