@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import apsw
 
 from commonplace.errors import StateError
-from commonplace.system.files import make_private_folder, open_private
+from commonplace.system.files import create_private
 
 __all__ = [
     "DatabaseFile",
@@ -230,7 +230,7 @@ class DatabaseFile:
 
     def _open(self) -> apsw.Connection:
         if self.path is not None:
-            _create_private(self.path)
+            create_private(self.path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(self._target, flags=flags)
         try:
@@ -273,12 +273,6 @@ class DatabaseFile:
                 f"({type(error).__name__}: {error}). Check the disk and its free space, and that "
                 "the folder is yours to write, or set COMMONPLACE_STATE_DIR to a folder of yours."
             ) from error
-
-
-def _create_private(path: Path) -> None:
-    """Create the file readable by its owner only: it contains conversations."""
-    make_private_folder(path.parent)
-    os.close(open_private(path))
 
 
 def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:

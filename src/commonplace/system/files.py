@@ -21,11 +21,12 @@ from typing import Any
 __all__ = [
     "FileLease",
     "c_library",
+    "create_private",
     "lock_descriptor",
     "make_private_folder",
-    "open_private",
     "open_without_links",
     "sync",
+    "sync_folder",
 ]
 
 _OPENAT2, _AT_FDCWD, _RESOLVE_NO_SYMLINKS = 437, -100, 4  # the same on all of Linux
@@ -91,19 +92,10 @@ def open_without_links(path: str | os.PathLike[str], flags: int, mode: int = 0o6
     if sys.platform == "darwin" and int(os.uname().release.split(".")[0]) >= 20:
         flags = flags & ~os.O_NOFOLLOW | os.O_NOFOLLOW_ANY
         return os.open(path, flags, mode)
-    if (openat2 := _openat2()) is not None:
-        how = struct.pack(
-            "=QQQ",
-            flags & ~os.O_NOFOLLOW | os.O_CLOEXEC,
-            mode if flags & os.O_CREAT else 0,
-            _RESOLVE_NO_SYMLINKS,
-        )
-        descriptor: int = openat2(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, len(how))
-        if descriptor >= 0:
+    if sys.platform.startswith("linux"):
+        descriptor = _openat2(path, flags, mode)
+        if descriptor is not None:
             return descriptor
-        number = _last_error()
-        if number not in (errno.ENOSYS, errno.EPERM, errno.EINTR):  # a sandbox says EPERM
-            raise OSError(number, os.strerror(number), os.fspath(path))
     return _open_part_by_part(path, flags, mode)
 
 
@@ -112,29 +104,31 @@ def c_library() -> Any:
     """Return the C library of the process."""
     import ctypes  # takes 6 ms
 
-    return ctypes.CDLL(None, use_errno=True)
+    library = ctypes.CDLL(None, use_errno=True)
+    long, text = ctypes.c_long, ctypes.c_char_p
+    library.syscall.argtypes = (long, long, text, text, ctypes.c_size_t)
+    library.syscall.restype = long
+    return library
 
 
-@functools.cache
-def _openat2() -> Any:
-    """Return the C library's ``syscall`` for ``openat2``; None where there is none."""
-    if not sys.platform.startswith("linux"):
-        return None
+def _openat2(path: str | os.PathLike[str], flags: int, mode: int) -> int | None:
+    """Open a file without links; None where the kernel, or a sandbox, does not do that."""
     import ctypes
 
-    call = c_library().syscall
-    call.restype = ctypes.c_long
-    call.argtypes = (
-        *(ctypes.c_long, ctypes.c_long),
-        *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t),
+    how = struct.pack(
+        "=QQQ",
+        flags & ~os.O_NOFOLLOW | os.O_CLOEXEC,
+        mode if flags & os.O_CREAT else 0,
+        _RESOLVE_NO_SYMLINKS,
     )
-    return call
-
-
-def _last_error() -> int:
-    import ctypes
-
-    return ctypes.get_errno()
+    name = os.fsencode(path)
+    descriptor: int = c_library().syscall(_OPENAT2, _AT_FDCWD, name, how, len(how))
+    if descriptor >= 0:
+        return descriptor
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EPERM, errno.EINTR):
+        return None
+    raise OSError(number, os.strerror(number), os.fspath(path))
 
 
 def _open_part_by_part(path: str | os.PathLike[str], flags: int, mode: int) -> int:
@@ -180,41 +174,48 @@ def sync(descriptor: int) -> None:
             raise
 
 
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable; NTFS does that by itself."""
+    if os.name != "nt":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def make_private_folder(folder: Path) -> None:
     """Make a folder that its owner only may enter, and those above it, durably."""
     missing = [folder]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)
     for path in reversed(missing):
-        with contextlib.suppress(FileExistsError):
+        try:
             path.mkdir(mode=0o700)
-            if os.name != "nt":
-                above = os.open(path.parent, os.O_RDONLY)
-                try:
-                    sync(above)
-                finally:
-                    os.close(above)
+        except OSError:
+            if not path.is_dir():
+                raise
+        else:
+            sync_folder(path.parent)
 
 
-def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open a file that its owner only may read; a file that is somewhere else, too, is refused.
+def create_private(path: Path) -> None:
+    """Create a file that its owner only may read, unless it is there; a link is refused.
+
+    A file that is there is not opened: closing it would end the locks that SQLite has on it.
 
     Raises:
-        OSError: It cannot be opened; it is a symbolic link, has another name, or is no file.
+        OSError: It cannot be created; it is a symbolic link, or no file.
     """
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    info = os.fstat(descriptor)
-    problem = None
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            make_private_folder(path.parent)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        return
     if not stat.S_ISREG(info.st_mode):
-        problem = "it is no regular file"
-    elif info.st_nlink > 1:
-        problem = "it is a link to another file"
-    if problem is not None:
-        os.close(descriptor)
-        raise OSError(errno.ELOOP, f"{problem}: remove it", os.fspath(path))
-    if os.name != "nt" and info.st_uid == os.getuid() and info.st_mode & 0o077:
-        os.fchmod(descriptor, 0o600)  # earlier versions left it to the umask
-    return descriptor
+        raise OSError(errno.ELOOP, "it is a link, or no file: remove it", os.fspath(path))
 
 
 # -- locks -------------------------------------------------------------------------------------
@@ -237,8 +238,8 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def _owned(descriptor: int) -> Iterator[None]:
-    """Note that a process may lock a descriptor during the block, and unlock it then."""
+def _lockable(descriptor: int) -> Iterator[None]:
+    """Note that this process may lock a descriptor during the block, and unlock it then."""
     owner = os.getpid()
     _LOCKABLE.add(descriptor)
     try:
@@ -246,6 +247,8 @@ def _owned(descriptor: int) -> Iterator[None]:
     finally:
         if os.getpid() == owner:
             _LOCKABLE.discard(descriptor)
+            with contextlib.suppress(OSError):  # Windows: it was not locked
+                _unlock(descriptor)
 
 
 def _wait(descriptor: int, timeout_s: float, check: Callable[[], object] = lambda: None) -> bool:
@@ -265,15 +268,10 @@ def lock_descriptor(descriptor: int, *, timeout_s: float = 30.0) -> Iterator[Non
     Raises:
         TimeoutError: Another process or thread held the lock for `timeout_s` seconds.
     """
-    with _owned(descriptor):
+    with _lockable(descriptor):
         if not _wait(descriptor, timeout_s):
             raise TimeoutError(f"the file stayed locked for {timeout_s:g} s")
-        owner = os.getpid()
-        try:
-            yield
-        finally:
-            if os.getpid() == owner:
-                _unlock(descriptor)
+        yield
 
 
 class FileLease:
@@ -296,27 +294,25 @@ class FileLease:
             timeout_s: Maximum wait.
             check: Called while waiting; an exception that it raises ends the wait.
         """
-        descriptor, owner = open_private(self.path), os.getpid()
-        acquired = False
-        with _owned(descriptor):
-            try:
+        descriptor, owner = _open_lock(self.path, os.O_CREAT), os.getpid()
+        try:
+            with _lockable(descriptor):
                 acquired = _wait(descriptor, timeout_s, check)
                 if acquired:
-                    _write_owner(descriptor, self.path)
+                    _write_owner(descriptor)
                 yield acquired
-            finally:
-                if os.getpid() == owner:  # a forked child has closed it
-                    if acquired:
-                        _unlock(descriptor)
-                    os.close(descriptor)
+        finally:
+            if os.getpid() == owner:  # a forked child has closed it
+                os.close(descriptor)
 
     def owner(self) -> int | None:
         """Return the id of the process that holds the lease, or held it last."""
         try:
-            descriptor = open_private(self.path, os.O_RDONLY)
+            descriptor = _open_lock(self.path)
         except OSError:
             return None
         try:
+            os.lseek(descriptor, 0, os.SEEK_SET)
             return int(os.read(descriptor, _LOCK_BYTES))
         except (OSError, ValueError):
             return None
@@ -326,7 +322,7 @@ class FileLease:
     def holder(self) -> int | None:
         """Return the id of the process that holds the lease now; None when it is free."""
         try:
-            descriptor = open_private(self.path, os.O_RDWR)
+            descriptor = _open_lock(self.path)
         except OSError:
             return None
         try:
@@ -338,10 +334,27 @@ class FileLease:
             os.close(descriptor)
 
 
-def _write_owner(descriptor: int, path: Path) -> None:
-    """Write the process's id into a lock file; a file that has anything else stays as it is."""
-    found = os.pread(descriptor, _LOCK_BYTES + 1, 0) if os.name != "nt" else b""
-    if len(found) > _LOCK_BYTES or (found.strip() and not found.strip().isdigit()):
-        raise OSError(errno.EEXIST, "it is no lock file: move it away", os.fspath(path))
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
+def _open_lock(path: Path, flags: int = 0) -> int:
+    """Open a lock file.
+
+    Raises:
+        OSError: It cannot be opened, or is a link or no lock file, which stays as it is.
+    """
+    descriptor = os.open(path, os.O_RDWR | flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        info = os.fstat(descriptor)
+        found = os.read(descriptor, _LOCK_BYTES + 1).strip() if os.name != "nt" else b""
+        if not stat.S_ISREG(info.st_mode) or (found and not found.isdigit()):
+            raise OSError(errno.EEXIST, "it is no lock file: move it away", os.fspath(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _write_owner(descriptor: int) -> None:
+    """Write the process's id into a lock file, unless that is another file, too."""
+    if os.fstat(descriptor).st_nlink <= 1:
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))

@@ -21,6 +21,7 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.system.database import enable_wal, transaction
+from commonplace.system.files import create_private
 
 if TYPE_CHECKING:
     from commonplace.store.records import IndexIdentity
@@ -80,6 +81,8 @@ def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
         StoreError: The file cannot be opened, is no database, or cannot be written.
     """
     with translated(path):
+        if not read_only:
+            _create(path)
         connection = _open_for_reading(path) if read_only else apsw.Connection(str(path))
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -96,6 +99,13 @@ def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
             connection.close()
             raise
     return connection
+
+
+def _create(path: Path) -> None:
+    try:
+        create_private(path)
+    except OSError as error:
+        raise apsw.CantOpenError(error.strerror or str(error)) from error
 
 
 def _open_for_reading(path: Path) -> apsw.Connection:

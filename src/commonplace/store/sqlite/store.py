@@ -42,7 +42,7 @@ from commonplace.store.sqlite.schema import (
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.writer import Writer
-from commonplace.system.files import FileLease
+from commonplace.system.files import FileLease, make_private_folder
 from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["SqliteStore"]
@@ -327,7 +327,7 @@ class SqliteStore:
     def _make_folder(self) -> None:
         folder = self.path.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(folder)
         except OSError as error:
             raise StoreError(
                 f"the index folder {folder} cannot be created ({error.strerror}). "
