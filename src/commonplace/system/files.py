@@ -205,7 +205,7 @@ def create_private(path: Path) -> None:
     A file that is there is not opened: closing it would end the locks that SQLite has on it.
 
     Raises:
-        OSError: It cannot be created; it is a symbolic link, or no file.
+        OSError: It cannot be created, or is a symbolic link.
     """
     try:
         info = os.lstat(path)
@@ -216,9 +216,6 @@ def create_private(path: Path) -> None:
         return
     if not stat.S_ISREG(info.st_mode):
         raise OSError(errno.ELOOP, "it is a link, or no file: remove it", os.fspath(path))
-
-
-# -- locks -------------------------------------------------------------------------------------
 
 
 _LOCKABLE: set[int] = set()
@@ -233,7 +230,7 @@ def _forget_locks() -> None:
     _LOCKABLE.clear()
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forget_locks)
 
 
@@ -307,17 +304,13 @@ class FileLease:
 
     def owner(self) -> int | None:
         """Return the id of the process that holds the lease, or held it last."""
-        try:
+        with contextlib.suppress(OSError, ValueError):
             descriptor = _open_lock(self.path)
-        except OSError:
-            return None
-        try:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            return int(os.read(descriptor, _LOCK_BYTES))
-        except (OSError, ValueError):
-            return None
-        finally:
-            os.close(descriptor)
+            try:
+                return int(os.read(descriptor, _LOCK_BYTES))
+            finally:
+                os.close(descriptor)
+        return None
 
     def holder(self) -> int | None:
         """Return the id of the process that holds the lease now; None when it is free."""
@@ -346,6 +339,7 @@ def _open_lock(path: Path, flags: int = 0) -> int:
         found = os.read(descriptor, _LOCK_BYTES + 1).strip() if os.name != "nt" else b""
         if not stat.S_ISREG(info.st_mode) or (found and not found.isdigit()):
             raise OSError(errno.EEXIST, "it is no lock file: move it away", os.fspath(path))
+        os.lseek(descriptor, 0, os.SEEK_SET)
     except BaseException:
         os.close(descriptor)
         raise
@@ -356,5 +350,4 @@ def _write_owner(descriptor: int) -> None:
     """Write the process's id into a lock file, unless that is another file, too."""
     if os.fstat(descriptor).st_nlink <= 1:
         os.ftruncate(descriptor, 0)
-        os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))

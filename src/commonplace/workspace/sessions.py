@@ -32,10 +32,9 @@ def sessions_path(settings: Settings, *, root: Path, index_path: Path) -> Path:
             of another name it is ``<name>.sessions``, because indexes may share that folder.
     """
     named = settings.sessions.path
-    if named is not None:
-        return Path(os.path.normpath(root / os.path.expanduser(named)))
     own = "sessions" if index_path.stem == "index" else f"{index_path.stem}.sessions"
-    return index_path.with_name(own)
+    path = index_path.with_name(own) if named is None else root / os.path.expanduser(named)
+    return Path(os.path.realpath(path))  # files are opened where no link leads
 
 
 class SessionFolder:
