@@ -90,8 +90,7 @@ def open_without_links(path: str | os.PathLike[str], flags: int, mode: int = 0o6
     if os.name == "nt":
         return _open_and_check(path, flags, mode)
     if sys.platform == "darwin" and int(os.uname().release.split(".")[0]) >= 20:
-        flags = flags & ~os.O_NOFOLLOW | os.O_NOFOLLOW_ANY
-        return os.open(path, flags, mode)
+        return os.open(path, flags & ~os.O_NOFOLLOW | os.O_NOFOLLOW_ANY, mode)
     if sys.platform.startswith("linux"):
         descriptor = _openat2(path, flags, mode)
         if descriptor is not None:
@@ -121,8 +120,8 @@ def _openat2(path: str | os.PathLike[str], flags: int, mode: int) -> int | None:
         mode if flags & os.O_CREAT else 0,
         _RESOLVE_NO_SYMLINKS,
     )
-    name = os.fsencode(path)
-    descriptor: int = c_library().syscall(_OPENAT2, _AT_FDCWD, name, how, len(how))
+    call = c_library().syscall
+    descriptor: int = call(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, len(how))
     if descriptor >= 0:
         return descriptor
     number = ctypes.get_errno()
@@ -274,8 +273,7 @@ def lock_descriptor(descriptor: int, *, timeout_s: float = 30.0) -> Iterator[Non
 class FileLease:
     """Lease on a task, held by one process at a time through a lock file.
 
-    The file contains the holder's process id, for messages. The lock itself belongs to the
-    operating system, which releases it at the end of the process, also after a crash.
+    The file contains the holder's process id, for messages.
     """
 
     def __init__(self, path: Path) -> None:
