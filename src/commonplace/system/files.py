@@ -155,8 +155,7 @@ def _open_and_check(path: str | os.PathLike[str], flags: int, mode: int) -> int:
 def sync(descriptor: int) -> None:
     """Make a file, or the names in a folder, durable: they survive a power failure.
 
-    macOS keeps them in the disk's cache unless it is asked for a full sync. A file system that
-    cannot sync a folder is passed over.
+    macOS needs a full sync for that. A file system that cannot sync a folder is passed over.
     """
     if sys.platform == "darwin":
         try:
