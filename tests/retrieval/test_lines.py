@@ -599,3 +599,23 @@ def test_a_link_follows_the_whole_name(found):
     notes = LINKED | {"memory/garden.md": "# Garden\n\nWritten by the gardener.\n"}
     hits = found(notes, "who composed what ended the spring concert?", embedder=None)
     assert first(hits, "Ada Quist") < first(hits, "the gardener")
+
+
+# What kind of thing is asked for.
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "other"),
+    [
+        ("when was the boiler cleaned?", "the boiler was cleaned in spring",
+         "the boiler was cleaned with the good brush"),
+        ("how many boilers were cleaned?", "seven boilers were cleaned",
+         "boilers were cleaned with the good brush"),
+        ("who cleaned the boiler?", "the boiler was cleaned by Ines",
+         "the boiler was cleaned with the good brush"),
+    ],
+)  # fmt: skip
+def test_a_line_that_holds_the_kind_of_thing_asked_for_comes_first(found, query, answer, other):
+    notes = {"MEMORY.md": f"- {other}\n{filler(20)}\n- {answer}\n{filler(20)}\n"}
+    hits = found(notes, query, embedder=None)
+    assert first(hits, answer) < first(hits, other)

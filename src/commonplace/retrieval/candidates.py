@@ -47,7 +47,7 @@ _RARE_TERMS = (3, 8)
 _MATCHED_CHUNKS = 500
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
-_CHUNKS_PER_PLACE = 3
+_CHUNKS_PER_PLACE = 4
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their

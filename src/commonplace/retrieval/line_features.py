@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.retrieval.answer_types import ANSWER_TYPES
 from commonplace.retrieval.passages import PADDING, LineNeighbours
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
@@ -44,7 +45,7 @@ __all__ = [
     "window_part",
 ]
 
-_TERMS = 2.5
+_TERMS = 2.25
 _TERMS_DAMPING = 1 / 3
 """Damping of long questions: 0 is none, 1 makes the terms of every question sum up alike."""
 _TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
@@ -67,14 +68,14 @@ subject, and some of them name it."""
 _LENGTH = 0.5
 """For each factor e of length: a longer line holds more."""
 _LONG_CHARS = 700
-_ASKS = -0.5
+_ASKS = -1.0
 """For a line that ends with a question mark: it asks rather than answers."""
 _HEADING = -4.0
 """For a heading: it names a subject and rarely holds an answer."""
 _SPEAKER = 1.4
 """For a line that begins with a name, as in ``- Ann: …``, when the question holds it."""
-_HOLDS_TIME = 1.0
-"""For a line with a time word, when the question asks for a time."""
+_IN_REACH = 10.0
+"""Nats behind the best line within which a line may hold an answer."""
 _NAMED_DAYS = 4.0
 """For a line of a day that the question names."""
 _LINKED = 6.0
@@ -86,18 +87,7 @@ _UNDATED = 0.5
 
 _SPEAKER_NAME = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:")
 _NAME = re.compile(r"\b[A-Z][\w-]+")
-_ASKS_WHEN = re.compile(
-    r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long"
-    r"|how many (?:days|weeks|months|years))\b",
-    re.IGNORECASE,
-)
-_TIME_WORD = re.compile(
-    r"\b(?:yesterday|today|tomorrow|tonight|ago|last|next|since|recently|weeks?|weekends?|months?"
-    r"|years?|days?|morning|afternoon|evening|night|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-    r"|january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|spring|summer|autumn|fall|winter|\d{4})\b",
-    re.IGNORECASE,
-)
+_WORD = re.compile(r"\w+")
 
 _LEAST_SHARE = 0.5
 """Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
@@ -165,6 +155,7 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
+    _credit_answers(scores, table, query.text)
     if linked:
         parts = np.array([linked.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
         near_best = np.minimum(scores + _LINKED * parts[table.chunk], scores.max() - _LINK_BEHIND)
@@ -236,22 +227,33 @@ def _section_scores(cosines: Floats, table: PassageTable) -> Floats:
 
 
 def _form_scores(table: PassageTable, query: str) -> Floats:
-    """Score lines by their form: length, speaker, question mark, heading, time words."""
+    """Score lines by their form: length, speaker, question mark, heading."""
     text, start, end = table.text, table.start, table.end
     scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
     scores[table.signs[end - 1] == ord("?")] += _ASKS
     scores[table.headings == np.arange(len(table))] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
-    wants_time = _ASKS_WHEN.search(query) is not None
-    spans = list(zip(start.tolist(), end.tolist(), strict=True)) if names or wants_time else []
     if names:
+        spans = zip(start.tolist(), end.tolist(), strict=True)
         said = [row for row, span in enumerate(spans) if _names_speaker(names, text, *span)]
         scores[said] += _SPEAKER
-    if wants_time:
-        timed = [row for row, span in enumerate(spans) if _TIME_WORD.search(text, *span)]
-        scores[timed] += _HOLDS_TIME
     rounded: Floats = scores.astype(np.float32)
     return rounded
+
+
+def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
+    """Credit the lines that hold the kind of thing that the question asks for.
+
+    Lines far behind are left alone: no credit brings them back, and looking takes time.
+    """
+    kinds = [kind for kind in ANSWER_TYPES if kind.asks.search(query)]
+    rows = (scores > scores.max() - _IN_REACH).nonzero()[0] if kinds else ()
+    for row in rows:
+        line = table.text_of(row)
+        words = _WORD.findall(line.lower())
+        for kind in kinds:
+            if kind.mark.search(line) or not kind.words.isdisjoint(words):
+                scores[row] += kind.nats
 
 
 def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:

@@ -1,0 +1,64 @@
+"""Answer types: what kind of thing a question asks for, and how a line shows that it holds one."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["ANSWER_TYPES", "AnswerType"]
+
+
+class AnswerType(NamedTuple):
+    """Kind of thing that questions ask for.
+
+    Attributes:
+        asks: Pattern of the questions.
+        mark: Pattern of the lines that hold such a thing.
+        words: Words of which each shows the same, in lower case.
+        nats: Credit of such a line.
+    """
+
+    asks: re.Pattern[str]
+    mark: re.Pattern[str]
+    words: frozenset[str]
+    nats: float
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ANSWER_TYPES = (
+    AnswerType(
+        re.compile(
+            r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long"
+            r"|how many (?:days|weeks|months|years))\b",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\b\d{4}\b"),
+        _words(
+            "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
+            " weekends month months year years day days morning afternoon evening night"
+            " monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday"
+            " fridays saturday saturdays sunday sundays january february march april may june"
+            " july august september october november december spring summer autumn fall winter"
+        ),
+        1.0,
+    ),
+    AnswerType(
+        re.compile(r"\bhow (?:many|much|old|long|far|often|tall|big)\b", re.IGNORECASE),
+        re.compile(r"\d"),
+        _words(
+            "one two three four five six seven eight nine ten eleven twelve once twice few couple"
+            " several dozen hundred thousand"
+        ),
+        1.5,
+    ),
+    AnswerType(
+        re.compile(r"\b(?:which|where|who|whose|whom|name)\b", re.IGNORECASE),
+        re.compile(r"[A-Z](?<=[a-z0-9,;] [A-Z])[a-z]"),
+        frozenset(),
+        1.25,
+    ),
+)
+"""Times, numbers, and names: words with a capital behind another word."""
