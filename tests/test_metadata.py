@@ -221,7 +221,7 @@ def test_a_note_is_not_found_from_the_moment_on_at_which_it_expires(place, embed
     assert sorted(hit.path for hit in memory.search("guest")) == names[1:]
     now.set("2026-11-21T12:00:00")
     assert [hit.path for hit in memory.search("guest", min_score=0)] == ["memory/never.md"]
-    assert memory.search("guest", paths=["memory/day"]) == []
+    assert memory.search("guest", paths=["memory/day.md"]) == []
 
 
 def test_an_expired_note_is_no_part_of_the_startup_context(place):
@@ -248,7 +248,7 @@ def test_an_index_run_sweeps_expired_notes_into_the_history(place, tmp_path):
     assert (swept.change, swept.origin) == ("expire", None)
     memory.undo(swept.id)
     assert file.read_text() == guest
-    assert memory.search("guest code", min_score=0, paths=["memory/guest"]) == []
+    assert memory.search("guest code", min_score=0, paths=["memory/guest.md"]) == []
 
 
 def test_a_note_that_is_written_after_it_expired_is_swept_by_the_same_run(place, tmp_path):
@@ -358,9 +358,11 @@ FILES = {
     ("patterns", "expected"),
     [
         (["MEMORY.md"], ["MEMORY.md"]),
+        (["memory/workshop", "MEMORY", "memory/work/port"], []),
+        (["memory/work*"], ["memory/workshop.md"]),
         (
             ["memory/work"],
-            ["memory/work/old/ports.md", "memory/work/ports.md", "memory/workshop.md"],
+            ["memory/work/old/ports.md", "memory/work/ports.md"],
         ),
         (["./memory/work/"], ["memory/work/old/ports.md", "memory/work/ports.md"]),
         (["memory/*.md"], ["memory/2026-11-20.md", "memory/workshop.md"]),
@@ -371,7 +373,7 @@ FILES = {
     ],
 )
 @pytest.mark.parametrize("embedder", [None, HashedWords()], ids=["keywords", "vectors"])
-def test_paths_are_prefixes_and_globs(place, embedder, patterns, expected):
+def test_paths_are_files_folders_and_globs(place, embedder, patterns, expected):
     memory = place(FILES, embedder=embedder)
     found = memory.search("harbour", paths=patterns, min_score=0)
     assert sorted({hit.path for hit in found}) == expected
@@ -410,8 +412,8 @@ def test_paths_select_among_sessions(place, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ("memory/", "paths is 'memory/'; it takes a list of prefixes or globs"),
-        ([b"memory/"], "it takes a list of prefixes or globs"),
+        ("memory/", "paths is 'memory/'; it takes a list of files, folders or globs"),
+        ([b"memory/"], "it takes a list of files, folders or globs"),
         ([""], "paths holds ''; paths are relative to the workspace"),
         (["/etc/"], "paths holds '/etc/'; paths are relative to the workspace"),
         (["memory\\work"], "have forward slashes"),

@@ -94,6 +94,9 @@ _MAX_QUERY_CHARS = 4_000
 _MAX_CHARS = 700_000
 """Characters of an answer, whatever is asked for."""
 
+_SHOWN_CHARS = 20_000
+"""Characters of an excerpt that is kept for citations of it; a model reads no more at once."""
+
 _CLOSE_S = 0.95
 """How long `close` takes at most, unless a request to an embedder delays it."""
 _FINISH_S = 0.4
@@ -379,7 +382,7 @@ class Memory(AsyncTwins):
             min_score: What a result must reach, 0..1; `SearchSettings.min_score` by default.
             sources: ``memory``, ``sessions``, or both, which is the default: sessions then get the
                 places that notes leave, and up to a third where they answer better.
-            paths: Prefixes and globs of the files to search, such as ``memory/work/`` or
+            paths: Files, folders and globs to search, such as ``MEMORY.md``, ``memory/work/`` or
                 ``memory/**/2026-*.md``: ``*`` and ``?`` stay within a folder. Nothing of other
                 files is counted or shown.
             after: First day, included: a date or an ISO text. Undated files are left out.
@@ -410,6 +413,7 @@ class Memory(AsyncTwins):
             explain=explain,
         )
         self._attribute(results, as_of)
+        self._notes.shown.extend(results)
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
         return results
@@ -616,7 +620,10 @@ class Memory(AsyncTwins):
         reads = self.profile.reads_front_matter
         metadata = read_front_matter(read.text).metadata or {} if reads else {}
         version = content_hash(read.data)
-        return replace(excerpt, version=version, metadata=metadata, untrusted=untrusted)
+        excerpt = replace(excerpt, version=version, metadata=metadata, untrusted=untrusted)
+        if len(excerpt.text) <= _SHOWN_CHARS:
+            self._notes.shown.append(excerpt)
+        return excerpt
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
@@ -855,7 +862,7 @@ class Memory(AsyncTwins):
 
         Args:
             citation: The wrong lines, such as ``MEMORY.md#L3`` or ``MEMORY.md#L3-L9``. Lines that
-                have moved since they were indexed are found by their content.
+                have moved since this memory, or the index, had them are found by their content.
             text: What is right.
             when: Day of the log; today by default. A time must be aware.
             origin: Author of the correction; a user by default.

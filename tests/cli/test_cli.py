@@ -115,6 +115,7 @@ def test_the_version_is_printed():
         ["search", "x", "--max-results", "0"],
         ["search", "x", "--max-results", "many"],
         ["search", "x", "--min-score", "2"],
+        ["search", "x", "--paths", "/etc/"],
         ["search", "x", "--min-score", "nan"],
         ["get", "MEMORY.md", "--lines", "0"],
         ["status", "--wrong"],
@@ -177,6 +178,13 @@ def test_search_updates_the_index_and_prints_score_citation_and_snippet(run):
     assert second.startswith("    ")
     assert "51820" in result.stdout
     assert "words:" not in result.stdout
+
+
+def test_search_of_paths_shows_nothing_of_other_files(run):
+    found = run("search", "port", "--min-score", "0", "--paths", "memory", "--paths", "memory/*.md")
+    assert found.exit_code == 0
+    assert "MEMORY.md" not in found.stdout
+    assert "MEMORY.md#L" in run("search", "vpn port", "--paths", "MEMORY.md").stdout
 
 
 def test_search_explains_scores_on_request(run):

@@ -144,6 +144,69 @@ def test_lines_that_have_moved_are_found_by_their_content(memory, folder):
     assert "([corrects](../MEMORY.md#L8))" in text_of(memory, LOG)
 
 
+@pytest.mark.parametrize("shown", ["search", "get"])
+def test_lines_that_have_moved_and_were_indexed_again_are_those_that_were_shown(
+    memory, folder, shown
+):
+    if shown == "search":
+        memory.search("VPN port")
+    else:
+        memory.get("MEMORY.md")
+    moved = NOTES.replace("# Memory\n\n", "# Memory\n\n- A new line.\n- And another.\n")
+    (folder / "MEMORY.md").write_text(moved)
+    memory.index()
+    memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
+    assert line_of(memory, 6).startswith("- ~~The VPN listens on port 1194.~~ (")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda memory, citation: memory.correct(citation, "The VPN listens on port 51820."),
+        lambda memory, citation: memory.forget(citation=citation),
+    ],
+    ids=["correct", "forget"],
+)
+def test_a_line_that_says_something_else_than_was_shown_is_left_alone(memory, folder, change):
+    memory.search("VPN port")
+    changed = NOTES.replace("VPN listens on port 1194", "printer is called Gutenberg")
+    (folder / "MEMORY.md").write_text(changed)
+    memory.index()
+    with pytest.raises(EditError, match=r"lines of MEMORY\.md#L4 are not there any more"):
+        change(memory, "MEMORY.md#L4")
+    assert (folder / "MEMORY.md").read_text() == changed
+
+
+def test_a_line_that_this_memory_has_changed_is_cited_by_what_it_says_now(memory):
+    memory.search("VPN port")
+    memory.edit("MEMORY.md", "port 1194.\n  - [ ] It", "port 1195.\n  - [x] It")
+    memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
+    assert line_of(memory, 4).startswith("- ~~The VPN listens on port 1195.~~ (")
+    memory.correct("MEMORY.md#L5", "It does not drop.")  # ticked, and so the same line
+    assert "~~It drops at night.~~" in line_of(memory, 5)
+
+
+def test_the_latest_of_what_was_shown_counts(memory, folder):
+    memory.search("VPN port")
+    (folder / "MEMORY.md").write_text(NOTES.replace("- Wren has", "- First.\n- Wren has"))
+    memory.index()
+    memory.search("cabinet key")
+    memory.correct("MEMORY.md#L4", "Kim has the key.")
+    assert line_of(memory, 4).startswith("- ~~Wren has the key of the cabinet.~~ (")
+
+
+def test_a_line_of_which_a_part_was_shown_is_found(memory, folder):
+    long = "- The order of the garden: " + " ".join(f"bed {n} has beans." for n in range(200))
+    (folder / "MEMORY.md").write_text(f"# Memory\n\n{long}\n")
+    memory.index()
+    (hit,) = memory.search("which beds have beans?", max_results=1)
+    assert len(hit.snippet) < len(long)
+    (folder / "MEMORY.md").write_text(f"# Memory\n\n- Above.\n{long}\n")
+    memory.index()
+    memory.correct(hit.citation, "No bed has beans.")
+    assert line_of(memory, 4).startswith("- ~~The order of the garden")
+
+
 def test_lines_in_two_places_and_lines_that_are_gone_are_errors_that_name_places(memory, folder):
     line = "- The VPN listens on port 1194.\n"
     (folder / "MEMORY.md").write_text("# Memory\n\n" + line + "- x\n" + line)

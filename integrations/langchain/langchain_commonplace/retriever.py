@@ -51,7 +51,7 @@ class CommonplaceRetriever(BaseRetriever):
     before: date | str | None = None
     """Last day, included."""
     paths: list[str] | None = None
-    """Prefixes and globs of the files to search, such as ``memory/work/``; all by default."""
+    """Files, folders and globs to search, such as ``memory/work/``; all by default."""
 
     _embedder: tuple[str | None, str | None] = PrivateAttr(default=(None, None))
     """Embedding provider and model of the last search, for traces."""

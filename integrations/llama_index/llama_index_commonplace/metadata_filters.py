@@ -43,7 +43,7 @@ def filter_limits(
         memory: The memory to search.
         filters: Conditions on ``path``, ``source``, ``date``, ``tags``, or any key of the notes'
             front matter; they may be nested.
-        paths: Prefixes and globs of the files to search, too.
+        paths: Files, folders and globs to search, too.
         **days: ``after`` and ``before`` that must hold, too.
 
     Raises:

@@ -56,7 +56,7 @@ class CommonplaceRetriever(BaseRetriever):
             sources: ``memory``, ``sessions``; both by default.
             after: First day, included: a date or an ISO text. Undated files are left out.
             before: Last day, included.
-            paths: Prefixes and globs of the files to search, such as ``memory/work/``; nothing of
+            paths: Files, folders and globs to search, such as ``memory/work/``; nothing of
                 other files is counted or shown.
             filters: LlamaIndex's filters, on ``path``, ``source``, ``date``, ``tags``, or any key
                 of the notes' front matter. They apply below the ranking, as `paths` does.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commonplace.cli.completion import complete_note
 from commonplace.cli.index import run_index
 from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
@@ -30,6 +31,17 @@ def _check_score(_context: click.Context, _option: click.Parameter, value: float
     return value
 
 
+def _check_paths(
+    _context: click.Context, _option: click.Parameter, paths: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    from commonplace.store.records import checked_patterns
+
+    try:
+        return checked_patterns(paths) or None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command()
 @click.argument("query")
 @click.option(
@@ -45,6 +57,14 @@ def _check_score(_context: click.Context, _option: click.Parameter, value: float
     metavar="S",
     help="Leave out results below S, 0 to 1.",
 )
+@click.option(
+    "--paths",
+    multiple=True,
+    callback=_check_paths,
+    metavar="PATTERN",
+    shell_complete=complete_note,
+    help="Search this file, folder or glob only; may be repeated.",
+)
 @click.option("--explain", is_flag=True, help="Show what made each score.")
 @json_option
 @pass_options
@@ -54,6 +74,7 @@ def search(
     *,
     max_results: int | None,
     min_score: float | None,
+    paths: tuple[str, ...] | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -63,7 +84,11 @@ def search(
         try:
             # Explained in any case: the terms that matched are marked in the snippets.
             results = memory.search(
-                query, max_results=max_results, min_score=min_score, explain=True
+                query,
+                max_results=max_results,
+                min_score=min_score,
+                paths=paths,
+                explain=True,
             )
         except (StoreError, EmbedderError) as error:
             if as_json:

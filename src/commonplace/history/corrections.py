@@ -9,15 +9,15 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from commonplace.errors import EditError
-from commonplace.history.edits import FileCodec, Quote, nearest_lines
+from commonplace.history.citations import CitationFinder, Place
+from commonplace.history.edits import FileCodec
 from commonplace.history.mutations import Mutation
 from commonplace.history.service import there
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.strikethrough import CorrectionLink, is_struck, strike
-from commonplace.types import citation as cited
 from commonplace.workspace.appended_text import added_text
 from commonplace.workspace.paths import log_path
 
@@ -26,42 +26,12 @@ if TYPE_CHECKING:
     from commonplace.store.base import Store
     from commonplace.types import Origin, Version
 
-__all__ = ["Corrector", "Place", "located_lines", "parse_citation", "shown_lines"]
+__all__ = ["Corrector"]
 
-_CITATION = re.compile(r"(?P<path>.+)#L(?P<first>[0-9]{1,9})(?:-L(?P<last>[0-9]{1,9}))?")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?P<mark>`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _DELIMITERS = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r]*")
-
-
-class Place(NamedTuple):
-    """Lines of a file that a citation names, from 1, both included."""
-
-    path: str
-    first: int
-    last: int
-
-    def __str__(self) -> str:
-        return cited(self.path, self.first, self.last)
-
-
-def parse_citation(citation: str) -> Place:
-    """Return the place that a citation names.
-
-    Raises:
-        EditError: The text is no citation.
-    """
-    match = _CITATION.fullmatch(citation.strip())
-    if match is None or not int(match["first"]):
-        raise EditError(
-            f"{citation!r} is no citation; expected is one as memory_search shows it, such as "
-            "MEMORY.md#L3 or MEMORY.md#L3-L9."
-        )
-    first, last = int(match["first"]), int(match["last"] or match["first"])
-    if last < first:
-        raise EditError(f"{citation!r} ends before it begins; give the first line first.")
-    return Place(match["path"], first, last)
 
 
 class Corrector:
@@ -69,7 +39,7 @@ class Corrector:
 
     Args:
         notes: Changes the notes.
-        store: The index: what it holds of a citation's lines is what a search has shown.
+        store: The index.
     """
 
     def __init__(self, notes: NoteService, store: Store) -> None:
@@ -90,19 +60,16 @@ class Corrector:
         """
         if not text.strip():
             raise EditError("the correction is empty; give the text that is right.")
-        place = parse_citation(citation)
-        path = self._notes.note_path(place.path)
-        place = place._replace(path=path)
-        log = log_path(day)
-        shown = shown_lines(self._store, place)
-        found = place
+        finder = CitationFinder(self._notes, self._store, citation)
+        found = finder.place
+        path, log = found.path, log_path(day)
 
         def struck(before: bytes | None) -> bytes:
             nonlocal found
             data = there(path, before)
             codec = FileCodec.of(data)
             lines = codec.decode(data).split("\n")
-            found = located_lines(lines, place, shown, self._notes.mutator.ledger.quoted(path))
+            found = finder.find(lines)
             link = CorrectionLink(_relative(log, path), day)
             return codec.encode("\n".join(_struck_lines(lines, found, link)))
 
@@ -118,68 +85,6 @@ class Corrector:
             mutations = [Mutation(path, lambda before: noted(struck(before)))]
         with self._notes.folder_of(log):
             return self._notes.apply(mutations, change="correct", origin=origin)[0]
-
-
-def shown_lines(store: Store, place: Place) -> dict[int, set[str]]:
-    """Return cited lines as the index has them; of an overlong line, its parts."""
-    shown: dict[int, set[str]] = {}
-    if store.exists():
-        with store.snapshot() as snapshot:
-            for chunk, _ in snapshot.chunks_of(place.path):
-                for number, line in enumerate(chunk.text.split("\n"), start=chunk.start_line):
-                    if place.first <= number <= place.last:
-                        shown.setdefault(number, set()).add(line)
-    return shown
-
-
-def located_lines(
-    lines: Sequence[str], place: Place, shown: dict[int, set[str]], quoted: Quote = str
-) -> Place:
-    """Return where cited lines are: where the citation says, or where they have moved to.
-
-    Args:
-        lines: Lines of the file as it is.
-        place: The citation.
-        shown: The lines as they were shown, by number; none where that is not known.
-        quoted: Marks a line in an error if it is untrusted.
-
-    Raises:
-        EditError: They are in no place, or in several.
-    """
-    size = place.last - place.first + 1
-    if not shown and place.last <= len(lines) - (lines[-1] == ""):
-        return place
-    wanted = [shown.get(place.first + at, set()) for at in range(size)]
-    if shown and _matches(lines, place.first - 1, wanted):
-        return place
-    starts = [at for at in range(len(lines)) if shown and _matches(lines, at, wanted)]
-    if len(starts) == 1:
-        return Place(place.path, starts[0] + 1, starts[0] + size)
-    if starts:
-        places = ", ".join(cited(place.path, at + 1, at + size) for at in starts[:5])
-        raise EditError(
-            f"the lines of {place} have moved, and stand in {len(starts)} places: {places}. "
-            "Nothing was changed; cite the one that is meant."
-        )
-    said = next((part for parts in wanted for part in sorted(parts) if part.strip()), "")
-    near = "; ".join(
-        f"{cited(place.path, number, number)}: {line}"
-        for number, line in nearest_lines("\n".join(lines), said, quoted)
-    )
-    hint = f"The nearest are {near}." if near else f"{place.path} has {len(lines)} lines."
-    raise EditError(f"the lines of {place} are not there any more; nothing was changed. {hint}")
-
-
-def _matches(lines: Sequence[str], start: int, wanted: Sequence[set[str]]) -> bool:
-    """Return whether shown lines stand at an index; one of several parts holds them all."""
-    if start + len(wanted) > len(lines) or not any(wanted):
-        return False
-    for line, parts in zip(lines[start:], wanted, strict=False):
-        if len(parts) > 1 and not all(part in line for part in parts):
-            return False
-        if len(parts) <= 1 and line.rstrip("\r") != next(iter(parts), "").rstrip("\r"):
-            return False
-    return True
 
 
 def _struck_lines(lines: list[str], place: Place, link: CorrectionLink) -> list[str]:

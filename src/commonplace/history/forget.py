@@ -106,6 +106,7 @@ class Forgetter:
                 connection.execute(sql, (plan.to_json(),))
             removed = self._carry_out(plan, forgotten)
             unreachable = [*self._overwrite(), *self._unreachable(forgotten)]
+        self._notes.shown.clear()
         return ForgetReceipt(removed, tuple(unreachable))
 
     def resume(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from commonplace.history.corrections import located_lines, parse_citation, shown_lines
+from commonplace.history.citations import CitationFinder
 from commonplace.history.edits import FileCodec
 from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
 from commonplace.history.lines import line_key
@@ -47,23 +47,16 @@ class ForgetPlanner:
             past = self._past_lines(gone)
             return ForgetPlan(edits, gone, _texts(edits, past))
         if citation is not None:
-            place = parse_citation(citation)
-            place = place._replace(path=self._notes.note_path(place.path))
-            shown = shown_lines(self._store, place)
+            finder = CitationFinder(self._notes, self._store, citation)
 
             def cited(name: str, lines: list[str]) -> Iterable[int]:
-                if name != place.path:
+                if name != finder.place.path:
                     return ()
-                found = located_lines(
-                    [line.rstrip("\r") for line in lines],
-                    place,
-                    shown,
-                    self._notes.mutator.ledger.quoted(place.path),
-                )
+                found = finder.find([line.rstrip("\r") for line in lines])
                 return range(found.first - 1, found.last)
 
-            if place.path not in notes:
-                located_lines([""], place, shown)  # raises
+            if finder.place.path not in notes:
+                finder.find([""])  # raises
             edits = planned_edits(notes, cited)
             return ForgetPlan(edits, (), _texts(edits))
         if text is not None:

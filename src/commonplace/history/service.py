@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, tzinfo
@@ -25,11 +26,12 @@ from commonplace.workspace.notes import create_folder
 from commonplace.workspace.replacement import read_file
 
 if TYPE_CHECKING:
-    from commonplace.types import Change, Origin, Version
+    from commonplace.types import Change, Excerpt, Origin, SearchResult, Version
     from commonplace.workspace.discovery import Workspace
 
 __all__ = ["NoteService"]
 
+_SHOWN = 300
 _IGNORES_CASE = sys.platform in ("darwin", "win32")
 """Whether the usual file systems find a file under names that differ in case."""
 
@@ -45,6 +47,7 @@ class NoteService:
 
     Attributes:
         log: The versions.
+        shown: What was shown last, for citations of it, and the paths that were changed meanwhile.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class NoteService:
         self._zone = zone
         self.mutator = mutator
         self.log = mutator.log
+        self.shown: deque[SearchResult | Excerpt | str] = deque(maxlen=_SHOWN)
 
     # -- verbs -----------------------------------------------------------------------------------
 
@@ -210,6 +214,7 @@ class NoteService:
         """Change notes, all or none of them, and index them; return their versions."""
         origin = origin and self.mutator.ledger.effective(origin)
         states = self.mutator.apply(mutations, change=change, origin=origin, group=group)
+        self.shown.extend(one.path for one in mutations)
         self._index_files(
             [path for one in mutations for path in (one.target, one.path) if path is not None]
         )

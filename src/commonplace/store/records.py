@@ -220,9 +220,10 @@ class FileFilter:
     """Filter of files by their paths.
 
     Attributes:
-        patterns: Prefixes and globs, of which a path matches one; None for all paths. A pattern
-            with ``*``, ``?`` or ``[…]`` is a glob and matches whole paths: ``*`` and ``?`` stay
-            within a folder, ``**`` does not, and ``**/`` is any number of folders.
+        patterns: Files, folders and globs, of which a path matches one; None for all paths. A
+            pattern with ``*``, ``?`` or ``[…]`` is a glob and matches whole paths: ``*`` and ``?``
+            stay within a folder, ``**`` does not, and ``**/`` is any number of folders. Any other
+            one is a file, or a folder with all below it, with or without a slash at its end.
         hidden: Paths that do not pass.
     """
 
@@ -240,14 +241,15 @@ def checked_patterns(paths: Collection[str]) -> tuple[str, ...]:
     """Return the patterns of a `FileFilter`, checked.
 
     Args:
-        paths: Prefixes and globs, as a caller gave them.
+        paths: Files, folders and globs, as a caller gave them.
 
     Raises:
         ValueError: They are one text instead of several, or one of them can match no file.
     """
     if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
         raise ValueError(
-            f"paths is {paths!r}; it takes a list of prefixes or globs, such as ['memory/work/']."
+            f"paths is {paths!r}; it takes a list of files, folders or globs, such as "
+            "['memory/work/']."
         )
     patterns = tuple(path.strip().removeprefix("./") for path in paths)
     for pattern in patterns:
@@ -274,7 +276,8 @@ def _path_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def _expression(pattern: str) -> str:
     if not _GLOB_PART.search(pattern):
-        return re.escape(pattern)
+        folder = pattern.endswith("/")
+        return re.escape(pattern) if folder else re.escape(pattern) + r"(?:/|\Z)"
     parts, at = [], 0
     for found in _GLOB_PART.finditer(pattern):
         parts += [re.escape(pattern[at : found.start()]), _wildcard(found)]

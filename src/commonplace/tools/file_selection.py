@@ -38,7 +38,7 @@ def selected_paths(
         memory: The memory; one that was never completely indexed is indexed first.
         passes: Called with the front matter of each file and its ``path``, ``source``, ``date``
             (ISO text; None for a file without a day) and ``tags`` (a list, without ``#``).
-        paths: Prefixes and globs of the files to select from; all by default.
+        paths: Files, folders and globs to select from; all by default.
     """
     within = FileFilter(None if paths is None else checked_patterns(paths))
     with memory.snapshot() as snapshot:
@@ -69,5 +69,5 @@ def _tags(value: Any) -> list[str]:
 
 
 def _exact_pattern(path: str) -> str:
-    """Return the glob that matches one path; a pattern without a wildcard would be a prefix."""
-    return _WILDCARD.sub(lambda found: f"[{found[0]}]", path[:-1]) + f"[{path[-1]}]"
+    """Return the pattern that matches one path."""
+    return _WILDCARD.sub(lambda found: f"[{found[0]}]", path)
