@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, PathNotAllowedError
 from commonplace.history.edits import replace_passage, replace_text
-from commonplace.history.merge import OverlapError, revert
 from commonplace.history.mutations import Mutation, Mutator
+from commonplace.history.reversal import text_without
 from commonplace.history.versions import GroupId, State, content_hash
-from commonplace.types import citation
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, Folder, decode_text, read_text
 from commonplace.workspace.notes import create_folder
@@ -157,7 +156,7 @@ class NoteService:
             by_path.setdefault(state.version.path, []).append(state)
         undone = self.apply(
             [
-                Mutation(path, functools.partial(self._without, changes))
+                Mutation(path, functools.partial(text_without, self.log, changes))
                 for path, changes in by_path.items()
             ],
             change="undo",
@@ -220,21 +219,6 @@ class NoteService:
         )
         return [state.version for state in states]
 
-    def _without(self, changes: Sequence[State], current: bytes | None) -> bytes | None:
-        """Return the current bytes of a note without changes, the last one taken back first."""
-        for state in reversed(changes):
-            before = self.log.before(state)
-            if before is None and state.version.change == "found":
-                raise ConflictError(
-                    f"the history of {state.version.path} begins with version {state.version.id}: "
-                    "there is no text of before. Choose a later one.",
-                    version=state.version.hash,
-                )
-            old = self.log.text(before) if before is not None and before.exists else None
-            new = self.log.text(state) if state.exists else None
-            current = _reverted(state.version, old, new, current)
-        return current
-
     def note_path(self, path: str) -> str:
         """Return the path of a note that may be written: MEMORY.md, or one below memory/.
 
@@ -295,30 +279,6 @@ def there(path: str, before: bytes | None) -> bytes:
     if before is None:
         raise ConflictError(f"there is no note {path}; nothing was changed. See paths().")
     return before
-
-
-def _reverted(
-    version: Version, old: bytes | None, new: bytes | None, current: bytes | None
-) -> bytes | None:
-    """Return the current bytes of a note without a change from `old` to `new`."""
-    if current == new:
-        return old
-    known = "" if current is None else content_hash(current)
-    if new is None or current is None:
-        state = "there again" if current is not None else "not there any more"
-        raise ConflictError(
-            f"version {version.id} cannot be taken back: {version.path} is {state}.", version=known
-        )
-    try:
-        merged = revert(old or b"", new, current)
-    except OverlapError as error:
-        place = citation(version.path, error.line, error.line)
-        raise ConflictError(
-            f"version {version.id} cannot be taken back: a later change touched the same lines "
-            f"({place}). Take that one back first, or edit the note.",
-            version=known,
-        ) from error
-    return merged if merged.strip() or old is not None else None
 
 
 def _hash_at(place: Path) -> str:
