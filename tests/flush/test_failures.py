@@ -4,9 +4,12 @@ import asyncio
 import errno
 import json
 import os
+import random
 import sqlite3
+import stat
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -405,6 +408,95 @@ def test_a_damaged_state_file_is_put_aside(chat, caplog):
     assert "is damaged" in caplog.text
     assert len(list(chat.state.glob("state.sqlite.damaged-*"))) == 1
     assert chat.flusher().flush(said(2)).skipped
+
+
+def damaged_entry(chat, sql):
+    """Journal two conversations, and damage what the first one left, byte by byte."""
+    assert chat.flusher(FailingAt(1)).flush(said(1)).failed
+    with sqlite3.connect(chat.state / "state.sqlite") as connection:
+        connection.execute(f"UPDATE flush_entries SET {sql}")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "CAST(substr(CAST(messages AS BLOB), 1, 40) || x'ff' AS TEXT)",
+        "substr(messages, 9)",
+        "'[1]'",
+        "'{\"role\": 1}'",
+        "x'00'",
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_kept_aside_and_blocks_no_other(chat, caplog, messages):
+    damaged_entry(chat, f"messages = {messages}")
+    flusher = chat.flusher()
+    assert flusher.flush(said(2)).notes == ("- Noted fact-2.",)
+    assert "entry 1 of the flush journal is damaged" in caplog.text
+    assert "its messages are lost" in caplog.text
+    (kept,) = chat.state.glob("state.sqlite.damaged-entry-1-*")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert b"compaction" in kept.read_bytes()
+    with chat.memory() as memory:
+        assert str(kept) in str(memory.status().warnings)
+    assert flusher.process_pending() == ()
+    assert chat.flusher().flush(said(3)).notes == ("- Noted fact-3.",)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "messages = CAST(replace(CAST(messages AS BLOB), CAST('Please' AS BLOB), x'ff') AS TEXT)",
+        "thread = CAST(x'61ff' AS TEXT)",
+        "moment = 'yesterday'",
+        "moment = CAST(x'ff' AS TEXT)",
+        "reason = 'because'",
+        "replies = '['",
+        "replies = '[[[[3]]]]'",
+        "tokens = 'many'",
+        "attempts = x'ff'",
+        "owner = CAST(x'ff2f' AS TEXT)",
+    ],
+)
+def test_an_entry_is_written_down_as_far_as_it_can_be_read(chat, caplog, sql):
+    damaged_entry(chat, sql)
+    (report,) = chat.flusher().process_pending()
+    assert chat.noted() == ["fact-1"]
+    assert not report.failed
+    assert ("what can be read is written down" in caplog.text) == (not sql.startswith("owner"))
+    assert chat.flusher().process_pending() == ()
+
+
+def test_a_damaged_entry_does_not_keep_new_messages_from_the_journal(chat):
+    flusher = chat.flusher()
+    flusher.enqueue(said(1))
+    with sqlite3.connect(chat.state / "state.sqlite") as connection:
+        connection.execute("UPDATE flush_entries SET messages = CAST(x'ff' AS TEXT)")
+    connection.close()
+    assert flusher.enqueue(said(2)).safe
+    assert flusher.flush(said(3)).notes == ("- Noted fact-2.", "- Noted fact-3.")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pages_of_the_state_file_that_are_gone_cost_their_rows_only(chat, caplog, seed):
+    flusher, path = chat.flusher(FailingAt(*range(1, 99))), chat.state / "state.sqlite"
+    for number in range(1, 25):
+        padded = [replace(one, text=one.text + " " * 900) for one in said(number)]
+        assert flusher.flush(padded, thread=f"{number}").failed
+    data = bytearray(path.read_bytes())
+    pages = list(range(1, len(data) // 4096))
+    for page in random.Random(seed).sample(pages, 2):
+        data[page * 4096 : (page + 1) * 4096] = bytes(4096)
+    path.write_bytes(data)
+    for number in (97, 98, 99):
+        chat.flusher().flush(said(number), thread="new")
+    while chat.flusher().process_pending():
+        pass
+    noted = chat.noted()
+    assert {"fact-97", "fact-98", "fact-99"} <= set(noted)
+    assert len(noted) == len(set(noted)) > 8
+    assert list(chat.state.glob("state.sqlite.damaged-*"))
+    assert "is damaged" in caplog.text
 
 
 def test_a_newer_state_file_is_left_alone(chat):

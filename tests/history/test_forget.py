@@ -19,6 +19,7 @@ from commonplace.history.forget_plan import ForgetPlan, planned_edits
 from commonplace.history.forgotten_text import FORGOTTEN, ForgottenText
 from commonplace.history.versions import VersionLog
 from commonplace.settings import SessionsSettings, SyncSettings
+from commonplace.system.state import StateFile
 from support.fakes import NOON, HashedWords, clock
 
 LOG = "memory/2026-11-20.md"
@@ -217,6 +218,20 @@ def test_a_session_goes_with_its_lines_its_transcript_and_its_journal(memory, ro
     receipt = memory.forget(session="thread-2")
     assert receipt.removed["journal messages"] == 3
     assert (root / "MEMORY.md").exists()
+
+
+def test_a_damaged_entry_of_the_journal_goes_too(memory, tmp_path):
+    filled(memory)
+    (tmp_path / "state" / "state.sqlite.damaged-entry-9-1").write_bytes(SECRET.encode())
+    file = StateFile(memory.state.database)
+    with file.transaction() as connection:
+        connection.execute("UPDATE flush_entries SET messages = messages || CAST(x'ff' AS TEXT)")
+        held = connection.execute(
+            "SELECT count(*) FROM flush_entries WHERE instr(messages, 'Hollyhock')"
+        ).get
+    receipt = memory.forget(text="Hollyhock")
+    assert receipt.removed["journal messages"] == held > 0
+    assert left_in(tmp_path, runs_of("Hollyhock Lane 221b")) == []
 
 
 def test_nothing_brings_back_what_is_forgotten(memory):

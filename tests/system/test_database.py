@@ -112,3 +112,53 @@ def test_a_fork_opens_a_connection_of_its_own(file):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     add(file, "c")
     assert paths(file) == (["a", "c"] if file.path is None else ["a", "b", "c"])
+
+
+def test_rows_of_a_damaged_file_are_read_again_from_what_is_left_of_it(tmp_path):
+    path = tmp_path / "history.sqlite"
+    file = HistoryFile(path)
+    add(file, *(f"{number:04}{'x' * 500}" for number in range(100)))
+    file.close()
+    data = bytearray(path.read_bytes())
+    while (at := data.find(b"0050xxx") // 4096 * 4096) >= 0:  # in the table, and in its index
+        data[at : at + 4096] = bytes(4096)
+    path.write_bytes(data)
+    left = paths(HistoryFile(path))
+    assert 85 < len(left) < 100
+    assert left[0].startswith("0000")
+    assert left[-1].startswith("0099")
+    (aside,) = tmp_path.glob("history.sqlite.damaged-*")
+    assert aside.read_bytes() == data
+
+
+def test_a_change_of_a_damaged_file_is_an_error_once(tmp_path):
+    path = tmp_path / "history.sqlite"
+    file = HistoryFile(path)
+    add(file, "a", "b")
+    file.close()
+    data = bytearray(path.read_bytes())
+    for at in range(4096, len(data), 4096):
+        data[at : at + 4096] = bytes(4096)
+    path.write_bytes(data)
+    with pytest.raises(StateError, match=r"was damaged .* try again"):
+        add(file, "c")
+    add(file, "c")
+    assert paths(file) == ["c"]
+
+
+def test_versions_without_what_they_are_based_on_are_not_kept(tmp_path):
+    path = tmp_path / "history.sqlite"
+    file = HistoryFile(path)
+    add(file, "a")
+    row = (
+        "INSERT INTO version (id, batch, note, at, change, size, base) VALUES (?, 1, 1, 1, 1, 1, ?)"
+    )
+    with file.transaction() as connection:
+        connection.executemany(row, [(1, None), (2, 1), (3, 9), (4, 3), (5, None)])
+    file.close()
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"CREATE TABLE began", b"CREATE TABLE bEgan"))
+    assert [one for (one,) in HistoryFile(path).rows("SELECT id FROM version")] == [1, 2, 3, 4, 5]
+    path.write_bytes(data.replace(b"CREATE TABLE began (at", b"CREATE TABLE began (bt"))
+    assert HistoryFile(path).rows("SELECT at FROM began") == []
+    assert [one for (one,) in HistoryFile(path).rows("SELECT id FROM version")] == [1, 2, 5]

@@ -54,7 +54,11 @@ def memory_status(
         vector_engine=store.engines["vectors"],
         keyword_engine=store.engines["words"],
         stale=stale,
-        warnings=(*index.warnings, *_warnings(index, selection, workspace, known, problems)),
+        warnings=(
+            *index.warnings,
+            *_warnings(index, selection, workspace, known, problems),
+            *_damaged(state),
+        ),
         workspace=str(workspace.root),
         index_location=store.location,
         details={
@@ -123,6 +127,16 @@ def _warnings(
     for path, record in known.items():
         if record.note:
             yield f"{path}: {record.note}."
+
+
+def _damaged(state: Path) -> Iterator[str]:
+    """Yield where what was damaged of the state and of the history is kept."""
+    for kind in ("state", "history"):
+        for path in sorted(state.parent.glob(f"*{kind}.sqlite.damaged-*")):
+            yield (
+                f"The {kind} was damaged: {path} is what was found. What could be read of it is "
+                "used; delete the file when nothing else in it is needed."
+            )
 
 
 def _index_warnings(index: IndexService, client: EmbeddingClient | None) -> Iterator[str]:

@@ -9,30 +9,43 @@ a lock of the operating system and ends with the process.
 from __future__ import annotations
 
 import contextlib
-import json
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from commonplace.flush.leases import OneTimeLeases
 from commonplace.flush.messages import (
     dump_messages,
+    dump_replies,
     fingerprints,
     load_messages,
+    load_replies,
     message_tokens,
     new_positions,
 )
-from commonplace.flush.protocol import FlushReply
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 
 if TYPE_CHECKING:
     import apsw
 
+    from commonplace.flush.protocol import FlushReply
+
 __all__ = ["Journal", "JournalEntry"]
 
+logger = logging.getLogger(__name__)
+
+_COLUMNS = ", ".join(
+    f"CAST({name} AS BLOB)"
+    for name in ("owner", "thread", "reason", "moment", "tokens", "messages", "replies", "attempts")
+)
+_Row = Sequence[Any]
+"""Columns of an entry, as bytes."""
+_DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+"""What damaged texts, and JSON of another form, raise."""
 _HASHES_PER_QUERY = 500
 _MARKS_S = 400 * 86_400
 """Age after which the hash of a message is deleted: no conversation is sent again for so long."""
@@ -194,12 +207,18 @@ class Journal:
     ) -> list[FlushMessage]:
         """Delete a thread's entries without lease, reply or attempt; return their messages."""
         rows = connection.execute(
-            "DELETE FROM flush_entries WHERE workspace = ? AND thread = ? AND owner IS NULL"
-            " AND attempts = 0 AND replies = '[]' AND substr(moment, 1, 10) = ?"
-            " RETURNING id, messages",
+            "SELECT id, CAST(messages AS BLOB) FROM flush_entries WHERE workspace = ?"
+            " AND thread = ? AND owner IS NULL AND attempts = 0 AND replies = '[]'"
+            " AND substr(moment, 1, 10) = ? ORDER BY id",
             (self._workspace, thread, moment.isoformat()[:10]),
         )
-        return [message for _, text in sorted(rows) for message in load_messages(text)]
+        taken: list[FlushMessage] = []
+        data: Any
+        for number, data in rows.fetchall():
+            with contextlib.suppress(*_DAMAGE):  # a damaged one is for `claim`
+                taken += load_messages(data.decode("utf-8"))
+                connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
+        return taken
 
     def _insert(
         self, connection: apsw.Connection, values: tuple[str | int, ...], *, lease: str
@@ -221,41 +240,60 @@ class Journal:
         return [int(row[0]) for row in rows]
 
     def claim(self, number: int, *, lease: str) -> JournalEntry | None:
-        """Take an entry under a lease; None when it is gone, or another living lease has it.
-
-        Or has one before it, of the same thread: notes are written in the thread's order.
-        """
+        """Take an entry under a lease; None when it is gone, damaged, or another lease has it."""
         with self._file.transaction() as connection:
-            row = connection.execute(
-                "SELECT thread, reason, moment, tokens, messages, replies, attempts"
-                " FROM flush_entries WHERE id = ? AND workspace = ?",
+            row: _Row | None = connection.execute(
+                f"SELECT {_COLUMNS} FROM flush_entries WHERE id = ? AND workspace = ?",
                 (number, self._workspace),
             ).fetchone()
             if row is None:
                 return None
-            thread, reason, moment, tokens, messages, replies, attempts = row
-            holders = connection.execute(
-                "SELECT DISTINCT owner FROM flush_entries WHERE workspace = ? AND owner != ?"
-                " AND (id = ? OR (id < ? AND thread = ? AND thread != ''))",
-                (self._workspace, lease, number, number, thread),
-            ).fetchall()
-            if any(self._leases.is_alive(str(holder)) for (holder,) in holders):
+            holder = (row[0] or b"").decode("ascii", "replace")
+            if holder != lease and holder.isalnum() and self._leases.is_alive(holder):
                 return None
+            try:
+                entry: JournalEntry | None = _entry(number, row)
+            except _DAMAGE as error:
+                entry = self._mended(connection, number, row, error)
             connection.execute("UPDATE flush_entries SET owner = ? WHERE id = ?", (lease, number))
-        return JournalEntry(
-            number,
-            thread,
-            reason,
-            datetime.fromisoformat(moment),
-            tokens,
-            load_messages(messages),
-            _load_replies(replies),
-            attempts,
+        return entry
+
+    def _mended(
+        self, connection: apsw.Connection, number: int, row: _Row, error: Exception
+    ) -> JournalEntry | None:
+        """Keep the bytes of a damaged entry in a file, and mend what can be read of it.
+
+        Where its messages are lost it leaves the journal, so that it blocks no other one.
+        """
+        from commonplace.system.salvage import keep_aside
+
+        data = b"\n".join(value for value in row if value)
+        kept = self._file.path and keep_aside(self._file.path, f"entry-{number}", data)
+        entry = None
+        with contextlib.suppress(*_DAMAGE):
+            entry = _entry(number, row, mends=True)
+        if entry is None:
+            connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
+        else:
+            connection.execute(
+                "UPDATE flush_entries SET thread = ?, reason = ?, moment = ?, tokens = ?,"
+                " messages = ?, replies = ?, attempts = ? WHERE id = ?",
+                (
+                    *(entry.thread, entry.reason, entry.moment.isoformat(), entry.tokens),
+                    *(dump_messages(entry.messages), dump_replies(entry.replies), entry.attempts),
+                    number,
+                ),
+            )
+        logger.warning(
+            "entry %d of the flush journal is damaged (%s); its bytes are kept in %s, and %s",
+            *(number, error, kept),
+            "its messages are lost" if entry is None else "what can be read is written down",
         )
+        return entry
 
     def save_replies(self, entry: JournalEntry, replies: Iterable[FlushReply]) -> None:
         """Save the model's replies, before any of their notes is written."""
-        text = _dump_replies(replies)
+        text = dump_replies(replies)
         with self._file.transaction() as connection:
             connection.execute(
                 "UPDATE flush_entries SET replies = ? WHERE id = ?", (text, entry.id)
@@ -282,15 +320,30 @@ class Journal:
             connection.execute("UPDATE flush_entries SET owner = NULL WHERE owner = ?", (lease,))
 
 
-def _dump_replies(replies: Iterable[FlushReply]) -> str:
-    """Serialize replies as assistant messages, each with whether the tool was offered."""
-    messages = [(FlushMessage("assistant", r.text, r.tool_calls), r.offered_tool) for r in replies]
-    return json.dumps([[dump_messages([message]), offered] for message, offered in messages])
+def _entry(number: int, row: _Row, *, mends: bool = False) -> JournalEntry:
+    """Parse the columns of an entry; where `mends`, its messages are all that must be there."""
+
+    def read(at: int, parse: Callable[[str], Any], otherwise: Any) -> Any:
+        try:
+            return parse((row[at] or b"").decode("utf-8", "replace" if mends else "strict"))
+        except _DAMAGE:
+            if otherwise is None or not mends:
+                raise
+            return otherwise
+
+    return JournalEntry(
+        number,
+        thread=read(1, str, ""),
+        reason=read(2, _reason, "journal"),
+        moment=read(3, datetime.fromisoformat, datetime.now(UTC)),
+        tokens=read(4, int, 0),
+        messages=read(5, load_messages, None),
+        replies=read(6, load_replies, ()),
+        attempts=read(7, int, 0),
+    )
 
 
-def _load_replies(text: str) -> tuple[FlushReply, ...]:
-    replies = []
-    for data, offered in json.loads(text):
-        (message,) = load_messages(data)
-        replies.append(FlushReply(message.text, message.tool_calls, offered))
-    return tuple(replies)
+def _reason(text: str) -> FlushReason:
+    if text not in get_args(FlushReason):
+        raise ValueError(f"its reason is {text!r}")
+    return cast("FlushReason", text)

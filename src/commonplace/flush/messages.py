@@ -10,15 +10,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from commonplace.flush.protocol import FlushReply
 from commonplace.text.tokens import count_tokens
 from commonplace.types import FlushMessage, ToolCall
 
 __all__ = [
     "Fingerprints",
     "dump_messages",
+    "dump_replies",
     "fingerprints",
     "flushable_messages",
     "load_messages",
+    "load_replies",
     "message_tokens",
     "new_positions",
     "render_conversation",
@@ -160,6 +163,21 @@ def dump_messages(messages: Iterable[FlushMessage]) -> str:
 def load_messages(text: str) -> tuple[FlushMessage, ...]:
     """Parse messages from the journal's JSON."""
     return tuple(_from_dict(values) for values in json.loads(text))
+
+
+def dump_replies(replies: Iterable[FlushReply]) -> str:
+    """Serialize replies as assistant messages, each with whether the tool was offered."""
+    messages = [(FlushMessage("assistant", r.text, r.tool_calls), r.offered_tool) for r in replies]
+    return json.dumps([[dump_messages([message]), offered] for message, offered in messages])
+
+
+def load_replies(text: str) -> tuple[FlushReply, ...]:
+    """Parse replies from the journal's JSON."""
+    replies = []
+    for data, offered in json.loads(text):
+        (message,) = load_messages(data)
+        replies.append(FlushReply(message.text, message.tool_calls, offered))
+    return tuple(replies)
 
 
 def _as_dict(message: FlushMessage) -> dict[str, Any]:

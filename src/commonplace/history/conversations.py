@@ -69,13 +69,24 @@ def forget_in_journal(
         dry_run: Whether to count only.
     """
     removed: Counter[str] = Counter()
-    sql = "SELECT id, thread, messages, replies, error FROM flush_entries WHERE workspace = ?"
-    for number, thread, messages, replies, error in file.rows(sql, (workspace,)):
-        if thread == session:
-            removed["journal messages"] += len(json.loads(messages))
-            _change(file, "DELETE FROM flush_entries WHERE id = ?", (number,), dry_run=dry_run)
+    columns = ("thread", "messages", "replies", "error")
+    read = ", ".join(f"CAST({name} AS BLOB)" for name in columns)
+    sql = f"SELECT id, {read} FROM flush_entries WHERE workspace = ?"
+    delete = "DELETE FROM flush_entries WHERE id = ?"
+    for number, *values in file.rows(sql, (workspace,)):
+        texts = [value and value.decode("utf-8", "replace") for value in values]
+        thread, messages, replies, error = texts
+        try:
+            before = [json.loads(messages), json.loads(replies), error]
+        except (TypeError, ValueError):  # damaged: as much as a whole
+            if thread == session or forgotten.is_in("\n".join(filter(None, texts))):
+                removed["journal messages"] += 1
+                _change(file, delete, (number,), dry_run=dry_run)
             continue
-        before = [json.loads(messages), json.loads(replies), error]
+        if thread == session:
+            removed["journal messages"] += len(before[0])
+            _change(file, delete, (number,), dry_run=dry_run)
+            continue
         after = forgotten.without_values(before)
         if after != before:
             pairs = zip(before[0], after[0], strict=True)

@@ -58,6 +58,14 @@ class HistoryFile(DatabaseFile):
         application_id=0x636F6869,  # "cohi", Commonplace's history
         version=2,  # version 1 was never released
         schema=_SCHEMA,
+        # Versions without a note, or based on one that was lost, have no text.
+        repair=(
+            "DELETE FROM version WHERE note NOT IN (SELECT id FROM note)",
+            """DELETE FROM version WHERE id NOT IN (WITH RECURSIVE whole (id) AS (
+                SELECT id FROM version WHERE base IS NULL
+                UNION SELECT version.id FROM version JOIN whole ON version.base = whole.id)
+                SELECT id FROM whole)""",
+        ),
     )
     stays_open = True
 

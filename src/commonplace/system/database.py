@@ -31,9 +31,10 @@ __all__ = [
 
 _BUSY_TIMEOUT_MS = 10_000
 _RETRY_S = 0.005
+_DAMAGE = (apsw.NotADBError, apsw.CorruptError, apsw.SQLError)
+"""Errors of a damaged file; its tables may be there under other names."""
 _UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError)
 """Errors of opening a file that may still be read: its disk is full, or cannot be written."""
-
 
 _REPLACED: list[apsw.Connection] = []
 """Connections to files that were replaced: closing one would delete the new file's log."""
@@ -47,12 +48,14 @@ class DatabaseFormat(NamedTuple):
         application_id: Number in the file's header that says whose it is.
         version: ``PRAGMA user_version`` of the tables.
         schema: Statements that create the tables, or make those of an earlier version into them.
+        repair: Statements that remove what refers to rows that were lost with a damaged page.
     """
 
     name: str
     application_id: int
     version: int
     schema: tuple[str, ...]
+    repair: tuple[str, ...] = ()
 
 
 class _Opened(NamedTuple):
@@ -127,7 +130,15 @@ class DatabaseFile:
         """Return the rows of a query; none when the file does not exist."""
         if self.path is not None and not os.path.exists(self.path):
             return []
-        with self._translated(), self._borrowed(read_only=True) as connection:
+        with self._translated():
+            try:
+                return self._rows(statement, values)
+            except _DAMAGE as error:
+                self._replace_damaged(error)
+                return self._rows(statement, values)
+
+    def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        with self._borrowed(read_only=True) as connection:
             return list(connection.execute(statement, values))
 
     def close(self) -> None:
@@ -204,13 +215,18 @@ class DatabaseFile:
     def _opened(self) -> apsw.Connection:
         try:
             return self._open()
-        except (apsw.NotADBError, apsw.CorruptError) as error:
-            if self.path is None:
-                raise
-            from commonplace.system.salvage import replace_damaged
-
-            replace_damaged(self.path, self.format.name, error, reopen=self._open)
+        except _DAMAGE as error:
+            self._replace_damaged(error)
             return self._open()
+
+    def _replace_damaged(self, error: Exception) -> None:
+        """Begin a new file with what can be read of a damaged one, which is kept aside."""
+        if self.path is None:
+            raise error
+        from commonplace.system.salvage import replace_damaged
+
+        self.close()
+        replace_damaged(self, error)
 
     def _opened_read_only(self) -> apsw.Connection:
         """Open a file that cannot be written, or whose folder cannot."""
@@ -246,7 +262,7 @@ class DatabaseFile:
         return connection
 
     def _create_tables(self, connection: apsw.Connection) -> None:
-        name, application_id, version, schema = self.format
+        name, application_id, version, schema, _ = self.format
         if connection.pragma("user_version") == version:
             return
         with transaction(connection):
@@ -267,7 +283,14 @@ class DatabaseFile:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (apsw.Error, OSError) as error:
+        except _DAMAGE as error:
+            with contextlib.suppress(apsw.Error, OSError):
+                self._replace_damaged(error)
+            raise StateError(
+                f"the {self.format.name} {self.path} was damaged ({error}); what could be read of "
+                "it is in a new file, and it is kept beside that. Nothing was written: try again."
+            ) from error
+        except (apsw.Error, OSError, UnicodeDecodeError) as error:
             raise StateError(
                 f"the {self.format.name} {self.path or '(in memory)'} failed "
                 f"({type(error).__name__}: {error}). Check the disk and its free space, and that "
