@@ -13,19 +13,19 @@ from commonplace.errors import MissingExtraError
 from support.fakes import NOON, HashedWords, clock
 
 pytest.importorskip("matplotlib")
+pytest.importorskip("vl_convert")
 
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from commonplace import explorer
-from commonplace.explorer.canvas import PALETTES, label, place_label
+from commonplace.explorer.canvas import file_label, label, place_label, wrapped
+from commonplace.explorer.palettes import PALETTES
 
 QUERY = "On which port does staging listen now?"
 PICTURES = {
     "stages": lambda memory, **look: explorer.stages(memory, QUERY, **look),
     "decay curves": lambda memory, **look: explorer.decay_curves(memory, **look),
-    "map by age": lambda memory, **look: explorer.chunk_map(memory, query=QUERY, **look),
-    "map by file": lambda memory, **look: explorer.chunk_map(memory, color="file", **look),
     "calendar": lambda memory, **look: explorer.calendar(memory, **look),
     "repeats": lambda memory, **look: explorer.repeats(memory, **look),
 }
@@ -128,6 +128,13 @@ def test_labels_are_one_line_without_formulas_and_of_signs_there_are():
 def test_a_long_citation_keeps_its_lines():
     shown = place_label("memory/2026-11-20-a-very-long-name-indeed.md#L100-L120")
     assert shown == "memory/2026-11-20-a-ver…#L100-L120"
+
+
+def test_a_long_path_keeps_its_end_and_a_long_line_all_of_it():
+    assert file_label("memory/projects/" + "x" * 40 + "/billing.md", 16) == "…xxxx/billing.md"
+    text = "The harbour master asks for two anchors; " * 9
+    assert " ".join(wrapped(text, 60)) == text.strip()
+    assert max(map(len, wrapped("錨" * 90, 60))) <= 30
 
 
 @pytest.mark.processes

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from commonplace import Memory, Settings
-from commonplace.explorer import rows
-from commonplace.explorer.layout import principal_components, spread
+from commonplace.explorer import layout, rows
+from commonplace.explorer.line_map import group_words
 from commonplace.explorer.near_duplicates import similar_groups
 from commonplace.retrieval.mmr import jaccard, tokenize_all_scripts
 from support.fakes import NOON, HashedWords, clock
@@ -74,6 +74,7 @@ def test_the_last_stage_is_the_search_itself(memory):
 def test_decay_moves_an_old_statement_behind_the_new_one(memory):
     tracks = rows.stage_tracks(memory, "which port does the VPN listen on?")
     old = next(track for track in tracks if f"{day(300)}" in track.citation)
+    assert old.line == PORT.replace("51820", "443")
     assert old.scores[1] < old.scores[0]
 
 
@@ -95,6 +96,19 @@ def test_each_file_has_its_age_and_what_is_left(memory):
     assert left == sorted(left, reverse=True)
 
 
+@pytest.mark.parametrize("half_life", [1, 30, 365])
+def test_at_the_half_life_half_of_what_age_can_take_is_taken(memory, half_life):
+    other = memory.with_search_settings(half_life_days=half_life)
+    assert rows.kept_part(other, [0, half_life, 1e6]) == pytest.approx([1, 0.5, 0], abs=1e-3)
+    assert rows.kept_part(memory.with_search_settings(decay=False), [0, 900]) == [1, 1]
+
+
+def test_spans_of_age_begin_with_today_and_end_with_what_does_not_age():
+    ages = [0, 0.9, 1, 6, 7, 30, 364, 365, 9_000]
+    assert [rows.age_span(age) for age in ages] == [0, 0, 1, 1, 2, 3, 4, 5, 5]
+    assert rows.age_span(None) == len(rows.AGE_SPANS)
+
+
 def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
     (tmp_path / "memory").mkdir()
     (tmp_path / f"memory/{day(30)}.md").write_text("a note\n")
@@ -105,6 +119,7 @@ def test_of_chunks_half_is_left_after_the_half_life(tmp_path):
         half_life = settings.search.half_life_days
         decaying = memory.with_search_settings(decay=True)
         assert rows.left_at(decaying, [0, half_life]) == pytest.approx([1, 0.5])
+        assert rows.kept_part(decaying, [0, half_life]) == pytest.approx([1, 0.5])
         assert rows.left_at(memory.with_search_settings(decay=False), [0, 900]) == [1, 1]
 
 
@@ -127,44 +142,116 @@ def test_by_openclaws_rules_a_file_without_a_date_ages_from_its_last_change(tmp_
 # ---------------------------------------------------------------- map
 
 
-def test_every_chunk_has_a_place_and_hits_are_marked(memory):
-    points = rows.chunk_points(memory, query="which port does the VPN listen on?")
-    assert len(points) == memory.status().chunks
-    hits = memory.search("which port does the VPN listen on?")
-    marked = {rank: point.path for point in points for rank in point.ranks}
-    assert marked == {rank: hit.path for rank, hit in enumerate(hits, start=1)}
+def test_every_line_has_a_place_of_its_own_and_the_lines_that_answer_are_marked(memory):
+    query = "which port does the VPN listen on?"
+    found = rows.line_map(memory, query=query)
+    written = [row.text for group in rows.repeat_groups(memory) for row in group.lines]
+    assert {point.text for point in found.points} >= set(written)
+    assert len({point.citation for point in found.points}) == len(found.points) == 8
+    assert len({(point.x, point.y) for point in found.points}) == 8
+    hits = memory.search(query)
+    marked = {point.rank: point.citation for point in found.points if point.rank}
+    assert marked[1] == f"{hits[0].path}#L{hits[0].best_line}"
+    assert not any(point.text.startswith("#") for point in found.points)
+
+
+def test_groups_are_numbered_by_size_and_hold_all_lines(memory):
+    found = rows.line_map(memory)
+    sizes = [group.lines for group in found.groups]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) == len(found.points)
+    assert [sum(p.group == at for p in found.points) for at in range(len(sizes))] == sizes
 
 
 def test_the_map_is_the_same_each_time(memory):
-    assert rows.chunk_points(memory) == rows.chunk_points(memory)
+    assert rows.line_map(memory) == rows.line_map(memory)
 
 
 def test_without_vectors_there_is_no_map(empty, tmp_path):
     (tmp_path / "MEMORY.md").write_text("a note without a vector\n")
     empty.index()
-    assert rows.chunk_points(empty) == []
+    assert rows.line_map(empty) == rows.LineMap((), (), 1.0, 1.0)
 
 
-def test_the_map_is_that_of_the_principal_components():
+def test_where_chunks_are_embedded_as_a_whole_they_are_the_points(tmp_path):
+    (tmp_path / "MEMORY.md").write_text("- one line\n- another line\n")
+    with Memory.open(
+        tmp_path,
+        settings=Settings.openclaw(),
+        embedder=HashedWords(),
+        index=tmp_path / "i.sqlite",
+        now=clock(),
+    ) as memory:
+        memory.index()
+        (point,) = rows.line_map(memory, query="line").points
+    assert point.citation == "MEMORY.md#L1-L3"
+    assert point.rank == 1
+
+
+def topics(count, *, of=8, dimension=32):
+    """Unit vectors around so many means, and the mean of each."""
+    random = np.random.default_rng(3)
+    means = random.standard_normal((of, dimension))
+    topic = random.integers(of, size=count)
+    return layout.centred(means[topic] + 0.3 * random.standard_normal((count, dimension))), topic
+
+
+def test_groups_hold_what_belongs_together():
+    unit, topic = topics(600)
+    groups = layout.group_vectors(unit)
+    purity = [np.bincount(topic[groups == group]).max() for group in np.unique(groups)]
+    assert sum(purity) / len(unit) > 0.95
+    together, near = layout.kept_neighbours(
+        unit, groups, layout.disc_layout(unit, groups, width=900, height=600).points
+    )
+    plane = layout.principal_components(unit)
+    assert together > 0.5
+    assert near > layout.kept_neighbours(unit, groups, plane)[1]
+
+
+def test_ten_thousand_lines_have_no_blob():
+    unit, _ = topics(10_000, of=40)
+    groups = layout.group_vectors(unit)
+    discs = layout.disc_layout(unit, groups, width=900, height=600)
+    apart = 900.0
+    for group in np.unique(groups).tolist():
+        places = discs.points[groups == group]
+        gaps = np.linalg.norm(places[:, None] - places[None, :200], axis=2)
+        apart = min(apart, gaps[gaps > 0].min())
+    step = discs.radii[0] / (np.bincount(groups)[0] + 1) ** 0.5
+    assert apart > step  # a dot is 1.45 steps wide
+    gaps = np.linalg.norm(discs.centres[:, None] - discs.centres[None, :], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert (gaps > discs.radii[:, None] + discs.radii[None, :]).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 17])
+def test_few_or_equal_vectors_have_places_too(count):
+    unit = layout.centred([np.ones(5, dtype=np.float32)] * count)
+    groups = layout.group_vectors(unit)
+    points = layout.disc_layout(unit, groups, width=900, height=600).points
+    assert np.isfinite(points).all()
+    assert len({tuple(point) for point in points.tolist()}) == count
+
+
+def test_the_principal_components_are_those_of_the_singular_values():
     random = np.random.default_rng(3)
     vectors = random.standard_normal((400, 24)).astype(np.float32) * np.linspace(6, 1, 24)
-    places = principal_components(list(vectors))
+    places = layout.principal_components(vectors)
     centred = vectors - vectors.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     assert np.abs(places) == pytest.approx(np.abs(centred @ axes[:2].T), rel=1e-3, abs=1e-3)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_few_or_equal_vectors_have_a_place_too(count):
-    assert principal_components([np.ones(5, dtype=np.float32)] * count) == pytest.approx(
-        np.zeros((count, 2))
-    )
-
-
-def test_marks_are_pushed_apart():
-    places = spread(np.zeros((6, 2)), apart=10)
-    gaps = np.linalg.norm(places[:, None] - places[None, :], axis=2)
-    assert gaps[~np.eye(6, dtype=bool)].min() >= 9.9
+def test_a_group_is_named_by_words_that_are_its_own():
+    texts = [
+        "the Roses are red",
+        "roses and tulips",
+        "the port is 51820",
+        "a port for SSH",
+        "Tulips",
+    ]
+    assert group_words(texts, [0, 0, 1, 1, 0]) == [("Roses", "tulips"), ("port",)]
 
 
 # ---------------------------------------------------------------- days
@@ -237,7 +324,7 @@ def test_thousands_of_equal_and_of_alike_lines_are_one_group():
 def test_an_empty_workspace_has_no_rows(empty):
     assert rows.stage_tracks(empty, "anything") == []
     assert rows.decay_rows(empty) == []
-    assert rows.chunk_points(empty, query="anything") == []
+    assert rows.line_map(empty, query="anything").points == ()
     assert rows.days_written(empty) == []
     assert rows.repeat_groups(empty) == []
 

@@ -74,9 +74,18 @@ def tidy(notebook: NotebookNode) -> NotebookNode:
         cell.id = f"cell-{number}"
         cell.metadata = nbformat.from_dict({})
         if cell.cell_type == "code":
-            cell.outputs = list(_joined(cell.outputs))
+            cell.outputs = [_still(output) for output in _joined(cell.outputs)]
     nbformat.validate(notebook)
     return notebook
+
+
+def _still(output: NotebookNode) -> NotebookNode:
+    """Drop the live form of an output: without a kernel, a page shows its picture or its text."""
+    if "data" in output:
+        live = [kind for kind in output.data if kind.startswith("application/vnd.")]
+        for kind in live:
+            del output.data[kind]
+    return output
 
 
 def _joined(outputs: Sequence[NotebookNode]) -> Iterator[NotebookNode]:

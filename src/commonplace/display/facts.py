@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_LISTED",
     "ScorePart",
+    "best_text",
     "blame_rows",
     "clipped",
     "explanation_parts",
@@ -143,6 +144,15 @@ def snippet_lines(result: SearchResult) -> list[tuple[str, bool]]:
         numbered.pop()
     alone = len(numbered) < 2
     return [(line, number == result.best_line and not alone) for number, line in numbered]
+
+
+def best_text(result: SearchResult) -> str:
+    """Return the line that answers on one line; where none is known, the first with text."""
+    lines = result.snippet.splitlines()
+    at = -1 if result.best_line is None else result.best_line - result.start_line
+    if not 0 <= at < len(lines) or not lines[at].strip():
+        at = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    return one_line(lines[at]) if lines else ""
 
 
 def supersession_notes(result: SearchResult) -> list[str]:

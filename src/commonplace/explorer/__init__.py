@@ -1,4 +1,4 @@
-"""Figures of a memory: ranking stages, decay, a map of chunks, a calendar, repeated lines.
+"""Figures of a memory: ranking stages, decay, a map of lines, a calendar, repeated lines.
 
 ::
 
@@ -8,8 +8,9 @@
     with Memory.open("notes") as memory:
         stages(memory, "which port does the VPN use?")
 
-Each function takes a `Memory` and returns a matplotlib figure. A notebook displays it, and
-``figure.savefig("picture.png")`` saves it; ``theme="dark"`` draws it for a dark page. The figures
+Each function takes a `Memory`, and a notebook displays what it returns: a matplotlib figure, which
+``figure.savefig("picture.png")`` saves, or the map of lines, a Vega-Lite chart, which
+``picture.save("map.html")`` saves as a page to explore. ``theme="dark"`` draws for a dark page. All
 need ``pip install 'commonplace[notebooks]'``. The rows behind them, in `commonplace.explorer.rows`,
 are plain values without dependencies.
 """
@@ -36,6 +37,9 @@ _HOMES = {
     "stages": "plots",
 }
 
+_EXTRA = {"matplotlib": "matplotlib", "vl_convert": "vl-convert-python"}
+"""Packages of the extra by their modules."""
+
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
@@ -43,10 +47,11 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
             raise
         raise MissingExtraError(
-            "the pictures need matplotlib, which is not installed: "
+            f"the pictures need {_EXTRA[missing]}, which is not installed: "
             "pip install 'commonplace[notebooks]'"
         ) from error
     return getattr(module, name)

@@ -1,83 +1,56 @@
-"""Canvas of the figures: themes, fonts, and labels of untrusted text."""
+"""Canvas of the figures: size, fonts, headline, and labels of untrusted text."""
 
 from __future__ import annotations
 
 import io
+import textwrap
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, fontManager, get_font
+from rich.cells import cell_len
 
 from commonplace.display.facts import clipped
+from commonplace.display.printable import one_line
+from commonplace.explorer.palettes import palette_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.ft2font import FT2Font
 
+    from commonplace.explorer.palettes import Palette, Theme
+
 __all__ = [
-    "PALETTES",
-    "Palette",
+    "TOP",
+    "WIDTH",
     "Picture",
-    "Theme",
     "drawing",
+    "file_label",
+    "headline",
     "label",
     "message",
     "no_ticks",
+    "panel",
     "place_label",
+    "wrapped",
 ]
 
-Theme = Literal["light", "dark"]
-
-_WIDTH_INCHES = 9.0
+WIDTH = 9.0
+"""Width of every figure, in inches."""
+TOP = 0.78
+"""Height of the headline, in inches."""
+_MARGIN = 0.14
 _DPI = 100
 _FALLBACKS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "PingFang SC", "Yu Gothic",
     "Microsoft YaHei", "Malgun Gothic", "WenQuanYi Zen Hei", "Noto Sans Arabic", "Noto Sans Thai",
     "Noto Sans Devanagari", "Nirmala UI", "Segoe UI Symbol", "Apple Symbols",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """Colours of a theme.
-
-    Attributes:
-        paper: Background; it is opaque, so that a picture is readable on any page.
-        ink: Texts.
-        faint: Secondary texts, and lines.
-        grid: Grid lines.
-        series: Categories.
-        new: New end of the age scale.
-        old: Old end of the age scale.
-    """
-
-    paper: str
-    ink: str
-    faint: str
-    grid: str
-    series: tuple[str, ...]
-    new: str
-    old: str
-
-
-PALETTES: dict[Theme, Palette] = {
-    "light": Palette(
-        "#ffffff", "#1f2328", "#59636e", "#dfe3e8",
-        ("#2f6fb5", "#c2528f", "#2e8b57", "#b0791b", "#7a5bc0", "#c4512d", "#1b8a93", "#6b7a1f"),
-        new="#1f5fae", old="#d98a1f",
-    ),
-    "dark": Palette(
-        "#16181d", "#e6e8eb", "#a0a9b4", "#343a43",
-        ("#5aa2ea", "#e57bb5", "#4cb782", "#d9a03f", "#a78bea", "#ee7d58", "#3fb8c2", "#a9b84a"),
-        new="#57a5f5", old="#e8a33a",
-    ),
-}  # fmt: skip
 
 
 class Picture(Figure):
@@ -96,13 +69,11 @@ def drawing(*, height: float, theme: Theme) -> Iterator[tuple[Picture, Palette]]
     Raises:
         ValueError: The theme does not exist.
     """
-    if theme not in PALETTES:
-        raise ValueError(f"theme is {theme!r}; it must be 'light' or 'dark'.")
-    palette = PALETTES[theme]
+    palette = palette_of(theme)
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_style(palette))
-        yield Picture(figsize=(_WIDTH_INCHES, height), layout="constrained"), palette
+        yield Picture(figsize=(WIDTH, height)), palette
 
 
 def message(text: str, *, theme: Theme) -> Picture:
@@ -120,10 +91,47 @@ def label(text: str, most: int = 40) -> str:
     return shown.replace("$", r"\$")
 
 
+def file_label(path: str, most: int = 34) -> str:
+    """Sanitize a path for a figure; a long one is truncated before its end."""
+    shown = path.removeprefix("memory/")
+    return label(shown if len(shown) <= most else "…" + shown[1 - most :], most)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Sanitize a text from notes as `label` does, in full, on lines of at most so many cells.
+
+    A character of an East Asian script takes two cells.
+    """
+    line = one_line(text)
+    chars = width * len(line) // max(1, cell_len(line))
+    return [label(part, width) for part in textwrap.wrap(line, max(1, chars))] or [""]
+
+
 def place_label(place: str, most: int = 34) -> str:
     """Sanitize a citation for a figure; a long one is truncated before its line numbers."""
     path, mark, lines = place.rpartition("#")
     return label(path, most - len(lines) - 1) + mark + lines if mark else label(place, most)
+
+
+def headline(picture: Picture, title: str, below: str, *, palette: Palette) -> None:
+    """Write what is seen in a figure above it, and below that how to read it."""
+    height = float(picture.get_size_inches()[1])
+    look: dict[str, Any] = {"va": "top", "ha": "left"}
+    at = _MARGIN / WIDTH
+    picture.text(at, 1 - 0.14 / height, title, fontsize=12, fontweight="bold", **look)
+    picture.text(at, 1 - 0.42 / height, below, fontsize=9, color=palette.faint, **look)
+
+
+def panel(picture: Picture, *, top: float, height: float, left: float = 0.0) -> Axes:
+    """Add axes of the figure's width, without ticks and spines; distances are in inches."""
+    whole = float(picture.get_size_inches()[1])
+    width = WIDTH - 2 * _MARGIN - left
+    place = ((_MARGIN + left) / WIDTH, 1 - (top + height) / whole, width / WIDTH, height / whole)
+    axes = picture.add_axes(place)
+    axes.set_yticks([])
+    axes.set_xticks([])
+    no_ticks(axes)
+    return axes
 
 
 def no_ticks(axes: Axes) -> None:

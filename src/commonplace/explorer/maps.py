@@ -1,31 +1,79 @@
-"""Map of chunks by their vectors. Its rows are in `commonplace.explorer.rows`."""
+"""Map of lines by their meaning, as a Vega-Lite chart. Its rows are in `commonplace.explorer.rows`.
+
+Vega-Lite draws it: JupyterLab and VS Code bring it along, and vl-convert makes pictures and pages
+of it without a browser or a network.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
-import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
+import vl_convert
 
-from commonplace.explorer.canvas import Picture, Theme, drawing, label, message, no_ticks
-from commonplace.explorer.layout import spread
-from commonplace.explorer.rows import chunk_points
+from commonplace.display.facts import clipped
+from commonplace.explorer.line_map import LISTED
+from commonplace.explorer.palettes import Palette, Theme, palette_of
+from commonplace.explorer.rows import AGE_SPANS, NO_DATE, age_span, line_map
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-
-    from commonplace.explorer.canvas import Palette
-    from commonplace.explorer.rows import ChunkPoint
+    from commonplace.explorer.rows import LineMap, MapGroup, MapPoint
     from commonplace.memory import Memory
 
-__all__ = ["chunk_map"]
+__all__ = ["MapPicture", "chunk_map"]
 
-_COLOURED_FILES = 8
-_MARK_APART = 17.0
-"""Distance between the centres of two ranks on the map, in points of 1/72 inch."""
+_MIME = "application/vnd.vegalite.v5+json"
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+_VERSION = "5.20"
+_WIDTH, _HEIGHT = 860, 600
+_MOST_CHARS = 300
+_NONCHARACTERS = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
+_CHAR_PIXELS = 6.4
+_LABEL_PIXELS = 14
+_DOTS = (3.0, 11.0)
+"""Smallest and largest diameter of a dot, in pixels."""
+
+
+class MapPicture:
+    """Chart that shows itself in a notebook: interactive where there is Vega, else as a picture.
+
+    Attributes:
+        spec: Vega-Lite specification with its data.
+    """
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+
+    def save(self, path: str | Path) -> None:
+        """Write a page that works offline (``.html``), or a picture (``.svg``, ``.png``)."""
+        path = Path(path)
+        if path.suffix == ".png":
+            path.write_bytes(self._repr_png_())
+        elif path.suffix in (".html", ".svg"):
+            draw = self._page if path.suffix == ".html" else self._svg
+            path.write_text(draw(), encoding="utf-8")
+        else:
+            raise ValueError(f"the file is {path.name!r}; it must end in .html, .svg or .png.")
+
+    def _page(self) -> str:
+        return str(vl_convert.vegalite_to_html(self.spec, vl_version=_VERSION, bundle=True))
+
+    def _svg(self) -> str:
+        return str(vl_convert.vegalite_to_svg(self.spec, vl_version=_VERSION))
+
+    def _repr_png_(self) -> bytes:
+        return bytes(vl_convert.vegalite_to_png(self.spec, vl_version=_VERSION))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002
+        picture = base64.b64encode(self._repr_png_()).decode("ascii")
+        return {_MIME: self.spec, "image/png": picture, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"<MapPicture: {self.spec['title']['text']}>"
 
 
 def chunk_map(
@@ -34,95 +82,222 @@ def chunk_map(
     query: str | None = None,
     color: Literal["age", "file"] = "age",
     theme: Theme = "light",
-) -> Picture:
-    """Draw the chunks on a plane, so that similar vectors lie close together.
+) -> MapPicture:
+    """Draw the lines of the notes on a plane, so that lines that speak of one thing are a group.
 
-    The axes are the first two principal components of the vectors. They explain a small part of the
-    variance, so that close points may still differ.
+    A dot is a line: hovering shows it with its citation, and a click opens its file. The wheel
+    zooms, and a click on the legend picks out. Groups have the words that set them apart, and the
+    title says how much of what is near in meaning is near on the plane, too.
 
     Args:
-        memory: Memory with the chunks.
+        memory: Memory with the lines.
         query: Question whose results are marked with their ranks.
         color: Meaning of colours: ``age``, or ``file`` for the largest files.
         theme: ``light`` or ``dark``.
     """
     if color not in ("age", "file"):
         raise ValueError(f"color is {color!r}; it must be 'age' or 'file'.")
-    points = chunk_points(memory, query=query)
-    if not points:
-        return message(
-            "No chunk has a vector: index some notes with an embedder to see their map.",
-            theme=theme,
+    palette = palette_of(theme)
+    found = line_map(memory, query=query, width=_WIDTH, height=_HEIGHT)
+    keys = _ages(found, palette) if color == "age" else _files(found, palette)
+    return MapPicture(_spec(found, keys, palette, memory, query))
+
+
+class _Keys:
+    """Legend: the key of each point, and the colour of each key."""
+
+    def __init__(self, of: list[str], colours: dict[str, str], title: str) -> None:
+        self.of, self.title = of, title
+        self.colours = {key: colour for key, colour in colours.items() if key in set(of)}
+
+
+def _ages(found: LineMap, palette: Palette) -> _Keys:
+    names = [*(name for name, _ in AGE_SPANS), NO_DATE]
+    of = [names[age_span(point.age_days)] for point in found.points]
+    colours = dict(zip(names, (*palette.ages, palette.faint), strict=True))
+    return _Keys(of, colours, "age")
+
+
+def _files(found: LineMap, palette: Palette) -> _Keys:
+    count = Counter(point.path for point in found.points)
+    largest = sorted(count, key=lambda path: (-count[path], path))
+    named = dict(zip(largest, palette.series, strict=False))
+    others = f"{len(largest) - len(named)} other files"
+    of = [_label(point.path) if point.path in named else others for point in found.points]
+    colours = {_label(path): colour for path, colour in named.items()}
+    return _Keys(of, colours | {others: palette.faint}, "file")
+
+
+def _spec(
+    found: LineMap, keys: _Keys, palette: Palette, memory: Memory, query: str | None
+) -> dict[str, Any]:
+    (left, right), (top, bottom), scale = _frame(found)
+    step = min((group.radius / (group.lines + 1) ** 0.5 for group in found.groups), default=0.0)
+    dot = min(max(1.45 * (step or _DOTS[1]) / scale, _DOTS[0]), _DOTS[1])
+    title, below = _title(found, query)
+    place = {
+        axis: {"field": axis, "type": "quantitative", "axis": None,
+               "scale": {"domain": domain, "nice": False, "zero": False}}
+        for axis, domain in (("x", [left, right]), ("y", [bottom, top]))
+    }  # fmt: skip
+    text = {"type": "text", "fontSize": 11, "fontWeight": "bold"}
+    side = {"align": "left", "dx": -5} if _is_small(found) else {}
+    halo = {"stroke": palette.paper, "strokeWidth": 4, "strokeJoin": "round", "fill": palette.paper}
+    labels = {"values": list(_labels(found, scale))}
+    texts = {"values": list(_points(found, keys, memory)) if _is_small(found) else []}
+    hits = {"values": [row for row in _points(found, keys, memory) if "rank" in row]}
+    disc = {"type": "point", "filled": True, "opacity": 1, "color": palette.ink, "size": 260}
+    return {
+        "$schema": _SCHEMA,
+        "title": {"text": title, "subtitle": below, "anchor": "start"},
+        "width": _WIDTH,
+        "height": (bottom - top) / scale,
+        "background": palette.paper,
+        "encoding": place,
+        "layer": [
+            {
+                "data": {"values": list(_points(found, keys, memory))},
+                "params": [
+                    {"name": "pan", "select": "interval", "bind": "scales"},
+                    {"name": "key", "bind": "legend",
+                     "select": {"type": "point", "fields": ["key"]}},
+                ],
+                "mark": {"type": "point", "filled": True, "size": dot**2, "cursor": "pointer"},
+                "encoding": _dots(keys),
+            },
+            {"data": labels, "mark": text | halo | side, "encoding": {"text": {"field": "words"}}},
+            {"data": labels, "mark": text | side | {"color": palette.ink},
+             "encoding": {"text": {"field": "words"}}},
+            {"data": texts, "mark": {"type": "text", "fontSize": 11, "align": "left", "dx": 14,
+                                     "limit": _WIDTH / max(1, len(found.groups)) - 30,
+                                     "color": palette.ink},
+             "encoding": {"text": {"field": "line"}}},
+            {"data": hits, "mark": disc, "encoding": _dots(keys) | {
+                "color": {"value": palette.ink}, "opacity": {"value": 1}}},
+            {"data": hits, "mark": text | {"color": palette.paper},
+             "encoding": {"text": {"field": "rank"}}},
+        ],
+        "config": _config(palette),
+        "usermeta": {"embedOptions": {"actions": False, "loader": {"target": "_blank"}}},
+    }  # fmt: skip
+
+
+def _is_small(found: LineMap) -> bool:
+    return len(found.points) <= LISTED
+
+
+def _dots(keys: _Keys) -> dict[str, Any]:
+    tooltip = ["line", "citation", "group", *([] if keys.title == "file" else [keys.title])]
+    names = {keys.title: "key"}
+    return {
+        "color": {
+            "field": "key", "type": "nominal", "title": keys.title,
+            "scale": {"domain": list(keys.colours), "range": list(keys.colours.values())},
+        },
+        "opacity": {"condition": {"param": "key", "value": 0.95}, "value": 0.08},
+        "href": {"field": "url"},
+        "tooltip": [{"field": names.get(name, name), "title": name} for name in tooltip],
+    }  # fmt: skip
+
+
+def _points(found: LineMap, keys: _Keys, memory: Memory) -> Iterator[dict[str, Any]]:
+    for point, key in zip(found.points, keys.of, strict=True):
+        row = {
+            "x": point.x, "y": point.y, "key": key,
+            "line": _label(point.text.lstrip("-*+> ")),
+            "citation": _label(point.citation),
+            "group": " · ".join(found.groups[point.group].words) or "no words in common",
+            "url": _url(point, memory),
+        }  # fmt: skip
+        yield row if point.rank is None else row | {"rank": str(point.rank)}
+
+
+def _label(text: str, most: int = _MOST_CHARS) -> str:
+    """Sanitize a text from notes for the chart; vl-convert aborts on what XML cannot hold."""
+    return clipped(text, most).translate(_NONCHARACTERS)
+
+
+def _url(point: MapPoint, memory: Memory) -> str:
+    """Return the address of a file: relative to the current folder, where notebooks run."""
+    path = (memory.workspace.root / point.path).resolve()
+    here = Path.cwd().resolve()
+    if path.is_relative_to(here):
+        return quote(path.relative_to(here).as_posix())
+    return path.as_uri()
+
+
+def _frame(found: LineMap) -> tuple[list[float], list[float], float]:
+    """Return the ends of both axes, of equal scale, and the units of a pixel."""
+    if _is_small(found):
+        return [0.0, _WIDTH], [-20.0, max([0.0, *(point.y for point in found.points)]) + 20.0], 1.0
+    ends = []
+    if found.groups:
+        discs = [(group.x, group.y, group.radius) for group in found.groups]
+        ends = [
+            (
+                min(disc[axis] - disc[2] for disc in discs),
+                max(disc[axis] + disc[2] for disc in discs),
+            )
+            for axis in (0, 1)
+        ]
+    room = (_WIDTH - 30, _HEIGHT - 50)
+    scale = max((high - low) / size for (low, high), size in zip(ends, room, strict=True))
+    (left, right), (top, bottom) = (
+        [(low + high) / 2 - size * scale / 2, (low + high) / 2 + size * scale / 2]
+        for (low, high), size in zip(ends, (_WIDTH, _HEIGHT), strict=True)
+    )
+    return [left, right], [top, bottom], scale
+
+
+def _labels(found: LineMap, scale: float) -> Iterator[dict[str, Any]]:
+    """Yield the labels of groups, the largest first; one that would cover another is left out."""
+    if _is_small(found):
+        yield from (
+            {"x": group.x, "y": group.y, "words": _label(" · ".join(group.words), 30)}
+            for group in found.groups
         )
-    with drawing(height=6.2, theme=theme) as (picture, palette):
-        axes = picture.subplots()
-        size = float(np.clip(9_000 / len(points), 5, 42))
-        draw = _by_age if color == "age" else _by_file
-        draw(picture, axes, points, palette, size)
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.margins(0.07)
-        no_ticks(axes)
-        axes.set_title(f"{len(points)} chunks: what says alike lies together")
-        if query:
-            axes.set_xlabel(f"numbers: results for {label(repr(query), 70)}")
-            picture.draw_without_rendering()  # marks are placed in the final size
-            _mark_hits(axes, points, palette)
-        return picture
-
-
-def _by_age(
-    picture: Picture, axes: Axes, points: Sequence[ChunkPoint], palette: Palette, size: float
-) -> None:
-    ageless = [point for point in points if point.age_days is None]
-    dated = [point for point in points if point.age_days is not None]
-    if ageless:
-        axes.scatter(*_places(ageless), s=size, marker="D", color=palette.faint, linewidth=0,
-                     label="does not age")  # fmt: skip
-        axes.legend(loc="lower right")
-    if dated:
-        shades = LinearSegmentedColormap.from_list("age", (palette.new, palette.old))
-        dots = axes.scatter(*_places(dated), s=size, c=[point.age_days or 0.0 for point in dated],
-                            cmap=shades, alpha=0.85, linewidth=0)  # fmt: skip
-        bar = picture.colorbar(dots, ax=axes, shrink=0.6, label="age in days")
-        bar.outline.set_visible(False)
-
-
-def _by_file(
-    picture: Picture, axes: Axes, points: Sequence[ChunkPoint], palette: Palette, size: float
-) -> None:
-    count = Counter(point.path for point in points)
-    largest = [path for path, _ in sorted(count.items(), key=lambda item: (-item[1], item[0]))]
-    named = largest[:_COLOURED_FILES]
-    others = [point for point in points if point.path not in named]
-    if others:
-        axes.scatter(*_places(others), s=size, color=palette.faint, alpha=0.5, linewidth=0,
-                     label=f"{len(largest) - len(named)} other files")  # fmt: skip
-    for path, colour in zip(named, palette.series, strict=False):
-        mine = [point for point in points if point.path == path]
-        axes.scatter(*_places(mine), s=size, color=colour, alpha=0.85, linewidth=0,
-                     label=label(path, 30))  # fmt: skip
-    picture.legend(loc="outside lower center", ncols=3, markerscale=max(1.0, 5 / size**0.5))
-
-
-def _places(points: Sequence[ChunkPoint]) -> tuple[list[float], list[float]]:
-    return [point.x for point in points], [point.y for point in points]
-
-
-def _mark_hits(axes: Axes, points: Sequence[ChunkPoint], palette: Palette) -> None:
-    """Draw rings around the chunks of the results, and their ranks without overlaps."""
-    hits = [(rank, point) for point in points for rank in point.ranks]
-    if not hits:
         return
-    axes.scatter(*_places([point for _, point in hits]), s=60, facecolor="none",
-                 edgecolor=palette.ink, linewidth=1.3, zorder=4)  # fmt: skip
-    scale = axes.figure.dpi / 72
-    true = axes.transData.transform([(point.x, point.y) for _, point in hits]) / scale
-    moved = spread(true + np.array([0, 12]), apart=_MARK_APART)
-    for (rank, point), offset in zip(hits, moved - true, strict=True):
-        axes.annotate(
-            str(rank), (point.x, point.y), tuple(offset), textcoords="offset points", zorder=5,
-            ha="center", va="center", fontsize=8, fontweight="bold", color=palette.paper,
-            bbox={"boxstyle": "circle,pad=0.25", "facecolor": palette.ink, "edgecolor": "none"},
-            arrowprops={"arrowstyle": "-", "color": palette.ink, "linewidth": 0.8},
-        )  # fmt: skip
+    taken: list[tuple[float, float, float]] = []
+    for group in found.groups:
+        for words, y in _label_places(group, scale):
+            half = 0.5 * len(words) * _CHAR_PIXELS * scale
+            high = _LABEL_PIXELS * scale
+            if half > 1.6 * group.radius and "·" in words:
+                continue
+            if all(abs(group.x - x) > half + width or abs(y - at) > high for x, at, width in taken):
+                taken.append((group.x, y, half))
+                yield {"x": group.x, "y": round(y, 1), "words": words}
+                break
+
+
+def _label_places(group: MapGroup, scale: float) -> Iterator[tuple[str, float]]:
+    for count in range(len(group.words), 0, -1):
+        words = _label(" · ".join(group.words[:count]), 40)
+        for side in (-1, 1):
+            yield words, group.y + side * (group.radius + 9 * scale)
+
+
+def _title(found: LineMap, query: str | None) -> tuple[str, list[str]]:
+    if not found.points:
+        return "No line has a vector: index some notes with an embedder to see their map.", []
+    title = f"{len(found.points):,} lines in {len(found.groups)} groups, by what they speak of"
+    below = []
+    if not _is_small(found):
+        below.append(
+            f"Of the ten lines nearest in meaning, {10 * found.together:.1f} are in the same group "
+            f"and {10 * found.near:.1f} the nearest on the plane: the rest is lost in flattening."
+        )
+    if query:
+        below.append(f"numbers: results for {_label(query, 90)!r}")
+    return title, below
+
+
+def _config(palette: Palette) -> dict[str, Any]:
+    return {
+        "font": "DejaVu Sans, Verdana, sans-serif",
+        "view": {"stroke": None},
+        "title": {"color": palette.ink, "fontSize": 15, "subtitleColor": palette.faint,
+                  "subtitleFontSize": 11, "offset": 8},
+        "legend": {"labelColor": palette.ink, "titleColor": palette.faint, "orient": "bottom",
+                   "direction": "horizontal", "columns": 4, "symbolSize": 90, "labelLimit": 220},
+    }  # fmt: skip

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from commonplace.explorer.file_ages import DecayRow, decay_rows, left_at
+from commonplace.explorer.file_ages import (
+    AGE_SPANS,
+    NO_DATE,
+    DecayRow,
+    age_span,
+    decay_rows,
+    kept_part,
+    left_at,
+)
+from commonplace.explorer.line_map import LineMap, MapGroup, MapPoint, line_map
 from commonplace.explorer.near_duplicates import LEAST, similar_groups
 from commonplace.explorer.stage_tracks import STAGES, StageTrack, stage_tracks
 from commonplace.text.front_matter import label_line
@@ -18,45 +27,30 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.store.base import Snapshot
     from commonplace.store.records import FileRecord
-    from commonplace.types import Chunk, SearchResult
+    from commonplace.types import Chunk
     from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = [
+    "AGE_SPANS",
+    "NO_DATE",
     "STAGES",
-    "ChunkPoint",
     "DayRow",
     "DecayRow",
+    "LineMap",
+    "MapGroup",
+    "MapPoint",
     "RepeatGroup",
     "RepeatedLine",
     "StageTrack",
-    "chunk_points",
+    "age_span",
     "days_written",
     "decay_rows",
+    "kept_part",
     "left_at",
+    "line_map",
     "repeat_groups",
     "stage_tracks",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkPoint:
-    """Point of a chunk on the map.
-
-    Attributes:
-        citation: Citation of the chunk.
-        path: File of the chunk.
-        age_days: Days since the file's date; None for a file that does not age.
-        x: First principal component.
-        y: Second principal component.
-        ranks: Ranks of the query's results in the chunk; empty for none.
-    """
-
-    citation: str
-    path: str
-    age_days: float | None
-    x: float
-    y: float
-    ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,42 +80,6 @@ class RepeatGroup:
 
     likeness: float
     lines: tuple[RepeatedLine, ...]
-
-
-def chunk_points(memory: Memory, *, query: str | None = None) -> list[ChunkPoint]:
-    """Return the chunks as points: the first two principal components of their vectors.
-
-    Chunks without a vector are skipped. The same index gives the same points.
-
-    Args:
-        memory: Memory with the chunks.
-        query: Question whose results give the ranks of the points.
-    """
-    from commonplace.explorer.layout import principal_components
-
-    today = memory.now().date()
-    with memory.snapshot() as snapshot:
-        found = [
-            (record, chunk, embedded.vector)
-            for record, chunk, embedded in _chunks(snapshot)
-            if embedded is not None
-        ]
-    if not found:
-        return []
-    places = principal_components([vector for _, _, vector in found])
-    hits = memory.search(query) if query else []
-    ranks = _ranks(hits, [(record.path, chunk) for record, chunk, _ in found])
-    return [
-        ChunkPoint(
-            citation(record.path, chunk.start_line, chunk.end_line),
-            record.path,
-            _age(record.day, today),
-            float(places[at, 0]),
-            float(places[at, 1]),
-            tuple(ranks.get(at, ())),
-        )
-        for at, (record, chunk, _) in enumerate(found)
-    ]
 
 
 def days_written(memory: Memory) -> list[DayRow]:
@@ -164,27 +122,6 @@ def repeat_groups(memory: Memory, *, least: float = 0.7) -> list[RepeatGroup]:
     return sorted(groups, key=lambda group: (-len(group.lines), group.lines[0].citation))
 
 
-def _ranks(
-    hits: Sequence[SearchResult], chunks: Sequence[tuple[str, Chunk]]
-) -> dict[int, list[int]]:
-    """Return the ranks of results by chunk: a result is in the chunk with most of its lines."""
-    ranks: dict[int, list[int]] = {}
-    for rank, hit in enumerate(hits, start=1):
-        of_file = [
-            (_shared(hit, chunk), -at)
-            for at, (path, chunk) in enumerate(chunks)
-            if path == hit.path
-        ]
-        most, at = max(of_file, default=(0, 0))
-        if most:
-            ranks.setdefault(-at, []).append(rank)
-    return ranks
-
-
-def _shared(hit: SearchResult, chunk: Chunk) -> int:
-    return min(hit.end_line, chunk.end_line) - max(hit.start_line, chunk.start_line) + 1
-
-
 def _chunks(snapshot: Snapshot) -> Iterator[tuple[FileRecord, Chunk, ChunkVectors | None]]:
     for path, record in sorted(snapshot.files().items()):
         for chunk, embedded in snapshot.chunks_of(path):
@@ -203,10 +140,6 @@ def _lines(memory: Memory) -> list[tuple[FileRecord, int, str]]:
                 if (text := line.strip()) and text != labels:  # which are no line of the file
                     lines.setdefault((record.path, number), (record, number, text))
     return list(lines.values())
-
-
-def _age(day: int | None, today: date) -> float | None:
-    return None if day is None else float(max(0, today.toordinal() - day))
 
 
 def _day(day: int | None) -> date | None:

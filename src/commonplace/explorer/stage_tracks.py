@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from commonplace.display.facts import best_text
 from commonplace.types import USER, Origin
 
 if TYPE_CHECKING:
@@ -26,12 +27,14 @@ class StageTrack:
         citation: Citation of the candidate in the last stage that kept it.
         ranks: Rank after each of `STAGES`, from 1; None where it was not among the candidates.
         scores: Score after each of `STAGES`, 0..1.
+        line: Line of the candidate that answers.
         origin: Origin of the least trusted line of the candidate.
     """
 
     citation: str
     ranks: tuple[int | None, ...]
     scores: tuple[float | None, ...]
+    line: str = ""
     origin: Origin = USER
 
 
@@ -75,6 +78,7 @@ def _joined(answers: Sequence[SearchResults]) -> list[StageTrack]:
             _latest(track).citation,
             tuple(track[stage][0] if stage in track else None for stage in stages),
             tuple(track[stage][1].score if stage in track else None for stage in stages),
+            best_text(_latest(track)),
             _latest(track).origin,
         )
         for track in tracks

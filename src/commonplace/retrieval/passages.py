@@ -117,12 +117,16 @@ class PassageTable:
         behind = self.passages[number + 1 : number + 2]
         return behind[0].start - 1 if behind else len(self.text)
 
-    def best_line(self, rows: slice, share: NDArray[np.float64]) -> int:
-        """Return the number in its file of the line with the largest share, headings aside."""
-        units = np.arange(rows.start, rows.stop)
-        texts = units[self.headings[units] != units]
-        units = texts if len(texts) else units
-        best = int(units[share[units].argmax()])
+    def best_line(self, first: int, shares: NDArray[np.float64]) -> int:
+        """Return the number in its file of the line with the largest share, headings aside.
+
+        Args:
+            first: First unit.
+            shares: Shares of the units from there on.
+        """
+        units = np.arange(first, first + len(shares))
+        is_text = self.headings[units] != units
+        best = first + int(np.where(is_text | ~is_text.any(), shares, -1.0).argmax())
         return self.line_of(int(self.start[best]), self.passage_of(best))
 
     def text_of(self, unit: int) -> str:

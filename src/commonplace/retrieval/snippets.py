@@ -327,7 +327,7 @@ def _result(cut: Cut, window: Window, lines: LineScores, score: float) -> Search
     snippet = table.text[cut.start : cut.end]
     first_line = table.line_of(cut.start, passage)
     last = first_line + snippet.count("\n")
-    best = table.best_line(window.rows, lines.share)
+    best = table.best_line(window.first, lines.undiminished(window.rows))
     return SearchResult(
         path=passage.path,
         snippet=snippet,
