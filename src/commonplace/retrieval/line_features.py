@@ -120,11 +120,6 @@ class LineScores:
     fused: NDArray[np.float64]
     share: NDArray[np.float64]
 
-    def undiminished(self, rows: slice) -> NDArray[np.float64]:
-        """Return the shares of lines without what they lost to age and repetition."""
-        repeated = 0.0 if self.repeated is None else self.repeated[rows]
-        return self.share[rows] * np.exp(np.maximum(self.faded[rows], repeated))
-
 
 def score_lines(
     table: PassageTable,

@@ -18,6 +18,7 @@ from commonplace.retrieval.mmr import tokenize_all_scripts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.passages import PassageTable
     from commonplace.settings import SearchSettings
     from commonplace.vectors import Matrix, Vector
@@ -30,6 +31,7 @@ __all__ = [
     "redundancy_losses",
     "similarity_of_texts",
     "similarity_of_vectors",
+    "undiminished",
 ]
 
 _COMPARED = 64
@@ -138,6 +140,12 @@ def losses_of_similar(
         loss = _REPEATED * (1.0 - settings.mmr_lambda)
         repeated = (loss * (similarity * preferred).max(axis=1, initial=0.0)).astype(np.float32)
     return faded, repeated
+
+
+def undiminished(lines: LineScores, rows: slice) -> NDArray[np.float64]:
+    """Return the shares of lines without what they lost to age and repetition."""
+    repeated = 0.0 if lines.repeated is None else lines.repeated[rows]
+    return lines.share[rows] * np.exp(np.maximum(lines.faded[rows], repeated))
 
 
 def decay_factors(ages: Sequence[float], settings: SearchSettings) -> list[float]:

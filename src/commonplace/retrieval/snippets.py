@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from commonplace.retrieval.boundaries import Cut, cut, region_around
 from commonplace.retrieval.line_features import window_part
 from commonplace.retrieval.query import SNIPPET_CHARS
+from commonplace.retrieval.redundancy import undiminished
 from commonplace.text.blocks import BLOCK_MARKS
 from commonplace.types import SearchResult
 
@@ -327,7 +328,7 @@ def _result(cut: Cut, window: Window, lines: LineScores, score: float) -> Search
     snippet = table.text[cut.start : cut.end]
     first_line = table.line_of(cut.start, passage)
     last = first_line + snippet.count("\n")
-    best = table.best_line(window.first, lines.undiminished(window.rows))
+    best = table.best_line(window.first, undiminished(lines, window.rows))
     return SearchResult(
         path=passage.path,
         snippet=snippet,
