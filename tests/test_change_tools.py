@@ -62,6 +62,15 @@ def test_where_others_read_along_each_tool_says_so():
         assert len(tool.description) <= 1024
 
 
+def test_tools_promise_no_undo_without_a_history():
+    for tool, kept in zip(write_tools("edit", has_history=False)[1:], CHANGING, strict=True):
+        assert "undo" in kept.description
+        assert "undo" not in tool.description
+    edit, _, delete = change_tools(has_history=False)
+    assert "The text of before is not kept." in edit.description
+    assert "nothing brings it back" in delete.description
+
+
 def test_a_passage_is_replaced_and_the_user_can_undo_it(memory, notes):
     before = (notes.root / "MEMORY.md").read_text()
     answer = call(memory, EDIT_TOOL, path="MEMORY.md", old="port 51820", new="port 51821")

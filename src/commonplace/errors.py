@@ -74,11 +74,13 @@ class ConflictError(WorkspaceError, RuntimeError):
 
     Attributes:
         version: SHA-256 of the file's bytes as they are now; empty for a file that is not there.
+        text: Text that was not written, so that it is not lost; empty where there is none.
     """
 
-    def __init__(self, *arguments: object, version: str = "") -> None:
+    def __init__(self, *arguments: object, version: str = "", text: str = "") -> None:
         super().__init__(*arguments)
         self.version = version
+        self.text = text
 
 
 class EditError(WorkspaceError, ValueError):

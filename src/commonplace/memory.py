@@ -797,7 +797,8 @@ class Memory(AsyncTwins):
         """Create a note, or replace the whole of it; the next search, in any process, finds it.
 
         Like each change of a note it is atomic and durable, the text of before is kept, and `undo`
-        takes it back. Mode, owner, encoding and line endings of the file stay.
+        takes it back. Mode, owner, encoding and line endings of the file stay. A hard link to it
+        keeps the text of before, as a backup of links should; a warning is logged.
 
         Args:
             path: ``MEMORY.md`` or a note below ``memory/``.
@@ -808,7 +809,8 @@ class Memory(AsyncTwins):
 
         Raises:
             PathNotAllowedError: The path is not one of a note.
-            ConflictError: The note has another version; nothing was written.
+            ConflictError: The note has another version; nothing was written. The error has that
+                version, and the text that was refused.
             WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
             StateError: The history cannot be written; nothing was changed.
         """

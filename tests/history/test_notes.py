@@ -131,6 +131,34 @@ def test_a_note_that_was_changed_since_is_a_conflict(notes, memory):
     assert memory.paths("memory/") == ["memory/2026-11-20.md", "memory/new.md", "memory/vpn.md"]
 
 
+def test_the_text_that_a_conflict_refuses_is_in_the_error(notes, memory):
+    first = memory.write("memory/vpn.md", VPN)
+    notes.write("memory/vpn.md", "By an editor.\n")
+    with pytest.raises(ConflictError) as error:
+        memory.write("memory/vpn.md", "Mine.\n", if_version=first.hash)
+    assert error.value.text == "Mine.\n"
+    assert on_disk(notes, "memory/vpn.md") == b"By an editor.\n"
+    memory.write("memory/vpn.md", error.value.text, if_version=error.value.version)
+    texts = [memory._notes.log.text(one) for one in memory._notes.log.states_of("memory/vpn.md")]
+    assert texts == [b"Mine.\n", b"By an editor.\n", VPN.encode()]
+    with pytest.raises(ConflictError) as error:
+        memory.edit("memory/vpn.md", "Mine", "Ours", if_version=first.hash)
+    assert error.value.text == "Ours"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hard links of notes are for POSIX")
+def test_a_hard_link_keeps_the_text_of_before_and_the_log_says_so(notes, memory, caplog):
+    memory.write("memory/vpn.md", VPN)
+    backup = notes.root.parent / "backup.md"
+    os.link(notes.root / "memory/vpn.md", backup)
+    memory.edit("memory/vpn.md", "1194", "51820")
+    assert backup.read_text() == VPN
+    assert "memory/vpn.md has another name on the disk" in caplog.text
+    caplog.clear()
+    memory.edit("memory/vpn.md", "51820", "51821")
+    assert caplog.text == ""
+
+
 def test_a_note_moves_with_its_history_and_its_place_in_the_index(notes, memory):
     memory.index()
     memory.write("memory/vpn.md", VPN)

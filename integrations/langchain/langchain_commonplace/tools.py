@@ -36,7 +36,12 @@ from commonplace.tools import (
     write_answer,
     write_tools,
 )
-from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
+from langchain_commonplace.memory_source import (
+    MemorySource,
+    checked_source,
+    current_memory,
+    source_settings,
+)
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = [
@@ -187,7 +192,8 @@ class _MemoryWriteTool(_MemoryTool):
 
     def _spec(self) -> ToolSpec:
         own = type(self).model_fields["name"].default
-        tools = write_tools("edit", private=self.private)
+        has_history = source_settings(self.memory).history.enabled
+        tools = write_tools("edit", private=self.private, has_history=has_history)
         return next(tool for tool in tools if tool.name == own)
 
     def _answer(self, memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -72,7 +72,8 @@ class CommonplaceToolSpec(BaseToolSpec):
             (SEARCH_TOOL, partial(search_answer, memory, citations=citations, **shared)),
             (GET_TOOL, partial(get_answer, memory, **shared)),
         ]
-        for tool in write_tools(write, private=private):
+        has_history = memory.settings.history.enabled
+        for tool in write_tools(write, private=private, has_history=has_history):
             answer = partial(write_answer, memory, tool=tool, redact=redact, **shared)
             answers.append((tool, answer))
         named = ((tool.of_memory(name), answer) for tool, answer in answers)

@@ -10,6 +10,8 @@ versions back or keeps them.
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from commonplace.types import Change, Origin
 
 __all__ = ["Mutation", "Mutator"]
+
+logger = logging.getLogger(__name__)
 
 _LEASE_TIMEOUT_S = 30.0
 _TRIES = 20
@@ -228,6 +232,9 @@ class Mutator:
             before = None
         except UnreadableFileError as error:
             raise WorkspaceError(f"{mutation.path}: {error}. Nothing was written.") from error
+        if mutation.target is None and before is not None and os.lstat(place).st_nlink > 1:
+            said = "%s has another name on the disk, a hard link, which keeps the text of before"
+            logger.warning(said, mutation.path)
         target = self.place(mutation.target) if mutation.target else None
         temporary = place.with_name(f".commonplace-{uuid.uuid4().hex[:16]}.tmp")
         after = mutation.compute(before)

@@ -84,7 +84,8 @@ class NoteService:
             check_version(path, before, if_version)
             return replace_text(before, text)
 
-        return self._change(path, compute, change="write", origin=origin, creates=True)
+        with _kept(text):
+            return self._change(path, compute, change="write", origin=origin, creates=True)
 
     def edit(
         self, path: str, old: str, new: str, *, if_version: str | None, origin: Origin | None
@@ -96,7 +97,8 @@ class NoteService:
             quoted = self.mutator.ledger.quoted(self.note_path(path))
             return replace_passage(path, there(path, before), old, new, quoted=quoted)
 
-        return self._change(path, compute, change="edit", origin=origin)
+        with _kept(new):
+            return self._change(path, compute, change="edit", origin=origin)
 
     def delete(self, path: str, *, if_version: str | None, origin: Origin | None) -> Version:
         """Delete a note; its text stays in the history."""
@@ -255,6 +257,16 @@ class NoteService:
                 with contextlib.suppress(OSError), Folder(folder.parent) as parent:
                     parent.remove(folder.name)
             raise
+
+
+@contextlib.contextmanager
+def _kept(text: str) -> Iterator[None]:
+    """Add a caller's text to the error by which it is refused."""
+    try:
+        yield
+    except ConflictError as error:
+        error.text = text
+        raise
 
 
 def check_version(path: str, before: bytes | None, if_version: str | None) -> None:

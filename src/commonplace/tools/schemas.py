@@ -240,6 +240,18 @@ DELETE_TOOL = ToolSpec(
     "What must be forgotten for good, the user forgets with 'commonplace forget'.",
     MEMORY_DELETE_SCHEMA,
 )
+_KEPT = {
+    EDIT_TOOL.name: (
+        ": the text of before is kept, and the user can undo it.",
+        ". The text of before is not kept.",
+    ),
+    CORRECT_TOOL.name: (" The user can undo it by the number in the answer.", ""),
+    DELETE_TOOL.name: (
+        ": its text stays in the history, and the user can undo it by the number in the answer.",
+        ": no history is kept, and nothing brings it back.",
+    ),
+}
+"""What the tools' descriptions say of the history, and what they say without one."""
 _OTHERS_READ = (
     " Others read along here: MEMORY.md is the user's alone and cannot be changed, and all of them "
     "see what is changed in memory/."
@@ -254,20 +266,27 @@ def append_tool(*, private: bool = True) -> ToolSpec:
     return APPEND_TOOL if private else FLUSH_APPEND_TOOL
 
 
-def change_tools(*, private: bool = True) -> list[ToolSpec]:
+def change_tools(*, private: bool = True, has_history: bool = True) -> list[ToolSpec]:
     """Return the tools that change notes; where others read along, each of them says so."""
     tools = [EDIT_TOOL, CORRECT_TOOL, DELETE_TOOL]
+    if not has_history:
+        tools = [
+            replace(tool, description=tool.description.replace(*_KEPT[tool.name])) for tool in tools
+        ]
     if private:
         return tools
     return [replace(tool, description=tool.description + _OTHERS_READ) for tool in tools]
 
 
-def write_tools(write: WriteAccess, *, private: bool = True) -> list[ToolSpec]:
+def write_tools(
+    write: WriteAccess, *, private: bool = True, has_history: bool = True
+) -> list[ToolSpec]:
     """Return the tools by which an agent writes.
 
     Args:
         write: What it may write.
         private: Whether the conversation has one user only.
+        has_history: Whether the memory keeps a history, by which changes can be undone.
 
     Raises:
         ValueError: `write` is none of the values.
@@ -275,7 +294,9 @@ def write_tools(write: WriteAccess, *, private: bool = True) -> list[ToolSpec]:
     if write not in (False, True, "append", "edit"):
         raise ValueError(f"write is {write!r}; it must be False, True, 'append' or 'edit'.")
     tools = [append_tool(private=private)] if write else []
-    return [*tools, *change_tools(private=private)] if write == "edit" else tools
+    if write != "edit":
+        return tools
+    return [*tools, *change_tools(private=private, has_history=has_history)]
 
 
 def with_memory_name(text: str, name: str) -> str:
