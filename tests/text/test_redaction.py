@@ -4,10 +4,11 @@ import json
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from commonplace.text.redaction import mask, redact
+from commonplace.text.secret_names import NO_SECRETS
 from support.reference import vectors
 
 LOWER, UPPER, DIGITS = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
@@ -168,6 +169,7 @@ def test_a_secret_that_says_what_it_is_is_masked_everywhere(kind, data, around):
 def test_a_secret_with_a_name_is_masked(kind, data, around):
     form, secrets = NAMED[kind]
     secret = data.draw(secrets.filter(lambda found: found.strip() == found and found[-1:] != "."))
+    assume(secret.lower() not in NO_SECRETS)
     text = around.replace("{}", form.format(secret))
     masked = redact(text)
     before, _, behind = form.format("\0").partition("\0")
@@ -268,6 +270,13 @@ UGLY = {
     "telegram": "123456:", "query": "?token=", "colon": "key:", "equals": "=", "quote": "'\"",
     "webhook": "hooks.slack.com/services/", "key and spaces": "key" + " " * 60, "slashes": "://",
     "long values": "password is " + "a" * 200, "backslashes": '"key": "\\',
+    "tables": "| password | a |\n|---|---|\n| x | y |\n", "pipes": "|", "entities": "&quot;",
+    "ids beside keys": "AKIAABCDEFGHIJKLMNOP " + "aB3" * 13 + "a ", "percents": "%3D",
+    "invisible": "a\u200b", "base64": "QUFB", "cookies": "cookie: a=aaaaaaaaaaaa; ",
+    "commands": "mysql ", "words": "seed phrase abandon ability ", "codes": "PIN is ",
+    "fences": "key:\n```\n", "wide": "İpassword ", "owners": "password of a b c d ",
+    "wrapped": "ghp_" + "a" * 36 + "\n", "behind": "x1y2z3q4 is the password ",
+    "cjk": "パスワードは",
 }  # fmt: skip
 
 

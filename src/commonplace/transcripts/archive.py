@@ -19,6 +19,8 @@ from commonplace.workspace.sessions import UNWRITTEN
 __all__ = ["session_records", "write_session_file"]
 
 _NAME_CHARS = 40
+_PROBE = "x7Kq2Vp9Lm4T"
+"""Value that is a secret only where a name says so."""
 _VERSION = 3
 """Version of the file format."""
 
@@ -118,7 +120,7 @@ def _masked(value: Any) -> Any:
 
 
 def _masked_value(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value and redact(f"{name}=example") != f"{name}=example":
+    if isinstance(value, str) and value and redact(f"{name}={_PROBE}") != f"{name}={_PROBE}":
         return mask(value)
     return _masked(value)
 

@@ -1,0 +1,63 @@
+"""Views of a text whose places lead back to it: without invisible characters, or decoded."""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from urllib.parse import unquote
+
+__all__ = ["OffsetView", "decoded_views", "visible_view"]
+
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
+_PERCENT = re.compile(r"%[2-7][0-9A-Fa-f]")
+
+
+class OffsetView:
+    """Text made from another one by the replacement of some passages.
+
+    Attributes:
+        text: The text.
+    """
+
+    def __init__(self, text: str, pattern: re.Pattern[str], replaced: Callable[[str], str]) -> None:
+        """Replace what a pattern matches, and note where the rest comes from."""
+        parts: list[str] = []
+        self._starts, self._sources = [0], [0]
+        at = length = 0
+        for match in pattern.finditer(text):
+            part = replaced(match[0])
+            parts += (text[at : match.start()], part)
+            length += match.start() - at + len(part)
+            at = match.end()
+            if part:  # the place of what was replaced is where it began
+                self._starts.append(length - len(part))
+                self._sources.append(match.start())
+            self._starts.append(length)
+            self._sources.append(at)
+        self.text = "".join((*parts, text[at:]))
+
+    def source(self, start: int, end: int) -> tuple[int, int]:
+        """Return the place of a passage in the original text."""
+        return self._source(start), self._source(end)
+
+    def _source(self, place: int) -> int:
+        index = bisect_right(self._starts, place) - 1
+        return self._sources[index] + place - self._starts[index]
+
+
+def visible_view(text: str) -> OffsetView | None:
+    """Return a text without its invisible characters; None for a text that has none."""
+    return OffsetView(text, _INVISIBLE, lambda _: "") if _INVISIBLE.search(text) else None
+
+
+def decoded_views(text: str) -> list[OffsetView]:
+    """Return a text with its HTML entities decoded, and with its URL escapes decoded."""
+    views = []
+    if _ENTITY.search(text):
+        views.append(OffsetView(text, _ENTITY, html.unescape))
+    if _PERCENT.search(text):
+        views.append(OffsetView(text, _PERCENT, unquote))
+    return views

@@ -1,0 +1,42 @@
+"""Redaction, measured: how many forms of secrets are masked, and how many harmless texts touched.
+
+python tests/benchmarks/redaction.py
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from commonplace.text.redaction import redact
+from support.secret_forms import forms
+
+SEEDS = range(5)
+PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "
+
+
+def main() -> None:
+    """Print the counts and the time."""
+    for kept_aside in (False, True):
+        what = "kept aside" if kept_aside else "tuned     "
+        drawn = [one for seed in SEEDS for one in forms("secrets", seed=seed)]
+        drawn = [one for one in drawn if one.kept_aside is kept_aside]
+        masked = sum(not one.leaks(redact(one.text)) for one in drawn)
+        harmless = [one for one in forms("harmless") if one.kept_aside is kept_aside]
+        touched = sum(redact(one.text) != one.text for one in harmless)
+        print(
+            f"{what}: {masked} of {len(drawn)} secrets masked ({masked / len(drawn):.1%}), "
+            f"{touched} of {len(harmless)} harmless texts touched ({touched / len(harmless):.1%})"
+        )
+    for size in (125_000, 1_000_000):
+        text = (PROSE * (size // len(PROSE) + 1))[:size]
+        begun = time.process_time()
+        redact(text)
+        print(f"{size:>9,} characters of prose: {time.process_time() - begun:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
