@@ -153,7 +153,8 @@ def test_without_the_plotting_library_the_command_is_named():
 
 
 def test_what_is_public_is_listed_and_there():
-    assert explorer.__all__ == ["calendar", "chunk_map", "decay_curves", "repeats", "stages"]
+    names = ["calendar", "chunk_map", "decay_curves", "repeats", "search_box", "stages"]
+    assert explorer.__all__ == names
     assert all(callable(getattr(explorer, name)) for name in explorer.__all__)
     with pytest.raises(AttributeError, match="no attribute 'pie_chart'"):
         explorer.pie_chart  # noqa: B018

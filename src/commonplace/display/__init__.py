@@ -1,8 +1,8 @@
 """Renderers of values: plain text for pipes, rich for a terminal, HTML for a notebook."""
 
-from commonplace.display.facts import origin_label
+from commonplace.display.facts import best_text, origin_label, supersession_note
 from commonplace.display.marks import matched_spans, matched_words
-from commonplace.display.notebook import as_html
+from commonplace.display.notebook import as_html, html_box, html_table
 from commonplace.display.plain import (
     flush_line,
     plain_report,
@@ -25,9 +25,12 @@ from commonplace.renderers import Renderers, register
 __all__ = [
     "as_html",
     "as_rich",
+    "best_text",
     "excerpt_view",
     "flush_line",
     "flush_panel",
+    "html_box",
+    "html_table",
     "install",
     "matched_spans",
     "matched_words",
@@ -42,6 +45,7 @@ __all__ = [
     "result_view",
     "results_table",
     "status_panel",
+    "supersession_note",
 ]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
         Status,
+        Supersession,
         SupersessionReason,
         Version,
     )
@@ -40,6 +41,7 @@ __all__ = [
     "shown_terms",
     "snippet_lines",
     "status_rows",
+    "supersession_note",
     "supersession_notes",
     "to_do",
     "version_rows",
@@ -158,10 +160,12 @@ def best_text(result: SearchResult) -> str:
 def supersession_notes(result: SearchResult) -> list[str]:
     """Return which line stands back for which, a sentence each."""
     found = result.explanation.supersessions if result.explanation is not None else ()
-    return [
-        one_line(f"{pair.behind} stands back for {pair.first}: {_WHY_BEHIND[pair.reason]}")
-        for pair in found
-    ]
+    return [supersession_note(pair) for pair in found]
+
+
+def supersession_note(pair: Supersession) -> str:
+    """Return which line stands back for which, and why."""
+    return one_line(f"{pair.behind} stands back for {pair.first}: {_WHY_BEHIND[pair.reason]}")
 
 
 def found_words(result: SearchResult) -> str:

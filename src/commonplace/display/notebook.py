@@ -48,7 +48,7 @@ from commonplace.types import (
     citation,
 )
 
-__all__ = ["as_html"]
+__all__ = ["as_html", "html_box", "html_table"]
 
 _MOST_HEADING = 120
 _MOST_LINES = 30
@@ -69,20 +69,22 @@ def _(results: SearchResults) -> str:
     notes = results.warnings
     if results.fallback and results.fallback not in notes:
         notes = (results.fallback, *notes)
-    return _box(f'<p class="cp-dim">{_text(results_caption(results))}</p>', listed, _bullets(notes))
+    return html_box(
+        f'<p class="cp-dim">{_text(results_caption(results))}</p>', listed, _bullets(notes)
+    )
 
 
 @as_html.register(SearchResult)
 def _(result: SearchResult) -> str:
-    return _box(_hit(result))
+    return html_box(_hit(result))
 
 
 @as_html.register(IndexReport)
 def _(report: IndexReport) -> str:
-    failed = _section("could not be indexed", _table(report.failed))
-    return _box(
+    failed = _section("could not be indexed", html_table(report.failed))
+    return html_box(
         _title("index", good=not report.failed),
-        _table(report_rows(report)),
+        html_table(report_rows(report)),
         failed if report.failed else "",
     )
 
@@ -91,60 +93,60 @@ def _(report: IndexReport) -> str:
 def _(status: Status) -> str:
     parts = [
         _title("memory", good=not (status.stale or status.warnings)),
-        _table(status_rows(status)),
+        html_table(status_rows(status)),
     ]
     if status.stale:
-        parts.append(_section("out of date", _table(status.stale)))
+        parts.append(_section("out of date", html_table(status.stale)))
     if wanted := to_do(status):
         parts.append(f"<p>run <code>{wanted[0]}</code> or <code>memory.index()</code></p>")
     if status.warnings:
         parts.append(_section("warnings", _bullets(status.warnings)))
-    return _box(*parts)
+    return html_box(*parts)
 
 
 @as_html.register(FlushReport)
 def _(report: FlushReport) -> str:
     notes = "".join(_folded(note) for note in report.notes[:MOST_LISTED])
     notes += _more(len(report.notes))
-    return _box(
+    return html_box(
         _title("flush", good=report.safe and not report.failed),
-        _table(flush_rows(report)),
+        html_table(flush_rows(report)),
         _section("notes", notes) if report.notes else "",
     )
 
 
 @as_html.register(Version)
 def _(version: Version) -> str:
-    return _box(_title("version", good=True), _table(version_rows(version)))
+    return html_box(_title("version", good=True), html_table(version_rows(version)))
 
 
 @as_html.register(BlameLine)
 def _(line: BlameLine) -> str:
     title = _title("line", good=line.origin.author != "untrusted")
-    return _box(title, _table(blame_rows(line)))
+    return html_box(title, html_table(blame_rows(line)))
 
 
 @as_html.register(ForgetReceipt)
 def _(receipt: ForgetReceipt) -> str:
     parts = [
         _title(receipt_title(receipt), good=not receipt.unreachable),
-        _table(receipt_rows(receipt)),
+        html_table(receipt_rows(receipt)),
     ]
     for title, listed in (("places", receipt.places), ("not reached", receipt.unreachable)):
         if listed:
             parts.append(_section(title, _bullets(listed)))
-    return _box(*parts)
+    return html_box(*parts)
 
 
 @as_html.register(Excerpt)
 def _(excerpt: Excerpt) -> str:
     if excerpt.status == "not_found":
-        return _box(f"<p>{_place(excerpt.path)} there is no such file</p>")
+        return html_box(f"<p>{_place(excerpt.path)} there is no such file</p>")
     last = max(excerpt.from_line, excerpt.from_line + excerpt.lines - 1)
     more = f"goes on at line {excerpt.next_from}"
     tail = f'<p class="cp-dim">{more}</p>' if excerpt.truncated else ""
     place = _place(citation(excerpt.path, excerpt.from_line, last))
-    return _box(f'<div class="cp-head">{place}</div>', _folded(excerpt.text), tail)
+    return html_box(f'<div class="cp-head">{place}</div>', _folded(excerpt.text), tail)
 
 
 def _hit(result: SearchResult, *, query: str = "") -> str:
@@ -201,7 +203,8 @@ def _marked(line: str, *, terms: Sequence[str]) -> str:
     return "".join(pieces) + html.escape(line[at:])
 
 
-def _box(*parts: str) -> str:
+def html_box(*parts: str) -> str:
+    """Return the element of a value."""
     return f'<div class="commonplace"><style>{STYLE}</style>{"".join(parts)}</div>'
 
 
@@ -214,13 +217,17 @@ def _section(title: str, body: str) -> str:
     return f'<div class="cp-section"><strong>{title}</strong>{body}</div>'
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> str:
+def html_table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> str:
+    """Return a table of texts; the first of each row is its name, and `head` names the columns."""
+    titles = "".join(f'<th scope="col" dir="auto">{_text(one_line(name))}</th>' for name in head)
+    above = f"<thead><tr>{titles}</tr></thead>" if head else ""
     cells = "".join(
         f'<tr><th scope="row"><bdi>{_text(one_line(name))}</bdi></th>'
-        f'<td dir="auto">{_text(one_line(value))}</td></tr>'
-        for name, value in rows[:MOST_LISTED]
+        + "".join(f'<td dir="auto">{_text(one_line(value))}</td>' for value in values)
+        + "</tr>"
+        for name, *values in rows[:MOST_LISTED]
     )
-    return f"<table><tbody>{cells}</tbody></table>{_more(len(rows))}"
+    return f"<table>{above}<tbody>{cells}</tbody></table>{_more(len(rows))}"
 
 
 def _bullets(texts: Sequence[str]) -> str:

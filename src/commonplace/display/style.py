@@ -61,6 +61,7 @@ _RULES = f"""
 & tr, & th, & td {{ background: none; border: 0; text-align: start; vertical-align: top;
   padding: .1em 1.2em .1em 0; color: inherit; max-width: 48em; overflow-wrap: anywhere;
   white-space: normal }}
+& th {{ min-width: 6.5em }}
 """
 """Rules, with ``&`` for the element of a value."""
 

@@ -25,19 +25,21 @@ from commonplace.errors import MissingExtraError
 if TYPE_CHECKING:
     from commonplace.explorer.maps import chunk_map
     from commonplace.explorer.plots import decay_curves, stages
+    from commonplace.explorer.search_widget import search_box
     from commonplace.explorer.timelines import calendar, repeats
 
-__all__ = ["calendar", "chunk_map", "decay_curves", "repeats", "stages"]
+__all__ = ["calendar", "chunk_map", "decay_curves", "repeats", "search_box", "stages"]
 
 _HOMES = {
     "calendar": "timelines",
     "chunk_map": "maps",
     "decay_curves": "plots",
     "repeats": "timelines",
+    "search_box": "search_widget",
     "stages": "plots",
 }
 
-_EXTRA = {"matplotlib": "matplotlib", "vl_convert": "vl-convert-python"}
+_EXTRA = {"ipywidgets": "ipywidgets", "matplotlib": "matplotlib", "vl_convert": "vl-convert-python"}
 """Packages of the extra by their modules."""
 
 
