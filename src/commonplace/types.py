@@ -68,6 +68,9 @@ class MemoryFile:
     mtime_ns: int
     date: date | None
     """Day of a dated log; None for an evergreen file."""
+    stamp: str = ""
+    """What else differs when the content does: the file's number, and the time of its last change
+    of any kind, which no program can set."""
 
 
 @dataclass(frozen=True, slots=True)

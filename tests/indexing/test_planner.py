@@ -25,6 +25,7 @@ def test_new_and_changed_files_are_read():
     assert reasons(record=None) == ["new"]
     assert reasons(replace(FILE, size=11)) == ["changed on disk"]
     assert reasons(replace(FILE, mtime_ns=99 * DAY)) == ["changed on disk"]
+    assert reasons(replace(FILE, stamp="another file's")) == ["changed on disk"]
 
 
 def test_a_file_without_vectors_is_read_when_there_is_an_embedder():

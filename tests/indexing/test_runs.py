@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from commonplace.errors import StoreError
+from commonplace.indexing import pipeline
 from commonplace.memory import Memory
 from commonplace.settings import CacheSettings, ChunkingSettings, SearchSettings
 from support.engines import index_at
@@ -56,28 +57,20 @@ def test_progress_is_told_up_to_the_last_file(notes):
 
 
 @GRAINS
-def test_an_unchanged_folder_is_neither_read_nor_embedded(notes, settings):
+def test_an_unchanged_folder_is_neither_read_nor_embedded(notes, monkeypatch, settings):
     embedder = HashedWords()
     with notes.open(embedder, settings) as memory:
+        for path in ("MEMORY.md", "memory/2026-11-20.md"):
+            notes.age(path)
         memory.index()
     embedder.texts.clear()
     before = notes.rows()
-    for path in ("MEMORY.md", "memory/2026-11-20.md"):
-        with (notes.root / path).open("rb+") as file:  # the same size and time, another content
-            file.write(b"#!")
-        notes.age(path)
-        record_mtime_as_indexed(notes, path)
+    monkeypatch.setattr(pipeline, "read_text", lambda path: pytest.fail(f"{path} was read"))
     with notes.open(embedder, settings) as memory:
         report = memory.index()
     assert (report.unchanged, report.embedded, report.failed) == (2, 0, ())
     assert embedder.texts == []
     assert notes.rows() == before
-
-
-def record_mtime_as_indexed(notes, path):
-    with notes.store() as store, store.snapshot() as snapshot:
-        mtime_ns = snapshot.file(path).mtime_ns
-    os.utime(notes.root / path, ns=(mtime_ns, mtime_ns))
 
 
 @GRAINS
@@ -379,7 +372,7 @@ def test_a_change_of_the_same_size_in_the_same_moment_is_noticed(notes):
         memory.index()
         file.write_text("- gamma\n")
         os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
-        assert memory.status().stale == (("MEMORY.md", "changed shortly before it was read"),)
+        assert memory.status().stale == (("MEMORY.md", "changed on disk"),)
         assert memory.index().updated == 1
         assert paths(find(memory, "gamma")) == ["MEMORY.md"]
 
@@ -464,3 +457,49 @@ def test_missing_folders_above_the_index_are_made(notes, tmp_path):
         pytest.raises(StoreError, match=r"cannot be created .*COMMONPLACE_STATE_DIR"),
     ):
         find(memory, "x")
+
+
+# Times that say nothing.
+
+
+@pytest.fixture
+def alike(notes):
+    """Two files of one size and one time, long ago, indexed."""
+    for name, animal in (("one", "heron"), ("two", "otter")):
+        notes.write(f"memory/{name}.md", f"- The {animal} came.\n")
+        os.utime(notes.root / f"memory/{name}.md", (10**9, 10**9))
+    with notes.open() as memory:
+        assert memory.index().added == 4
+        assert memory.index().unchanged == 4
+        yield memory
+
+
+def exchange(one, other):
+    one.rename(one.with_suffix(".x"))
+    other.rename(one)
+    one.with_suffix(".x").rename(other)
+
+
+def replaced(one, _):
+    """Replace a file as ``rsync -t`` and ``cp -p`` do."""
+    beside = one.with_suffix(".tmp")
+    overwritten(beside, _)
+    beside.replace(one)
+
+
+def overwritten(one, _):
+    one.write_text("- The crane came.\n", encoding="utf-8")
+    os.utime(one, (10**9, 10**9))
+
+
+@pytest.mark.parametrize(
+    ("change", "animal", "count"),
+    [(exchange, "otter", 2), (replaced, "crane", 1), (overwritten, "crane", 1)],
+)
+def test_a_file_of_the_same_size_and_time_with_another_text_is_noticed(
+    alike, notes, change, animal, count
+):
+    change(*(notes.root / f"memory/{name}.md" for name in ("one", "two")))
+    assert alike.index().updated == count
+    assert [hit.path for hit in alike.search(animal)][:1] == ["memory/one.md"]
+    assert not [hit for hit in alike.search("heron") if hit.path == "memory/one.md"]

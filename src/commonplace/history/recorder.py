@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import StateError, WorkspaceError
 from commonplace.history.retention import is_too_large, prune
 from commonplace.history.versions import content_hash
-from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.file_text import UnreadableFileError, file_stamp, read_text
 
 if TYPE_CHECKING:
     import apsw
@@ -36,7 +36,7 @@ class _Met(NamedTuple):
 
     file: MemoryFile
     data: bytes
-    state: tuple[int, int]
+    state: tuple[int, int, str]
 
 
 class TextRecorder:
@@ -65,7 +65,7 @@ class TextRecorder:
     def record(self, documents: Sequence[ReadDocument]) -> None:
         """Record texts that are about to be indexed."""
         met = [
-            _Met(item.file, item.data, (item.record.size, item.record.mtime_ns))
+            _Met(item.file, item.data, (item.record.size, item.record.mtime_ns, item.record.stamp))
             for item in documents
             if item.chunks is not None and item.file.source == "memory"
         ]
@@ -174,15 +174,15 @@ class TextRecorder:
                 read = read_text(file.absolute)
             except (FileNotFoundError, UnreadableFileError):
                 continue  # the run reports it
-            yield _Met(file, read.data, (read.size, read.mtime_ns))
+            yield _Met(file, read.data, (read.size, read.mtime_ns, read.stamp))
 
 
-def _state(file: MemoryFile) -> tuple[int, int] | None:
+def _state(file: MemoryFile) -> tuple[int, int, str] | None:
     try:
         info = os.lstat(file.absolute)
     except OSError:
         return None
-    return info.st_size, info.st_mtime_ns
+    return info.st_size, info.st_mtime_ns, file_stamp(info)
 
 
 def _is_under(path: str, folders: Sequence[str]) -> bool:

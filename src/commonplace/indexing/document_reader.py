@@ -153,6 +153,7 @@ class DocumentReader:
             pending=pending,
             note=part.note,
             progress=cursor.to_json(),
+            stamp=file.stamp,
         )
         same = before is not None and before.hash == record.hash and not (known and before.pending)
         chunks = None if same else [chunk for chunk, _ in part.chunks]
@@ -184,6 +185,7 @@ class DocumentReader:
             note=note,
             metadata=json.dumps(matter.metadata) if matter.metadata else None,
             expires_ms=expires_ms,
+            stamp=read.stamp,
         )
         known = before is not None
         if before and before.hash == record.hash and not before.pending:

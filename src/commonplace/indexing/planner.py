@@ -88,7 +88,7 @@ def plan_index(
 def _why(file: MemoryFile, record: FileRecord | None, *, embeds: bool) -> str | None:
     if record is None:
         return "new"
-    if (file.size, file.mtime_ns) != (record.size, record.mtime_ns):
+    if (file.size, file.mtime_ns, file.stamp) != (record.size, record.mtime_ns, record.stamp):
         return "changed on disk"
     if record.pending and embeds:
         return record.pending

@@ -100,6 +100,7 @@ class FileRecord:
         metadata: Front matter of the file as a JSON object; None without any.
         expires_ms: First moment at which the file is expired, in milliseconds since the epoch;
             None for a file that does not expire.
+        stamp: `MemoryFile.stamp` when it was read.
     """
 
     path: str
@@ -114,6 +115,7 @@ class FileRecord:
     progress: str | None = None
     metadata: str | None = None
     expires_ms: int | None = None
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ __all__ = [
     "Folder",
     "UnreadableFileError",
     "decode_text",
+    "file_stamp",
     "open_file",
     "read_bytes",
     "read_text",
@@ -53,6 +54,7 @@ class FileText:
         text: The content; line ends are as in the file.
         size: Bytes on disk.
         mtime_ns: Time of the last change, in nanoseconds.
+        stamp: What `file_stamp` returns.
         note: Warning about the encoding and how the file was read; None for plain UTF-8.
         data: The bytes.
     """
@@ -62,6 +64,7 @@ class FileText:
     mtime_ns: int
     note: str | None = None
     data: bytes = b""
+    stamp: str = ""
 
 
 class Folder:
@@ -151,7 +154,7 @@ def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
         if found is not None:
             data, info = found
             text, note = decode_text(data)
-            return FileText(text, info.st_size, info.st_mtime_ns, note, data)
+            return FileText(text, info.st_size, info.st_mtime_ns, note, data, file_stamp(info))
     raise UnreadableFileError("it kept changing while it was read; index again when it is quiet")
 
 
@@ -203,12 +206,17 @@ def _read_once(path: Path, max_bytes: int) -> tuple[bytes, os.stat_result] | Non
         raise _unreadable(error) from error
     finally:
         os.close(descriptor)
-    same = _version(before) == _version(after)
+    same = before.st_mtime_ns == after.st_mtime_ns and file_stamp(before) == file_stamp(after)
     return (data, after) if same and len(data) == after.st_size else None
 
 
-def _version(info: os.stat_result) -> tuple[int, int, int]:
-    return info.st_size, info.st_mtime_ns, info.st_ctime_ns
+def file_stamp(info: os.stat_result) -> str:
+    """Return what differs for a file that was exchanged, or whose time of change was set back.
+
+    It is the file's number, and the time of its last change of any kind (on Windows: of its
+    creation); a renamed file, or one with another mode, has another one, too.
+    """
+    return f"{info.st_ino}-{info.st_ctime_ns}"
 
 
 def read_bytes(descriptor: int, size: int) -> bytes:

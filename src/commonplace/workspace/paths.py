@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
+from commonplace.workspace.file_text import file_stamp
 
 if TYPE_CHECKING:
     from commonplace.workspace.sessions import SessionFolder
@@ -224,6 +225,7 @@ class WorkspacePaths:
             size=info.st_size,
             mtime_ns=info.st_mtime_ns,
             date=self.rules.date_of(path),
+            stamp=file_stamp(info),
         )
 
     def long_term_names(self) -> tuple[str, ...]:

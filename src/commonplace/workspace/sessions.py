@@ -11,6 +11,7 @@ from pathlib import Path
 
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
+from commonplace.workspace.file_text import file_stamp
 from commonplace.workspace.paths import SESSIONS_PREFIX, crosses_link, is_session_path, list_folder
 
 __all__ = ["UNWRITTEN", "SessionFolder", "sessions_path"]
@@ -120,6 +121,7 @@ class SessionFolder:
             size=info.st_size,
             mtime_ns=info.st_mtime_ns,
             date=_day_of(place.name) if self._dated else None,
+            stamp=file_stamp(info),
         )
 
 

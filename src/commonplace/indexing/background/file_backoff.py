@@ -22,8 +22,8 @@ class FileBackoff:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._seen: dict[str, tuple[int, int]] = {}
-        self._failed: dict[str, tuple[int, int]] = {}
+        self._seen: dict[str, tuple[int, int, str]] = {}
+        self._failed: dict[str, tuple[int, int, str]] = {}
         self._wait_s = _FIRST_WAIT_S
         self._again_at = 0.0
 
@@ -35,7 +35,7 @@ class FileBackoff:
 
     def skips(self, file: MemoryFile) -> bool:
         """Return whether a file that would be read is skipped in this run."""
-        state = (file.size, file.mtime_ns)
+        state = (file.size, file.mtime_ns, file.stamp)
         if self._failed.get(file.path) == state:
             return True
         self._seen[file.path] = state

@@ -42,7 +42,8 @@ SCHEMA = (
     """CREATE TABLE files (
         path TEXT PRIMARY KEY, source TEXT NOT NULL, hash TEXT NOT NULL, size INTEGER NOT NULL,
         mtime_ns INTEGER NOT NULL, indexed_ns INTEGER NOT NULL, day INTEGER,
-        pending TEXT, note TEXT, progress TEXT, metadata TEXT, expires_ms INTEGER)
+        pending TEXT, note TEXT, progress TEXT, metadata TEXT, expires_ms INTEGER,
+        stamp TEXT NOT NULL)
         WITHOUT ROWID""",
     # Each search asks for the files that are expired, and next to no file ever expires.
     "CREATE INDEX files_expiring ON files (expires_ms) WHERE expires_ms IS NOT NULL",
@@ -76,8 +77,8 @@ SCHEMA = (
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 7
-"""``PRAGMA user_version`` of these tables; versions 1 to 6 were never released."""
+SCHEMA_VERSION = 8
+"""``PRAGMA user_version`` of these tables; versions 1 to 7 were never released."""
 
 
 def create_tables(connection: apsw.Connection) -> None:
