@@ -1081,8 +1081,7 @@ def _visible(
 
 def _with_metadata(results: list[SearchResult], snapshot: Snapshot) -> list[SearchResult]:
     """Return results with the front matter of their files."""
-    records = map(snapshot.file, {result.path for result in results})
-    found = {record.path: record.metadata for record in records if record and record.metadata}
+    found = snapshot.metadata({result.path for result in results})
     return [
         replace(result, metadata=json.loads(found[result.path])) if result.path in found else result
         for result in results

@@ -843,9 +843,18 @@ def test_a_snapshot_knows_the_files_that_are_expired(store: Store) -> None:
         assert snapshot.expired(9_000) == {"b.md", "c.md"}
         assert snapshot.within(FileFilter(("c",))).expired(9_000) == {"c.md"}
         assert snapshot.file("b.md") == expiring[0].record
-    store.write([], ["b.md"])
+        assert snapshot.metadata([]) == {}
+        assert snapshot.metadata(["a.md", "b.md", "c.md", "no.md"]) == dict.fromkeys(
+            ("b.md", "c.md"), '{"a": 1}'
+        )
+        assert snapshot.within(FileFilter(("c",))).metadata(["b.md", "c.md"]) == {
+            "c.md": '{"a": 1}'
+        }
+    changed = replace(a_file("c.md", "three"), replaces=expiring[1].record.indexed_ns)
+    store.write([changed], ["b.md"])
     with store.snapshot() as snapshot:
-        assert snapshot.expired(9_000) == {"c.md"}
+        assert snapshot.expired(9_000) == set()
+        assert snapshot.metadata(["b.md", "c.md"]) == {}
 
 
 # -- properties ------------------------------------------------------------------------------------

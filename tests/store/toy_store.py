@@ -87,6 +87,11 @@ class ToySnapshot:
             file.path for file in files if file.expires_ms is not None and file.expires_ms <= at_ms
         )
 
+    def metadata(self, paths):
+        files = self.files()
+        found = {path: files[path].metadata for path in paths if path in files}
+        return {path: text for path, text in found.items() if text is not None}
+
     @cached_property
     def _analyzer(self):
         return analyzer(self.identity.tokenizer)

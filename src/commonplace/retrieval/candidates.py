@@ -217,17 +217,18 @@ def thin_ties(
     snapshot: Snapshot, hits: list[tuple[int, float]], *, most: int
 ) -> list[tuple[int, float]]:
     """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
-    groups = [
-        list(group) for _, group in itertools.groupby(hits, key=lambda hit: round(hit[1] * 1e9))
-    ]
-    if len(groups) == len(hits):
+    scores = [round(score * 1e9) for _, score in hits]
+    if len(set(scores)) == len(hits):
         return hits
     versions = snapshot.versions([seq for seq, _ in hits])
-    return [
-        hit
-        for group in groups
-        for hit in sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
-    ]
+    kept: list[tuple[int, float]] = []
+    ranked = iter(hits)
+    for _, alike in itertools.groupby(scores):
+        group = [next(ranked) for _ in alike]
+        if len(group) > 1:
+            group = sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
+        kept += group
+    return kept
 
 
 def add_path_terms(

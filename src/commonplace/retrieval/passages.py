@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["PADDING", "LineNeighbours", "Passage", "PassageTable", "passage_table"]
+__all__ = ["PADDING", "LineNeighbours", "Passage", "PassageTable", "holds", "passage_table"]
 
 PADDING = 4
 """Neighbours of a line on each side, at most."""
@@ -132,6 +132,11 @@ class PassageTable:
     def text_of(self, unit: int) -> str:
         """Return the text of a unit."""
         return self.text[self.start[unit] : self.end[unit]]
+
+
+def holds(text: str, mark: str) -> bool:
+    """Return ``mark in text``: a search for one sign is fast, and most texts have none of it."""
+    return mark[0] in text and mark in text
 
 
 def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> PassageTable:

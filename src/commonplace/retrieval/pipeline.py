@@ -29,7 +29,7 @@ from commonplace.retrieval.candidates import (
 )
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
-from commonplace.retrieval.passages import passage_table
+from commonplace.retrieval.passages import holds, passage_table
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
@@ -125,7 +125,7 @@ def _may_supersede(lines: LineScores) -> bool:
     """Return whether a line may supersede another: two speak of the question, or one is struck."""
     near = lines.share > lines.share.max() * np.exp(-COMPARED_NATS)
     held = lines.present[near].any(axis=1)
-    return int(held.sum()) > 1 or "~~" in lines.table.text
+    return int(held.sum()) > 1 or holds(lines.table.text, "~~")
 
 
 def _best_lines(lines: LineScores) -> Iterator[tuple[str, str]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.boundaries import Cut, cut, region_around
 from commonplace.retrieval.line_features import window_part
+from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.retrieval.redundancy import undiminished
 from commonplace.text.blocks import BLOCK_MARKS
@@ -148,6 +149,11 @@ class _Packer:
         self._share, self._start, self._end, self._passage = share, start, end, passage
         self._longest = longest
         self._taken = np.zeros(len(share), dtype=np.bool_)
+        self._behind = np.arange(1, len(share) + 1)
+        self._is_first = np.ones(len(share), dtype=np.bool_)
+        np.not_equal(passage[1:], passage[:-1], out=self._is_first[1:])
+        # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
+        self._sums = np.concatenate(([0.0], share.cumsum())).round(12)
         self.windows: list[Window] = []
 
     def hide(self, units: NDArray[np.bool_]) -> None:
@@ -168,29 +174,27 @@ class _Packer:
                 break
 
     def _add(self, budget: Budget, *, width: int, until: int) -> None:
-        rows = np.arange(len(self._share))
+        sums = self._sums
         # Passages, and the gaps between windows, lie apart on one number line, so that no window
         # reaches from one into the next.
-        bounds = self._taken | (np.diff(self._passage, prepend=-1) != 0)
+        bounds = self._taken | self._is_first
         bounds[1:] |= self._taken[:-1]
-        offset = np.cumsum(bounds) * (int(self._end.max()) + width + 1)
+        offset = bounds.cumsum() * (int(self._end[-1]) + width + 1)
         stop = (offset + self._end).searchsorted(offset + self._start + width, side="right")
-        np.maximum(stop, rows + 1, out=stop)
-        # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
-        sums = np.zeros(len(rows) + 1)
-        np.cumsum(self._share, out=sums[1:])
-        sums = sums.round(12)
+        np.maximum(stop, self._behind, out=stop)
         mass = (sums[stop] - sums[:-1]).round(12)
         mass[self._taken] = -1.0
-        mass[self._length(rows, stop - 1) > budget.room] = -1.0
+        chars = np.minimum(self._end[stop - 1] - self._start, self._longest)
+        mass[chars > budget.room] = -1.0
         while budget.room >= width and budget.chars > until:
             first = int(mass.argmax())
-            if mass[first] <= 1e-12:
+            most = float(mass[first])
+            if most <= 1e-12:
                 break
-            window = Window(first, int(stop[first]) - 1, float(mass[first]))
+            window = Window(first, int(stop[first]) - 1, most)
             self.windows.append(window)
             self._taken[window.rows] = True
-            budget.take(int(self._length(window.first, window.last)))
+            budget.take(min(self._span(window, window), self._longest))
             mass[window.rows] = -1.0
             # Windows that reach into the chosen one now end before it.
             reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
@@ -233,10 +237,6 @@ class _Packer:
     def _span(self, window: Window, other: Window) -> int:
         first, last = min(window.first, other.first), max(window.last, other.last)
         return int(self._end[last] - self._start[first])
-
-    def _length(self, first: Any, last: Any) -> Any:
-        """Return the characters that windows show."""
-        return np.minimum(self._end[last] - self._start[first], self._longest)
 
 
 def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
@@ -318,7 +318,7 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
 
 
 def _has_marks(text: str) -> bool:
-    return any(mark in text for mark in BLOCK_MARKS)
+    return any(holds(text, mark) for mark in BLOCK_MARKS)
 
 
 def _result(cut: Cut, window: Window, lines: LineScores, score: float) -> SearchResult:

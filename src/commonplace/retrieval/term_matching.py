@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import accumulate, takewhile
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, compress, takewhile
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.retrieval.passages import holds
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
@@ -62,7 +63,7 @@ def terms_of_lines(
     labels = [f"{chunk.path} {chunk.heading}" for chunk in table.chunks]
     lengths = (len(label) + 1 for label in labels)
     starts = np.array([*accumulate(lengths, initial=len(table.text) + 1)])
-    text = with_links_blanked(table.text) if "([correct" in table.text else table.text
+    text = with_links_blanked(table.text) if holds(table.text, "([correct") else table.text
     found = occurrences_within(
         "\n".join((text, *labels)),
         np.concatenate((table.start, starts[:-1])),
@@ -110,26 +111,29 @@ def occurrences_within(
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
     folded = [_folded(word.text) for word in words]
-    likely = [
-        [] if word.gram else haystack.likely_forms(own, word.term)
-        for word, own in zip(words, folded, strict=True)
+    probes = [
+        "" if word.gram else _probe(own, word.term) for word, own in zip(words, folded, strict=True)
     ]
-    terms = analyzer.term_of_each({form for forms in likely for _, form in forms})
-    places: list[int] = []
-    columns: list[int] = []
-    for column, (word, own, forms) in enumerate(zip(words, folded, likely, strict=True)):
+    columns, places, forms = haystack.likely_forms(probes)
+    terms = analyzer.term_of_each(set(forms))
+    wanted = [word.term for word in words]
+    held = np.array(
+        [
+            form == folded[column] or terms[form] == wanted[column]
+            for column, form in zip(columns.tolist(), forms, strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    columns, places = columns[held], places[held]
+    for column, word in enumerate(words):
         if word.gram:
-            found = haystack.places(own)
-        else:
-            found = [at for at, form in forms if form == own or terms[form] == word.term]
-        places += found
-        columns += [column] * len(found)
+            found = haystack.places(folded[column])
+            places = np.append(places, np.array(found, dtype=np.int64))
+            columns = np.append(columns, np.full(len(found), column))
     present = np.zeros((len(starts), len(words)), dtype=np.float32)
-    if places:
-        at = np.array(places)
-        rows = starts.searchsorted(at, side="right") - 1
-        inside = (rows >= 0) & (at < ends[rows])
-        present[rows[inside], np.array(columns)[inside]] = 1.0
+    rows = starts.searchsorted(places, side="right") - 1
+    inside = (rows >= 0) & (places < ends[rows])
+    present[rows[inside], columns[inside]] = 1.0
     return present
 
 
@@ -150,7 +154,7 @@ class _Haystack:
         self._text = text
         # The first characters of a word are packed into one number, which compares fast.
         if text.isascii():
-            self._head, self._bits = 8, 8
+            self._head, self._bits = _ASCII_HEAD, 8
             data = text.encode("ascii") + bytes(8)
             numbers = np.ndarray((len(text) + 1,), "<u8", data, strides=(1,))
             in_words = np.frombuffer(data.translate(_ASCII_IN_WORDS), dtype=np.bool_)
@@ -176,31 +180,41 @@ class _Haystack:
             at = self._text.find(part, at + len(part))
         return found
 
-    def likely_forms(self, word: str, term: str) -> list[tuple[int, str]]:
-        """Return ``(offset, form)`` of words that may be forms of a word."""
-        text, probe = self._text, _probe(word, term)
-        rows = self._begin(self._heads, probe).nonzero()[0]
-        spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), strict=True)
-        forms = [(start, text[start:end]) for start, end in spans]
-        if len(probe) > self._head:
-            forms = [(start, form) for start, form in forms if form.startswith(probe)]
-        return forms
+    def likely_forms(
+        self, probes: Sequence[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+        """Return the words that begin with a probe, as far as their heads show it.
 
-    def _begin(self, heads: NDArray[Any], beginning: str) -> NDArray[np.bool_]:
-        """Return which heads begin with a text, as far as they reach."""
-        known = beginning[: self._head]
-        if self._bits == 8 and not known.isascii():
-            return np.zeros(len(heads), dtype=np.bool_)  # the text holds no such character
+        Returns:
+            The number of the probe, the offset and the text of each word. No word begins with an
+            empty probe.
+        """
+        heads = np.array([self._head_of(probe) for probe in probes], dtype=np.uint64)
+        heads, masks = heads.reshape(-1, 2).T
+        begin = (self._heads & masks[:, None]) == heads[:, None]
+        numbers, rows = np.divmod(begin.ravel().nonzero()[0], len(self._heads))
+        places, text = self._starts[rows], self._text
+        spans = zip(places.tolist(), self._ends[rows].tolist(), strict=True)
+        forms = [text[start:end] for start, end in spans]
+        if self._head < _ASCII_HEAD:  # so few letters begin many other words
+            pairs = zip(numbers.tolist(), forms, strict=True)
+            whole = [form.startswith(probes[number]) for number, form in pairs]
+            return numbers[whole], places[whole], list(compress(forms, whole))
+        return numbers, places, forms
+
+    def _head_of(self, probe: str) -> tuple[int, int]:
+        """Return the head of a probe, and the bits of it that count."""
+        known = probe[: self._head]
+        if not known or (self._bits == 8 and not known.isascii()):
+            return 1, 0  # no word begins with it
         if self._bits == 8:
-            number = int.from_bytes(known.encode("ascii"), "little")
+            head = int.from_bytes(known.encode("ascii"), "little")
         else:
-            number = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
-        if len(known) < self._head:
-            heads = heads & heads.dtype.type((1 << self._bits * len(known)) - 1)
-        begin: NDArray[np.bool_] = heads == heads.dtype.type(number)
-        return begin
+            head = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
+        return head, (1 << self._bits * len(known)) - 1
 
 
+_ASCII_HEAD = 8
 _ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))
 
 

@@ -11,7 +11,7 @@ Store`` that `commonplace.store.registry` or the entry-point group ``commonplace
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
@@ -32,14 +32,7 @@ if TYPE_CHECKING:
     from commonplace.vectors import Vector
     from commonplace.vectors.arrays import ChunkVectors
 
-__all__ = [
-    "HealthCheck",
-    "LeaseName",
-    "Rebuild",
-    "Recovery",
-    "Snapshot",
-    "Store",
-]
+__all__ = ["HealthCheck", "LeaseName", "Rebuild", "Recovery", "Snapshot", "Store"]
 
 LeaseName = Literal["run", "swap"]
 """``run``: one index run at a time among all processes. ``swap``: a rebuild is committed, or one
@@ -91,6 +84,9 @@ class Snapshot(Protocol):
 
     def file(self, path: str) -> FileRecord | None:
         """Return the record of one file; None for one that is not indexed."""
+
+    def metadata(self, paths: Collection[str]) -> dict[str, str]:
+        """Return `FileRecord.metadata` of those of some files that have any."""
 
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
@@ -73,6 +73,10 @@ class SnapshotUnion:
     def file(self, path: str) -> FileRecord | None:
         """Return one file's record."""
         return self._second.file(path) or self._first.file(path)
+
+    def metadata(self, paths: Collection[str]) -> dict[str, str]:
+        """Return the front matter of those of some files that have any."""
+        return self._first.metadata(paths) | self._second.metadata(paths)
 
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -123,6 +123,11 @@ class MemorySnapshot:
     def file(self, path: str) -> FileRecord | None:
         """Return one file's record."""
         return self._state.files.get(path) if self._passes(path) else None
+
+    def metadata(self, paths: Collection[str]) -> dict[str, str]:
+        """Return the front matter of those of some files that have any."""
+        records = filter(None, map(self.file, paths))
+        return {record.path: record.metadata for record in records if record.metadata is not None}
 
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""

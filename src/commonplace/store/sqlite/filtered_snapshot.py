@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite.snapshot import SqliteSnapshot, match_expression, row_conditions
+from commonplace.store.sqlite.schema import match_expression
+from commonplace.store.sqlite.snapshot import SqliteSnapshot, row_conditions
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed
 
@@ -75,6 +76,10 @@ class FilteredSnapshot(SqliteSnapshot):
     def file(self, path: str) -> FileRecord | None:
         """Return one file's record."""
         return super().file(path) if self._files.passes(path) else None
+
+    def metadata(self, paths: Collection[str]) -> dict[str, str]:
+        """Return the front matter of those of some files that have any."""
+        return super().metadata([path for path in paths if self._files.passes(path)])
 
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""

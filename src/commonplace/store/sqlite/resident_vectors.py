@@ -29,6 +29,7 @@ _NO_DAY = 0
 _ALIVE = np.iinfo(np.int64).max
 _MIN_TAIL = 1024
 _ROWS_AT_ONCE = 256
+"""Rows that are read or compared together: they fit in the processor's cache."""
 _BLOCK = 32
 """Scores of a block, at most: partial selection compares the maxima of blocks first."""
 _MANY = 1024
@@ -274,9 +275,13 @@ def _of_rows(
     """Return the products of some rows; for many of them the whole matrix is multiplied."""
     if not len(rows):
         return np.empty(0, dtype=np.float32)
-    if _WORTH_CHOOSING * len(rows) <= len(matrix):
-        return row_products(matrix.take(rows, axis=0), query)
-    return row_products(matrix, query)[rows]
+    if _WORTH_CHOOSING * len(rows) > len(matrix):
+        return row_products(matrix, query)[rows]
+    products = np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
+        row_products(matrix.take(rows[block], axis=0), query, out=products[block])
+    return products
 
 
 def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Hits:

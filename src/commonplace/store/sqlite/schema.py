@@ -8,9 +8,11 @@ import apsw
 
 from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.store.sqlite.connection import has_vec0, transaction
-from commonplace.text.analysis import FTS5_TOKENIZE
+from commonplace.text.analysis import FTS5_TOKENIZE, Term
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from commonplace.vectors import Vector
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "create_tables",
     "create_words",
     "get_meta",
+    "match_expression",
     "merge_words",
     "nearest_by_vec0",
     "set_meta",
@@ -205,6 +208,26 @@ def nearest_by_vec0(
     )
     hits = [(seq, cosine * length) for seq, cosine in found]
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+
+
+def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
+    """Return an FTS5 expression that matches any (or every) word; None without words.
+
+    Each word is quoted, so that operators, columns and wildcards are plain text.
+    """
+    parts = [_phrase(word) for word in words if word.text.strip()]
+    return (" AND " if every else " OR ").join(parts) or None
+
+
+def _phrase(word: Term) -> str:
+    text = word.text
+    if not text.isalnum():
+        text = text.replace('"', " ").replace("\0", " ")
+        text = text.encode("utf-8", "replace").decode()
+    if not word.gram:
+        return f'{{text}} : "{text}"'
+    # A single character begins every pair that it stands first in.
+    return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
 
 
 def unreadable_reason(connection: apsw.Connection) -> str | None:

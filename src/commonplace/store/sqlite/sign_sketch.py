@@ -75,25 +75,27 @@ class SignSketch:
         squares = np.square(query)
         is_strong = squares > squares.mean()
         against, strong = _packed(np.array((query <= 0, is_strong)))[:, :, None]
+        half = (len(query) + 2 * np.count_nonzero(is_strong)) / 2
         rows = len(self._lengths)
-        agreement = np.empty(rows, dtype=np.uint16)
+        estimates = np.empty(rows, dtype=np.float32)
         for start in range(0, rows, _BLOCK):
             stop = min(start + _BLOCK, rows)
             agreeing = self._agreeing[:, : stop - start]
             np.bitwise_xor(self._signs[:, start:stop], against, out=agreeing)
-            self._count(agreeing, out=agreement[start:stop])
+            agreement = self._count(agreeing)
             # Where the query is strong, beyond its root mean square, a side counts three times.
             np.bitwise_and(agreeing, strong, out=agreeing)
-            agreement[start:stop] += 2 * self._count(agreeing)
-        estimates = agreement.astype(np.float32)
-        estimates -= (len(query) + 2 * np.count_nonzero(is_strong)) / 2
-        estimates *= self._lengths
+            twice = self._count(agreeing)
+            twice += twice
+            agreement += twice
+            np.subtract(agreement, half, out=estimates[start:stop], dtype=np.float32)
+            estimates[start:stop] *= self._lengths[start:stop]
         return estimates
 
-    def _count(self, words: Words, out: NDArray[np.uint16] | None = None) -> NDArray[np.uint16]:
+    def _count(self, words: Words) -> NDArray[np.uint16]:
         """Count the bits of each row."""
         counts = _bitwise_count(words, out=self._counts[:, : words.shape[1]])
-        summed: NDArray[np.uint16] = counts.sum(axis=0, dtype=np.uint16, out=out)
+        summed: NDArray[np.uint16] = counts.sum(axis=0, dtype=np.uint16)
         return summed
 
 

@@ -7,7 +7,7 @@ import heapq
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -15,7 +15,7 @@ import apsw
 from commonplace.errors import IndexDamagedError
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite.connection import IndexFile
-from commonplace.store.sqlite.schema import nearest_by_vec0, vec0_usable
+from commonplace.store.sqlite.schema import match_expression, nearest_by_vec0, vec0_usable
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = ["SqliteSnapshot", "load_identity", "match_expression", "row_conditions", "seqs_from"]
+__all__ = ["SqliteSnapshot", "load_identity", "row_conditions", "seqs_from"]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
 _MAX_VEC0_LIMIT = 4096
-
 
 _STATE = (
     "SELECT key, value FROM meta UNION ALL "
@@ -111,8 +110,22 @@ class SqliteSnapshot:
 
     def file(self, path: str) -> FileRecord | None:
         """Return one file's record."""
-        row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
-        return None if row is None else FileRecord(*row)
+        rows = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,))
+        return next((FileRecord(*row) for row in rows), None)
+
+    def metadata(self, paths: Collection[str]) -> dict[str, str]:
+        """Return the front matter of those of some files that have any.
+
+        It is cached until the index changes: with a file's text, its chunks are written again.
+        """
+        known = self._file.cached("metadata", self._state)
+        new = [path for path in paths if path not in known]
+        if new:
+            among = f"path IN ({', '.join('?' * len(new))})"
+            known.update(
+                self._connection.execute(f"SELECT path, metadata FROM files WHERE {among}", new)
+            )
+        return {path: known[path] for path in paths if known.get(path)}
 
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""
@@ -152,10 +165,8 @@ class SqliteSnapshot:
             "WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
         )
         wanted = f"({count}) - ({said})" if source == "memory" else said if source else count
-        rows = self._connection.execute(
-            f"SELECT ({wanted}) FROM json_each(?)", (json.dumps(expressions),)
-        )
-        return [count for (count,) in rows]
+        counts = f"SELECT ({wanted}) FROM json_each(?)"
+        return [count for (count,) in self._connection.execute(counts, (json.dumps(expressions),))]
 
     def _size(self, source: Source | None) -> int:
         """Return the number of chunks in steps of a tenth."""
@@ -228,9 +239,8 @@ class SqliteSnapshot:
         return mean
 
     def _mean_line(self, source: Source | None) -> Vector | None:
-        rows: list[Any] = self._connection.execute(
-            "SELECT n, total, source FROM line_sum"
-        ).fetchall()
+        found = "SELECT n, total, source FROM line_sum"
+        rows: list[Any] = self._connection.execute(found).fetchall()
         sums = [(count, total) for count, total, of in rows if source in (None, of) and count]
         if not sums:
             return None
@@ -310,28 +320,7 @@ def _embedded(embedding: bytes | None, lines: bytes | None) -> ChunkVectors | No
         return None
     import numpy as np
 
-    vector = np.frombuffer(embedding, dtype="<f4")
-    return ChunkVectors(vector, lines)
-
-
-def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
-    """Return an FTS5 expression that matches any (or every) word; None without words.
-
-    Each word is quoted, so that operators, columns and wildcards are plain text.
-    """
-    parts = [_phrase(word) for word in words if word.text.strip()]
-    return (" AND " if every else " OR ").join(parts) or None
-
-
-def _phrase(word: Term) -> str:
-    text = word.text
-    if not text.isalnum():
-        text = text.replace('"', " ").replace("\0", " ")
-        text = text.encode("utf-8", "replace").decode()
-    if not word.gram:
-        return f'{{text}} : "{text}"'
-    # A single character begins every pair that it stands first in.
-    return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
+    return ChunkVectors(np.frombuffer(embedding, dtype="<f4"), lines)
 
 
 def row_conditions(rows: RowFilter) -> tuple[str, list[Any]]:
