@@ -313,7 +313,7 @@ def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
         assert store._opened()._resident is None
         warm = snapshot.nearest(query, 50, ALL)
         assert store._opened()._resident is not None
-        plain = snapshot._nearest_scanned(query, 50, ALL)
+        plain = schema.nearest_by_scan(snapshot._connection, query, 50, where="", values=())
     assert [seq for seq, _ in cold] == [seq for seq, _ in warm] == [seq for seq, _ in plain]
     for other in (cold, plain):
         np.testing.assert_allclose([s for _, s in warm], [s for _, s in other], atol=1e-5)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite.schema import match_expression
-from commonplace.store.sqlite.snapshot import SqliteSnapshot, row_conditions
+from commonplace.store.sqlite.snapshot import SqliteSnapshot, match_expression, row_conditions
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 import apsw
 
 from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.store.sqlite.connection import has_vec0, transaction
-from commonplace.text.analysis import FTS5_TOKENIZE, Term
+from commonplace.text.analysis import FTS5_TOKENIZE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from commonplace.vectors import Vector
 
@@ -21,8 +23,8 @@ __all__ = [
     "create_tables",
     "create_words",
     "get_meta",
-    "match_expression",
     "merge_words",
+    "nearest_by_scan",
     "nearest_by_vec0",
     "set_meta",
     "unreadable_reason",
@@ -210,24 +212,16 @@ def nearest_by_vec0(
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
-def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
-    """Return an FTS5 expression that matches any (or every) word; None without words.
+def nearest_by_scan(
+    connection: apsw.Connection, query: Vector, limit: int, *, where: str, values: Sequence[Any]
+) -> list[tuple[int, float]]:
+    """Return the ``(seq, dot product)`` of the nearest chunks, compared as they are read."""
+    import numpy as np
 
-    Each word is quoted, so that operators, columns and wildcards are plain text.
-    """
-    parts = [_phrase(word) for word in words if word.text.strip()]
-    return (" AND " if every else " OR ").join(parts) or None
-
-
-def _phrase(word: Term) -> str:
-    text = word.text
-    if not text.isalnum():
-        text = text.replace('"', " ").replace("\0", " ")
-        text = text.encode("utf-8", "replace").decode()
-    if not word.gram:
-        return f'{{text}} : "{text}"'
-    # A single character begins every pair that it stands first in.
-    return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
+    among = f" WHERE {where}" if where else ""
+    found = connection.execute(f"SELECT embedding, seq FROM vectors{among}", values)
+    scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
+    return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
 
 
 def unreadable_reason(connection: apsw.Connection) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import heapq
 import itertools
 import json
 import math
@@ -15,7 +14,7 @@ import apsw
 from commonplace.errors import IndexDamagedError
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite.connection import IndexFile
-from commonplace.store.sqlite.schema import match_expression, nearest_by_vec0, vec0_usable
+from commonplace.store.sqlite.schema import nearest_by_scan, nearest_by_vec0, vec0_usable
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, Source
 from commonplace.vectors.arrays import ChunkVectors
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = ["SqliteSnapshot", "load_identity", "row_conditions", "seqs_from"]
+__all__ = ["SqliteSnapshot", "load_identity", "match_expression", "row_conditions", "seqs_from"]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
@@ -105,8 +104,7 @@ class SqliteSnapshot:
 
     def files(self) -> dict[str, FileRecord]:
         """Return all files by path."""
-        rows = self._connection.execute("SELECT * FROM files")
-        return {row[0]: FileRecord(*row) for row in rows}
+        return {row[0]: FileRecord(*row) for row in self._connection.execute("SELECT * FROM files")}
 
     def file(self, path: str) -> FileRecord | None:
         """Return one file's record."""
@@ -114,10 +112,8 @@ class SqliteSnapshot:
         return next((FileRecord(*row) for row in rows), None)
 
     def metadata(self, paths: Collection[str]) -> dict[str, str]:
-        """Return the front matter of those of some files that have any.
-
-        It is cached until the index changes: with a file's text, its chunks are written again.
-        """
+        """Return the front matter of those of some files that have any."""
+        # Cached until the index changes: with the text of a file, its chunks are written again.
         known = self._file.cached("metadata", self._state)
         new = [path for path in paths if path not in known]
         if new:
@@ -207,7 +203,10 @@ class SqliteSnapshot:
         found = resident.nearest(
             self._connection, self._state, query, limit, rows, exact=exact, among=among
         )
-        return self._nearest_scanned(query, limit, rows) if found is None else found
+        if found is None:
+            where, values = self._conditions(rows, "vectors")
+            return nearest_by_scan(self._connection, query, limit, where=where, values=values)
+        return found
 
     def _conditions(self, rows: RowFilter, _table: str = "chunks") -> tuple[str, list[Any]]:
         """Return the condition on the rows of `chunks` or `vectors` that may be found."""
@@ -216,19 +215,6 @@ class SqliteSnapshot:
     def _seqs_among(self) -> NDArray[np.int64] | None:
         """Return the chunks that may be found, ascending; None for all."""
         return None
-
-    def _nearest_scanned(
-        self, query: Vector, limit: int, rows: RowFilter
-    ) -> list[tuple[int, float]]:
-        """Compare the vectors of the snapshot one by one, as they are read."""
-        import numpy as np
-
-        where, values = self._conditions(rows, "vectors")
-        found = self._connection.execute(
-            "SELECT embedding, seq FROM vectors" + (f" WHERE {where}" if where else ""), values
-        )
-        scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
-        return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
         """Return the mean of the lines' vectors, of one source or of all; None without any."""
@@ -321,6 +307,26 @@ def _embedded(embedding: bytes | None, lines: bytes | None) -> ChunkVectors | No
     import numpy as np
 
     return ChunkVectors(np.frombuffer(embedding, dtype="<f4"), lines)
+
+
+def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
+    """Return an FTS5 expression that matches any (or every) word; None without words.
+
+    Each word is quoted, so that operators, columns and wildcards are plain text.
+    """
+    parts = [_phrase(word) for word in words if word.text.strip()]
+    return (" AND " if every else " OR ").join(parts) or None
+
+
+def _phrase(word: Term) -> str:
+    text = word.text
+    if not text.isalnum():
+        text = text.replace('"', " ").replace("\0", " ")
+        text = text.encode("utf-8", "replace").decode()
+    if not word.gram:
+        return f'{{text}} : "{text}"'
+    # A single character begins every pair that it stands first in.
+    return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
 
 
 def row_conditions(rows: RowFilter) -> tuple[str, list[Any]]:
