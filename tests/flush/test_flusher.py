@@ -137,14 +137,15 @@ def test_what_the_log_holds_is_not_appended_again(chat, flush):
     assert chat.noted() == ["fact-1", "fact-2"]
 
 
-def test_new_messages_tells_what_a_flush_would_write_down(chat):
+def test_the_flushed_beginning_of_a_conversation_is_counted(chat):
     flusher = chat.flusher()
-    assert flusher.new_messages(said(1)) == tuple(said(1))
+    assert flusher.flushed_count(said(1)) == 0
     assert not chat.state.exists()
     flusher.flush(said(1))
-    assert flusher.new_messages(said(1)) == ()
-    assert flusher.new_messages(said(1, 2)) == tuple(said(1, 2)[2:])
-    assert flusher.new_messages(said(1), thread="other") == tuple(said(1))
+    assert flusher.flushed_count(said(1)) == 2
+    assert flusher.flushed_count(said(1, 2)) == 2
+    assert flusher.flushed_count([FlushMessage("system", "Hi"), *said(1, 2)]) == 3
+    assert flusher.flushed_count(said(1), thread="other") == 0
 
 
 def test_a_flush_without_messages_asks_no_model(chat, flush):

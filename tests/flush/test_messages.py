@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.flush.messages import (
+    Fingerprinter,
     dump_messages,
-    fingerprints,
     flushable_messages,
     load_messages,
     message_tokens,
@@ -29,30 +29,38 @@ def agent(text, *calls):
     return FlushMessage("assistant", text, calls)
 
 
+def fingerprints(messages):
+    return Fingerprinter().following(messages)
+
+
 def known(messages):
     return {mark for marks in fingerprints(messages) for mark in marks}
 
 
+def new(messages, known):
+    return new_positions(messages, fingerprints(messages), known)
+
+
 def test_messages_that_were_flushed_are_not_new():
     first = [user("Which port?"), agent("51820"), user("yes")]
-    assert new_positions(first, set()) == [0, 1, 2]
-    assert new_positions(first, known(first)) == []
-    assert new_positions([*first, agent("Done.")], known(first)) == [3]
+    assert new(first, set()) == [0, 1, 2]
+    assert new(first, known(first)) == []
+    assert new([*first, agent("Done.")], known(first)) == [3]
 
 
 def test_the_first_message_of_what_a_compaction_left_is_known():
     first = [user("Which port?"), agent("51820"), user("yes"), agent("Done.")]
-    assert new_positions(first[2:], known(first)) == []
+    assert new(first[2:], known(first)) == []
 
 
 def test_the_same_short_answer_to_another_question_is_new():
     first = [agent("Use Postgres?"), user("yes")]
     second = [*first, agent("Use TLS?"), user("yes")]
-    assert new_positions(second, known(first)) == [2, 3]
+    assert new(second, known(first)) == [2, 3]
 
 
 def test_a_long_message_is_known_wherever_it_stands():
-    assert new_positions([user("Something else"), user(LONG)], known([user(LONG)])) == [0]
+    assert new([user("Something else"), user(LONG)], known([user(LONG)])) == [0]
 
 
 def test_role_text_and_calls_make_a_message_and_ids_do_not():
@@ -60,10 +68,10 @@ def test_role_text_and_calls_make_a_message_and_ids_do_not():
     same = ToolCall("search", {"k": 1, "q": "x"}, "2")
     other = ToolCall("search", {"q": "y", "k": 1}, "1")
     base = known([agent(LONG, call)])
-    assert new_positions([agent(LONG + " \n", same)], base) == []
-    assert new_positions([agent(LONG, other)], base) == [0]
-    assert new_positions([agent(LONG)], base) == [0]
-    assert new_positions([user(LONG)], base) == [0]
+    assert new([agent(LONG + " \n", same)], base) == []
+    assert new([agent(LONG, other)], base) == [0]
+    assert new([agent(LONG)], base) == [0]
+    assert new([user(LONG)], base) == [0]
 
 
 def test_empty_and_system_messages_are_no_part_of_it():
@@ -140,5 +148,12 @@ def test_an_exchange_that_is_said_again_is_new_again():
     first = talk("Delete the staging database.", "Shall I really?", "Yes, do.", "Done.")
     again = talk("Delete the production database.", "Shall I really?", "Yes, do.", "Done.")
     known = {mark for marks in fingerprints(first) for mark in marks}
-    assert new_positions(first + again, known) == [4, 5, 6, 7]
-    assert new_positions(first, known) == []
+    assert new(first + again, known) == [4, 5, 6, 7]
+    assert new(first, known) == []
+
+
+@given(st.lists(st.sampled_from([user("yes"), agent("Sure?"), user(LONG)])), st.integers(0, 20))
+def test_what_follows_is_fingerprinted_without_the_beginning_as_it_is_with_it(messages, cut):
+    before = Fingerprinter()
+    before.extend(messages[:cut])
+    assert before.following(messages[cut:]) == fingerprints(messages)[cut:]

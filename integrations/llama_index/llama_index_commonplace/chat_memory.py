@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self, get_args
 
 from llama_index.core import Settings
 from llama_index.core.async_utils import asyncio_run
@@ -17,8 +17,14 @@ from llama_index.core.storage.chat_store.base_db import MessageStatus
 from sqlalchemy import make_url
 
 from commonplace import Memory
-from commonplace.flush import Flusher, FlushMessage, FlushReason, FlushReport
+from commonplace.flush import Flusher, FlushReason, FlushReport
 from llama_index_commonplace.arguments import checked_llm, checked_memory
+from llama_index_commonplace.chat_store import ConversationLock, SerialChatStore
+from llama_index_commonplace.conversation_flusher import (
+    ConversationFlusher,
+    DueFlush,
+    FlushMode,
+)
 from llama_index_commonplace.flush_model import LlamaIndexFlushModel
 from llama_index_commonplace.message_conversion import flush_messages
 from llama_index_commonplace.token_counting import evicted_messages, tokenize, uncounted_texts
@@ -26,6 +32,9 @@ from llama_index_commonplace.token_counting import evicted_messages, tokenize, u
 __all__ = ["ChatMemory"]
 
 logger = logging.getLogger(__name__)
+
+_TABLE = "llama_index_memory"
+_STORE_OPTIONS = ("table_name", "async_database_uri", "async_engine", "db_schema")
 
 
 class ChatMemory(StockMemory):
@@ -42,14 +51,18 @@ class ChatMemory(StockMemory):
     flushed messages within the `session_id`: give one, and a database
     (``async_database_uri="sqlite+aiosqlite:///chat.db"``), to continue after a restart.
 
-    A model that fails or hangs costs no message and no turn: its messages stay in the journal and
-    are retried later. `put` calls the sync model from the caller's thread, `aput` the async one on
-    the caller's event loop; there is no event loop of its own.
+    A model that fails or hangs costs no message and no turn. Its messages stay in the journal, and
+    the next flushes try them again. After three failures they are findable as a session file, too;
+    the next flush that succeeds, or `retry`, makes notes of them after all.
+
+    Puts of one conversation wait for one another, also those of other objects of this process with
+    the same `session_id` and database. `put` calls the sync model from the caller's thread, `aput`
+    the async one on the caller's event loop.
     """
 
-    _flusher: Flusher | None = PrivateAttr(default=None)
+    _opened: ConversationFlusher | None = PrivateAttr(default=None)
     _flushes: bool = PrivateAttr(default=True)
-    _opened: bool = PrivateAttr(default=False)
+    _lock: ConversationLock = PrivateAttr(default_factory=lambda: ConversationLock(None))
     _counted: bool = PrivateAttr(default=False)
 
     @classmethod
@@ -65,6 +78,7 @@ class ChatMemory(StockMemory):
         llm: LLM | None = None,
         on_flush: Callable[[FlushReport], object] | None = None,
         chat_history: list[ChatMessage] | None = None,
+        flush: FlushMode = "before",
         **options: Any,
     ) -> Self:
         """Open a conversation.
@@ -74,28 +88,51 @@ class ChatMemory(StockMemory):
             llm: Writes the notes; LlamaIndex's `Settings.llm` by default.
             on_flush: Called with each report.
             chat_history: First messages; they replace those that the session has.
+            flush: Whether a put waits for the silent turn, or only until its messages are in the
+                journal; the turn runs beside the conversation then.
             **options: Options of LlamaIndex's `Memory.from_defaults`: `session_id`, `token_limit`,
                 `memory_blocks`, `async_database_uri`, and so on. Tokens are counted without a
-                network unless there is a `tokenizer_fn`.
+                network unless there is a `tokenizer_fn`. A `chat_store` is used as it is; the one
+                of this class runs one operation at a time, whatever else of a session runs.
+
+        Raises:
+            TypeError: `memory` is no memory, or `llm` no model.
+            ValueError: `flush` is neither of the two.
         """
         checked_memory(memory)
+        if flush not in get_args(FlushMode):
+            raise ValueError(f"flush is {flush!r}; it must be 'before' or 'background'.")
         options.setdefault("tokenizer_fn", tokenize)
+        if options.get("chat_store") is None:
+            own = {name: options.pop(name) for name in _STORE_OPTIONS if name in options}
+            options["chat_store"] = SerialChatStore(own.pop("table_name", _TABLE), **own)
         chat = super().from_defaults(**options)
         if not isinstance(chat, cls):
             raise TypeError(f"LlamaIndex's Memory made a {type(chat).__name__}.")
-        chat._begin(memory, checked_llm(llm or Settings.llm), on_flush)  # noqa: SLF001 - its own class
+        model = checked_llm(llm or Settings.llm)
+        chat._begin(memory, model, on_flush, mode=flush)  # noqa: SLF001 - its own class
         if chat_history is not None:
             chat.set(chat_history)
         return chat
 
     def _begin(
-        self, memory: Memory, llm: LLM, on_flush: Callable[[FlushReport], object] | None
+        self,
+        memory: Memory,
+        llm: LLM,
+        on_flush: Callable[[FlushReport], object] | None,
+        *,
+        mode: FlushMode,
     ) -> None:
         self._flushes = memory.settings.flush.enabled
         window = max(llm.metadata.context_window, self.token_limit)
         model = LlamaIndexFlushModel(llm)
-        self._flusher = Flusher(memory, model, context_window=window, on_flush=on_flush)
-        if uri := getattr(self.sql_store, "async_database_uri", None):
+        flusher = Flusher(memory, model, context_window=window, on_flush=on_flush)
+        session = self.session_id
+        self._opened = ConversationFlusher(flusher, self.sql_store, session=session, mode=mode)
+        uri = getattr(self.sql_store, "async_database_uri", None)
+        if isinstance(self.sql_store, SerialChatStore) and self.sql_store.is_durable:
+            self._lock = ConversationLock(f"{uri} {session}")
+        if uri:
             make_url(uri).get_dialect()  # imports the driver here instead of on the event loop
 
     # -- reading -----------------------------------------------------------------------------------
@@ -127,31 +164,37 @@ class ChatMemory(StockMemory):
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Add messages, after the flush of those that they evict."""
-        self._flush_messages(asyncio_run(self._evicted_by(messages)))
-        if messages:
-            asyncio_run(super().aput_messages(messages))
+        with self._lock.held_by_thread():
+            if self._flushes:
+                self._flusher.flush(asyncio_run(self._due(messages)))
+            if messages:
+                asyncio_run(super().aput_messages(messages))
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Add messages, after the flush of those that they evict."""
-        await self._aflush_messages(await self._evicted_by(messages))
-        if messages:
-            await asyncio.shield(super().aput_messages(messages))
+        async with self._lock.held():
+            if self._flushes:
+                await self._flusher.aflush(await self._due(messages))
+            if messages:
+                await asyncio.shield(super().aput_messages(messages))
 
     # -- deleting ----------------------------------------------------------------------------------
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Replace the conversation, after the flush of messages that the new one lacks."""
-        removed = asyncio_run(self._replaced_by(messages))
-        self._save_if_possible(removed, self._flush_messages(removed))
-        asyncio_run(super().aset(messages))
+        with self._lock.held_by_thread():
+            removed = asyncio_run(self._replaced_by(messages))
+            self._archive_if_possible(removed, self._flusher.flush(removed))
+            asyncio_run(super().aset(messages))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Replace the conversation, after the flush of messages that the new one lacks."""
-        removed = await self._replaced_by(messages)
-        report = await self._aflush_messages(removed)
-        await asyncio.to_thread(self._save_if_possible, removed, report)
-        await asyncio.to_thread(self._counts, messages)
-        await super().aset(messages)
+        async with self._lock.held():
+            removed = await self._replaced_by(messages)
+            report = await self._flusher.aflush(removed)
+            await asyncio.to_thread(self._archive_if_possible, removed, report)
+            await asyncio.to_thread(self._counts, messages)
+            await super().aset(messages)
 
     def reset(self, *, archive: bool = False) -> None:
         """Delete the conversation, after its flush.
@@ -162,9 +205,11 @@ class ChatMemory(StockMemory):
         Raises:
             OSError: The session file cannot be written; nothing was deleted.
         """
-        removed = flush_messages(asyncio_run(self.aget_all()))
-        self._save(removed, self._flush_messages(removed, reason="session_end"), archive=archive)
-        asyncio_run(super().areset())
+        with self._lock.held_by_thread():
+            removed = asyncio_run(self._flusher.all())
+            report = self._flusher.flush(removed, reason="session_end")
+            self._archive(removed, report, wanted=archive)
+            asyncio_run(super().areset())
 
     async def areset(self, status: MessageStatus | None = None, *, archive: bool = False) -> None:
         """Delete the conversation, after its flush.
@@ -176,85 +221,75 @@ class ChatMemory(StockMemory):
         Raises:
             OSError: The session file cannot be written; nothing was deleted.
         """
-        removed = flush_messages(await self.aget_all(status))
-        report = await self._aflush_messages(removed, reason="session_end")
-        await asyncio.to_thread(self._save, removed, report, archive=archive)
-        await super().areset(status)
+        async with self._lock.held():
+            removed = await self._flusher.all(status)
+            report = await self._flusher.aflush(removed, reason="session_end")
+            await asyncio.to_thread(self._archive, removed, report, wanted=archive)
+            await super().areset(status)
 
     # -- flushing ----------------------------------------------------------------------------------
 
     def flush(self, *, reason: FlushReason = "session_end") -> FlushReport | None:
         """Write down what is new in the conversation; return None if it has no message."""
-        return self._flush_messages(flush_messages(asyncio_run(self.aget_all())), reason=reason)
+        with self._lock.held_by_thread():
+            rest = asyncio_run(self._rest())
+            return None if rest is None else self._flusher.flush(rest, reason=reason)
 
     async def aflush(self, *, reason: FlushReason = "session_end") -> FlushReport | None:
         """Run `flush` without blocking the event loop."""
-        return await self._aflush_messages(flush_messages(await self.aget_all()), reason=reason)
+        async with self._lock.held():
+            rest = await self._rest()
+            return None if rest is None else await self._flusher.aflush(rest, reason=reason)
 
-    def _flush_messages(
-        self, messages: list[FlushMessage], *, reason: FlushReason = "compaction"
-    ) -> FlushReport | None:
-        if not messages:
-            self._start_pending()
-            return None
-        report = self._active_flusher.flush(messages, thread=self.session_id, reason=reason)
-        self._start_pending(again=True)
-        return report
+    def retry(self) -> tuple[FlushReport, ...]:
+        """Write down what failed flushes left, of all conversations, until one fails again.
 
-    async def _aflush_messages(
-        self, messages: list[FlushMessage], *, reason: FlushReason = "compaction"
-    ) -> FlushReport | None:
-        if not messages:
-            self._start_pending()
-            return None
-        report = await self._active_flusher.aflush(messages, thread=self.session_id, reason=reason)
-        self._start_pending(again=True)
-        return report
+        The next flushes that succeed do so, too, in the background; but not for ever with messages
+        that the model refuses.
+        """
+        return self._flusher.flusher.retry()
 
-    def _save(
-        self, messages: list[FlushMessage], report: FlushReport | None, *, archive: bool
-    ) -> None:
-        """Write a session file if `archive` is set, or if the messages are saved nowhere else."""
-        lost = report is not None and not report.safe and self._flushes
-        if messages and (archive or lost):
-            self._active_flusher.archive(messages, thread=self.session_id)
-
-    def _save_if_possible(self, messages: list[FlushMessage], report: FlushReport | None) -> None:
-        """Write a session file if the messages are saved nowhere else; log its errors."""
-        try:
-            self._save(messages, report, archive=False)
-        except OSError:
-            logger.exception("a conversation is replaced that could be kept nowhere")
+    async def aretry(self) -> tuple[FlushReport, ...]:
+        """Run `retry` without blocking the event loop."""
+        return await self._flusher.flusher.aretry()
 
     # -- messages to flush -------------------------------------------------------------------------
 
-    async def _evicted_by(self, messages: list[ChatMessage]) -> list[FlushMessage]:
-        """Return the whole conversation if a put would evict messages that were not flushed."""
-        active = [*await self.aget_all(MessageStatus.ACTIVE), *messages]
-        if not await asyncio.to_thread(self._evicts_new_messages, active):
-            return []
-        return flush_messages([*await self.aget_all(), *messages])
+    async def _due(self, messages: list[ChatMessage]) -> DueFlush:
+        """Return what is to be flushed before a put."""
+        active = await self.aget_all(MessageStatus.ACTIVE)
+        evicted = await asyncio.to_thread(self._evicted_count, [*active, *messages])
+        return await self._flusher.before_put(active, messages, evicted=evicted)
 
-    def _evicts_new_messages(self, active: list[ChatMessage]) -> bool:
-        evicted = evicted_messages(
-            active,
-            self._counts(active),
-            limit=self.token_limit * self.chat_history_token_ratio,
-            flush_size=self.token_flush_size,
-        )
-        return bool(evicted) and bool(
-            self._active_flusher.new_messages(flush_messages(evicted), thread=self.session_id)
-        )
+    async def _rest(self) -> DueFlush | None:
+        return await self._flusher.rest(await self.aget_all(MessageStatus.ACTIVE))
+
+    async def _replaced_by(self, messages: list[ChatMessage]) -> DueFlush:
+        """Return the conversation if it has messages that the new one lacks."""
+        stored = await self._flusher.all()
+        kept = {repr(message) for message in await asyncio.to_thread(flush_messages, messages)}
+        return stored if any(repr(found) not in kept for found in stored.messages) else DueFlush()
+
+    def _evicted_count(self, active: list[ChatMessage]) -> int:
+        limit = self.token_limit * self.chat_history_token_ratio
+        counts, size = self._counts(active), self.token_flush_size
+        return len(evicted_messages(active, counts, limit=limit, flush_size=size))
 
     def _counts(self, messages: Sequence[ChatMessage]) -> list[int]:
         """Count the tokens of each message, into the cache of `tokenize`."""
         return [self._estimate_token_count(message) for message in messages]
 
-    async def _replaced_by(self, messages: Iterable[ChatMessage]) -> list[FlushMessage]:
-        """Return the conversation if it has messages that the new one lacks."""
-        stored = flush_messages(await self.aget_all())
-        kept = {repr(message) for message in flush_messages(messages)}
-        return stored if any(repr(message) not in kept for message in stored) else []
+    def _archive(self, due: DueFlush, report: FlushReport | None, *, wanted: bool) -> None:
+        """Write a session file if it is wanted, or if the messages are saved nowhere else."""
+        if wanted or self._flushes:
+            self._flusher.archive(due, report, wanted=wanted)
+
+    def _archive_if_possible(self, due: DueFlush, report: FlushReport | None) -> None:
+        """Write a session file if the messages are saved nowhere else; log its errors."""
+        try:
+            self._archive(due, report, wanted=False)
+        except OSError:
+            logger.exception("a conversation is replaced that could be kept nowhere")
 
     def _estimate_token_count(
         self, message_or_blocks: str | ChatMessage | list[ChatMessage] | list[ContentBlock]
@@ -272,13 +307,7 @@ class ChatMemory(StockMemory):
         )
 
     @property
-    def _active_flusher(self) -> Flusher:
-        if self._flusher is None:
+    def _flusher(self) -> ConversationFlusher:
+        if self._opened is None:
             raise ValueError("a ChatMemory is opened with ChatMemory.from_defaults(memory, ...).")
-        return self._flusher
-
-    def _start_pending(self, *, again: bool = False) -> None:
-        """Process what earlier flushes left, in the background: at first, and after a flush."""
-        if again or not self._opened:
-            self._opened = True
-            self._active_flusher.start_pending()
+        return self._opened

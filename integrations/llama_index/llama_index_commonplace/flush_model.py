@@ -5,11 +5,12 @@ Traces show the turn, tagged `TAG`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatResponse
-from llama_index.core.llms import LLM
+from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index_instrumentation.dispatcher import instrument_tags
 
@@ -44,7 +45,14 @@ class LlamaIndexFlushModel:
             return _tool_reply(llm, response)
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Call the model on the event loop."""
+        """Call the model on the event loop.
+
+        Raises:
+            NotImplementedError: Its async methods are those of `CustomLLM`, which call the sync
+                ones and would block the event loop.
+        """
+        if inspect.unwrap(type(self.llm).achat) is inspect.unwrap(CustomLLM.achat):
+            raise NotImplementedError
         with instrument_tags(TAG):
             llm = self._function_calling_llm
             if llm is None:

@@ -1,8 +1,13 @@
 """Flush of a conversation into notes before it is compacted: triggers, journal, silent turn."""
 
-from commonplace.flush.entry_processor import MAX_ATTEMPTS
 from commonplace.flush.flusher import Flusher
-from commonplace.flush.messages import message_tokens, transcript_bytes
+from commonplace.flush.journal import MAX_ATTEMPTS
+from commonplace.flush.messages import (
+    Fingerprinter,
+    flushable_messages,
+    message_tokens,
+    transcript_bytes,
+)
 from commonplace.flush.protocol import (
     CallableFlushModel,
     FlushMemory,
@@ -17,6 +22,7 @@ from commonplace.types import FlushMessage, FlushReason, FlushReport, ToolCall
 __all__ = [
     "MAX_ATTEMPTS",
     "CallableFlushModel",
+    "Fingerprinter",
     "FlushCycle",
     "FlushLimits",
     "FlushMemory",
@@ -29,6 +35,7 @@ __all__ = [
     "Flusher",
     "ToolCall",
     "flush_reason",
+    "flushable_messages",
     "message_tokens",
     "prepare_counting",
     "token_limit",

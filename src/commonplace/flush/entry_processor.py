@@ -7,13 +7,14 @@ import errno
 import logging
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from commonplace.errors import CommonplaceError, StateError, WorkspaceReadOnlyError
-from commonplace.flush.journal import Journal, JournalEntry
+from commonplace.flush.journal import MAX_ATTEMPTS, Journal
+from commonplace.flush.journal_entry import JournalEntry
 from commonplace.flush.protocol import FlushMemory, FlushReply, FlushRequest
 from commonplace.flush.runner import DeadlineError, FlushSteps, ModelCall, Pause
 from commonplace.flush.turn import (
@@ -25,13 +26,12 @@ from commonplace.flush.turn import (
     parse_reply,
 )
 from commonplace.text.redaction import redact
-from commonplace.transcripts.archive import write_session_file
+from commonplace.transcripts.archive import session_file, write_session_file
 from commonplace.types import FlushReport, Origin
 from commonplace.workspace.paths import log_path
 
 __all__ = [
     "FLUSH_DISABLED",
-    "MAX_ATTEMPTS",
     "EntryProcessor",
     "error_text",
     "log_state_errors",
@@ -40,9 +40,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-MAX_ATTEMPTS = 3
-"""Failed attempts after which the messages go to a session file and the model is not retried."""
 
 FLUSH_DISABLED = "flush.enabled is false"
 """Why nothing is flushed, in reports."""
@@ -71,7 +68,33 @@ class EntryProcessor:
         self._lease = lease
         self._wait_until = wait_until
 
-    def claim(self, number: int) -> FlushSteps[JournalEntry | None]:
+    def process_all(
+        self, numbers: Iterable[int], enqueued: set[int], *, deadline: float | None
+    ) -> FlushSteps[list[FlushReport]]:
+        """Process entries until one is left unwritten or the deadline is over.
+
+        Args:
+            numbers: Numbers of the entries.
+            enqueued: Those that wait for their first attempt; all others are of earlier flushes.
+            deadline: Deadline of all, on the monotonic clock; by default each has its own.
+        """
+        reports: list[FlushReport] = []
+        for number in numbers:
+            is_over = deadline is not None and time.monotonic() >= deadline
+            if is_over or (reports and (reports[-1].failed or reports[-1].skipped)):
+                break
+            entry = yield from self._claim(number)
+            if entry is not None:
+                started = time.monotonic()
+                until = started + self._memory.settings.flush.deadline_s
+                report = yield from self._process(entry, until if deadline is None else deadline)
+                reason = report.reason if number in enqueued else "journal"
+                enqueued.discard(number)
+                seconds = time.monotonic() - started
+                reports.append(replace(report, reason=reason, seconds=seconds))
+        return reports
+
+    def _claim(self, number: int) -> FlushSteps[JournalEntry | None]:
         """Claim an entry; None when it is gone, or another flush has it for too long."""
         while (entry := self._journal.claim(number, lease=self._lease)) is None:
             is_over = time.monotonic() >= self._wait_until
@@ -80,13 +103,8 @@ class EntryProcessor:
             yield Pause(_POLL_S)
         return entry
 
-    def process(self, entry: JournalEntry, *, deadline: float) -> FlushSteps[FlushReport]:
-        """Run an entry's silent turn from where it stopped, and remove the entry when it is done.
-
-        Args:
-            entry: A claimed entry.
-            deadline: Deadline of the model's replies, on the monotonic clock.
-        """
+    def _process(self, entry: JournalEntry, deadline: float) -> FlushSteps[FlushReport]:
+        """Run an entry's silent turn from where it stopped; remove the entry when it is done."""
         turn = _SilentTurn(self._memory, entry)
         try:
             turn.resume()
@@ -110,40 +128,47 @@ class EntryProcessor:
     def _failed(
         self, entry: JournalEntry, turn: _SilentTurn, problem: str, *, discard_replies: bool
     ) -> FlushReport:
-        """Count a failed attempt; after the last one, write the messages to a session file."""
+        """Count a failed attempt; from the last one on, keep the messages in a session file, too.
+
+        Where none can be written, the attempt is not counted.
+        """
         report = turn.report(safe=self._journal.is_durable)
         attempts = entry.attempts + 1
+        kept = f"attempt {attempts} of {MAX_ATTEMPTS}, the journal keeps the messages"
+        if attempts >= MAX_ATTEMPTS:
+            folder = self._memory.state.sessions
+            try:
+                path = write_session_file(folder, entry.messages, **self._session(entry))
+            except OSError as error:
+                kept = f"and no session file: {error_text(error)}"
+                attempts = entry.attempts
+            else:
+                kept = (
+                    f"after {attempts} failures the messages are kept in {path}, too; they are "
+                    "written down after a flush that succeeds"
+                )
+                report = replace(report, transcript=str(path), safe=True)
         with log_state_errors("a failure could not be counted"):
-            self._journal.record_failure(entry, problem, discard_replies=discard_replies)
-        if attempts < MAX_ATTEMPTS:
-            text = (
-                f"{problem}; attempt {attempts} of {MAX_ATTEMPTS}, the journal keeps the messages"
+            self._journal.record_failure(
+                entry, problem, attempts=attempts, discard_replies=discard_replies
             )
-            return replace(report, failed=text)
-        try:
-            path = self._write_session_file(entry)
-        except OSError as error:
-            return replace(report, failed=f"{problem}; and no session file: {error_text(error)}")
-        self._remove(entry)
-        text = f"{problem}; after {attempts} failures the messages are kept in {path}"
-        return replace(report, failed=text, transcript=str(path), safe=True)
+        return replace(report, failed=f"{problem}; {kept}")
 
-    def _write_session_file(self, entry: JournalEntry) -> Path:
+    def _session(self, entry: JournalEntry) -> dict[str, Any]:
+        """Return what names the session file of an entry that failed for good."""
         key = f"{self._memory.workspace.root}\0{entry.thread}\0{entry.id}\0{entry.moment}"
-        return write_session_file(
-            self._memory.state.sessions,
-            entry.messages,
-            session=entry.thread,
-            moment=entry.moment,
-            key=key,
-            unwritten=True,
-        )
+        return {"session": entry.thread, "moment": entry.moment, "key": key, "unwritten": True}
 
     def _remove(self, entry: JournalEntry) -> None:
+        """Remove an entry whose notes are written, and the session file that it has after all."""
         with log_state_errors(
             "an entry that is done could not leave the journal; it is done once more"
         ):
             self._journal.remove(entry)
+        if entry.attempts >= MAX_ATTEMPTS:
+            with contextlib.suppress(OSError):
+                folder = self._memory.state.sessions
+                session_file(folder, **self._session(entry)).unlink(missing_ok=True)
 
 
 class _SilentTurn:

@@ -19,8 +19,13 @@ from commonplace.flush.entry_processor import (
     merge_reports,
     skip_reason,
 )
-from commonplace.flush.journal import Journal
-from commonplace.flush.messages import flushable_messages, message_tokens, split_for_window
+from commonplace.flush.journal import MAX_ATTEMPTS, Journal
+from commonplace.flush.messages import (
+    Fingerprinter,
+    flushable_messages,
+    message_tokens,
+    split_for_window,
+)
 from commonplace.flush.protocol import FlushMemory, FlushModel
 from commonplace.flush.runner import BackgroundTask, FlushSteps, run_async, run_sync
 from commonplace.text.quotation import UNTRUSTED_MARK
@@ -70,7 +75,7 @@ class Flusher:
         self._journal = Journal(memory.state.database, workspace=self._workspace)
         self._memory_journal: Journal | None = None
         self._enqueued: set[int] = set()
-        self._has_failed = False
+        self._has_failed = self._is_well = False
         self._background = BackgroundTask(self._process_all)
 
     def flush(
@@ -80,6 +85,7 @@ class Flusher:
         thread: str = "",
         reason: FlushReason = "compaction",
         model: FlushModel | None = None,
+        after: Fingerprinter | None = None,
     ) -> FlushReport:
         """Write down what is new among messages, and what is pending of their thread.
 
@@ -92,8 +98,10 @@ class Flusher:
                 share their flushes.
             reason: Why the flush runs.
             model: Writes the notes this time.
+            after: Fingerprints of the conversation before the messages, if all of it was flushed:
+                a long one need not be given again.
         """
-        steps = self._flush(messages, thread=thread, reason=reason)
+        steps = self._flush(_FlushTask(flushable_messages(messages), thread, reason, after))
         return run_sync(steps, model or self._model)
 
     async def aflush(
@@ -103,9 +111,10 @@ class Flusher:
         thread: str = "",
         reason: FlushReason = "compaction",
         model: FlushModel | None = None,
+        after: Fingerprinter | None = None,
     ) -> FlushReport:
         """Run `flush` without blocking the event loop."""
-        steps = self._flush(messages, thread=thread, reason=reason)
+        steps = self._flush(_FlushTask(flushable_messages(messages), thread, reason, after))
         return await run_async(steps, model or self._model)
 
     def enqueue(
@@ -114,23 +123,25 @@ class Flusher:
         *,
         thread: str = "",
         reason: FlushReason = "compaction",
+        after: Fingerprinter | None = None,
     ) -> FlushReport:
         """Put what is new among messages into the journal, for a later flush; ask no model.
 
-        For messages that arrive in parts: all parts until the next flush are one silent turn. And
-        for a flush in the background: the report is ``safe`` once the messages are on the disk.
+        All parts until the next flush are one silent turn. The report is ``safe`` once the messages
+        are on the disk, so that a flush in the background can begin with this.
 
         Args:
             messages: Messages of the conversation, in order.
             thread: Conversation id.
             reason: Why they will be flushed.
+            after: As in `flush`.
         """
         report = FlushReport(reason, thread)
         if not self._memory.settings.flush.enabled:
             return replace(report, skipped=FLUSH_DISABLED, safe=False)
         try:
             with contextlib.ExitStack() as stack:
-                task = _FlushTask(flushable_messages(messages), thread, reason)
+                task = _FlushTask(flushable_messages(messages), thread, reason, after)
                 journal, _ = self._journal_new(stack, task, merge=True)
         except Exception as error:  # the user's turn continues after any error
             logger.exception("messages could not be kept for a flush")
@@ -142,7 +153,8 @@ class Flusher:
     def start_pending(self) -> None:
         """Process the pending entries of all threads in the background, until one fails.
 
-        After a failed flush, this does nothing: a provider that is down is left alone.
+        After a failed flush, this does nothing: a provider that is down is left alone. After a
+        successful one, entries whose last attempt failed have another.
         """
         if not self._has_failed:
             self._background.start()
@@ -153,23 +165,29 @@ class Flusher:
 
     def process_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Process the entries that earlier flushes of any process left; for the start of a chat."""
-        steps = self._process_pending(self._deadline(time.monotonic()))
+        steps = self._process_pending(self._deadline(time.monotonic()), attempts=MAX_ATTEMPTS)
         return run_sync(steps, model or self._model)
 
     async def aprocess_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Run `process_pending` without blocking the event loop."""
-        steps = self._process_pending(self._deadline(time.monotonic()))
+        steps = self._process_pending(self._deadline(time.monotonic()), attempts=MAX_ATTEMPTS)
         return await run_async(steps, model or self._model)
 
-    def new_messages(
-        self, messages: Iterable[FlushMessage], *, thread: str = ""
-    ) -> tuple[FlushMessage, ...]:
-        """Return the messages that a flush would write down; all of them if that is unknown."""
-        flushable = flushable_messages(messages)
-        try:
-            return self._journal.new_messages(thread, flushable)
-        except StateError:
-            return flushable
+    def retry(self) -> tuple[FlushReport, ...]:
+        """Process all entries, those that failed for good included and last, until one fails."""
+        return run_sync(self._process_pending(None, attempts=None), self._model)
+
+    async def aretry(self) -> tuple[FlushReport, ...]:
+        """Run `retry` without blocking the event loop."""
+        return await run_async(self._process_pending(None, attempts=None), self._model)
+
+    def flushed_count(self, messages: Sequence[FlushMessage], *, thread: str = "") -> int:
+        """Count the messages before the first one that a flush would write down; 0 if unknown."""
+        with contextlib.suppress(StateError):
+            flushable = flushable_messages(messages)
+            new = self._journal.new_positions(thread, flushable)
+            return messages.index(flushable[new[0]], new[0]) if new else len(messages)
+        return 0
 
     def archive(self, messages: Iterable[FlushMessage], *, thread: str = "") -> Path:
         """Write a whole conversation to a session file and return its path.
@@ -184,20 +202,19 @@ class Flusher:
 
     # -- steps: generators that yield at each model call -------------------------------------------
 
-    def _flush(
-        self, messages: Iterable[FlushMessage], *, thread: str, reason: FlushReason
-    ) -> FlushSteps[FlushReport]:
+    def _flush(self, task: _FlushTask) -> FlushSteps[FlushReport]:
         started = time.monotonic()
         with contextlib.ExitStack() as stack:
             try:
-                task = _FlushTask(flushable_messages(messages), thread, reason)
                 report = yield from self._flush_task(stack, task)
             except Exception as error:  # the user's turn continues after any error
                 logger.exception("a flush failed")
-                report = FlushReport(reason, thread, failed=error_text(error), safe=False)
+                report = FlushReport(task.reason, task.thread, failed=error_text(error), safe=False)
             report = replace(report, seconds=time.monotonic() - started)
             yield from self._notify(report)
         self._has_failed = report.failed is not None
+        if self._has_failed or not report.skipped:
+            self._is_well = not self._has_failed
         return report
 
     def _flush_task(self, stack: contextlib.ExitStack, task: _FlushTask) -> FlushSteps[FlushReport]:
@@ -208,23 +225,26 @@ class Flusher:
             tokens, count = message_tokens(task.messages), len(task.messages)
             return replace(report, messages=count, tokens=tokens, skipped=skipped, safe=False)
         journal, lease = self._journal_new(stack, task)
-        pending = journal.pending(thread=task.thread)
+        pending = journal.pending(thread=task.thread, attempts=MAX_ATTEMPTS)
         if not pending:
             return replace(report, skipped=_NOTHING_NEW)
         deadline = self._deadline(time.monotonic())
         # Without a thread id, the entries are of conversations that need not wait for one another.
         until = deadline if task.thread or task.reason == "session_end" else 0.0
         processor = EntryProcessor(self._memory, journal, lease=lease, wait_until=until)
-        reports = yield from self._process(processor, pending, deadline=deadline)
+        reports = yield from processor.process_all(pending, self._enqueued, deadline=deadline)
         return merge_reports(report, reports) if reports else replace(report, skipped=_BUSY)
 
-    def _process_pending(self, deadline: float | None) -> FlushSteps[tuple[FlushReport, ...]]:
-        """Process the pending entries of all threads; stop at the first failure."""
+    def _process_pending(
+        self, deadline: float | None, *, attempts: int | None
+    ) -> FlushSteps[tuple[FlushReport, ...]]:
+        """Process entries of all threads, by their failed attempts; stop at the first failure."""
         reports: list[FlushReport] = []
         try:
             if skip_reason(self._memory) is None:
                 for journal in filter(None, (self._memory_journal, self._journal)):
-                    reports += yield from self._process_journal(journal, deadline)
+                    pending = journal.pending(attempts=attempts)
+                    reports += yield from self._process_journal(journal, pending, deadline)
                     if any(report.failed for report in reports):
                         break
         except Exception:  # the user's turn continues after any error
@@ -232,46 +252,23 @@ class Flusher:
         return tuple(reports)
 
     def _process_journal(
-        self, journal: Journal, deadline: float | None
+        self, journal: Journal, pending: Sequence[int], deadline: float | None
     ) -> FlushSteps[list[FlushReport]]:
-        pending = journal.pending()
         if not pending:
             return []
         with contextlib.ExitStack() as stack:
             processor = EntryProcessor(self._memory, journal, lease=self._lease(stack, journal))
-            reports = yield from self._process(processor, pending, deadline=deadline)
+            reports = yield from processor.process_all(pending, self._enqueued, deadline=deadline)
         for report in reports:
             yield from self._notify(report)
         return reports
 
     def _process_all(self) -> None:
         """Process pending entries until none is left or one fails, which is for the next start."""
-        while reports := run_sync(self._process_pending(None), self._model):
+        attempts = MAX_ATTEMPTS * 2 if self._is_well else MAX_ATTEMPTS
+        while reports := run_sync(self._process_pending(None, attempts=attempts), self._model):
             if any(report.failed or report.skipped for report in reports):
                 return
-
-    def _process(
-        self, processor: EntryProcessor, numbers: Iterable[int], *, deadline: float | None
-    ) -> FlushSteps[list[FlushReport]]:
-        """Process entries until one is left unwritten or the deadline is over.
-
-        Without a deadline for all, each entry has its own.
-        """
-        reports: list[FlushReport] = []
-        for number in numbers:
-            is_over = deadline is not None and time.monotonic() >= deadline
-            if is_over or (reports and (reports[-1].failed or reports[-1].skipped)):
-                break
-            entry = yield from processor.claim(number)
-            if entry is not None:
-                started = time.monotonic()
-                until = self._deadline(started) if deadline is None else deadline
-                report = yield from processor.process(entry, deadline=until)
-                reason = report.reason if number in self._enqueued else "journal"
-                self._enqueued.discard(number)
-                seconds = time.monotonic() - started
-                reports.append(replace(report, reason=reason, seconds=seconds))
-        return reports
 
     # -- journal -----------------------------------------------------------------------------------
 
@@ -302,6 +299,7 @@ class Flusher:
                 split=self._split,
                 lease=lease,
                 merge=merge,
+                after=task.after,
             )
             if merge:
                 self._enqueued.update(numbers)
@@ -348,3 +346,4 @@ class _FlushTask:
     messages: tuple[FlushMessage, ...]
     thread: str
     reason: FlushReason
+    after: Fingerprinter | None = None

@@ -11,18 +11,25 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any
 
+from commonplace.flush.journal_entry import (
+    DAMAGE,
+    ENTRY_COLUMNS,
+    EntryRow,
+    JournalEntry,
+    parse_entry,
+)
 from commonplace.flush.leases import OneTimeLeases
 from commonplace.flush.messages import (
+    Fingerprinter,
+    Fingerprints,
     dump_messages,
     dump_replies,
-    fingerprints,
     load_messages,
-    load_replies,
     message_tokens,
     new_positions,
 )
@@ -34,18 +41,14 @@ if TYPE_CHECKING:
 
     from commonplace.flush.protocol import FlushReply
 
-__all__ = ["Journal", "JournalEntry"]
+__all__ = ["MAX_ATTEMPTS", "Journal"]
+
+MAX_ATTEMPTS = 3
+"""Failed attempts after which the messages go to a session file. The entry stays: it has as many
+more attempts, each after a flush that succeeded, and then those that a user asks for."""
 
 logger = logging.getLogger(__name__)
 
-_COLUMNS = ", ".join(
-    f"CAST({name} AS BLOB)"
-    for name in ("owner", "thread", "reason", "moment", "tokens", "messages", "replies", "attempts")
-)
-_Row = Sequence[Any]
-"""Columns of an entry, as bytes."""
-_DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError)
-"""What damaged texts, and JSON of another form, raise."""
 _HASHES_PER_QUERY = 500
 _MARKS_S = 400 * 86_400
 """Age after which the hash of a message is deleted: no conversation is sent again for so long."""
@@ -53,31 +56,6 @@ _MAX_MARKS = 400_000
 """Hashes of a workspace, at most, two for each message; the oldest are deleted first."""
 _PRUNE_AFTER = 10_000
 """Hashes after which the old ones are looked for again."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
-    """Messages of one conversation that are to be flushed.
-
-    Attributes:
-        id: Number; later entries have higher ones.
-        thread: Conversation id.
-        reason: Why they are flushed.
-        moment: Time of the flush; the notes go to the log of this day.
-        tokens: Token count of the messages.
-        messages: The messages.
-        replies: Replies of the model so far.
-        attempts: Failed attempts so far.
-    """
-
-    id: int
-    thread: str
-    reason: FlushReason
-    moment: datetime
-    tokens: int
-    messages: tuple[FlushMessage, ...]
-    replies: tuple[FlushReply, ...] = ()
-    attempts: int = 0
 
 
 class Journal:
@@ -109,16 +87,14 @@ class Journal:
         with self._leases.acquire() as lease, self._file.kept_open():
             yield lease
 
-    def new_messages(
-        self, thread: str, messages: Sequence[FlushMessage]
-    ) -> tuple[FlushMessage, ...]:
-        """Return the messages that are in no entry and never were.
+    def new_positions(self, thread: str, messages: Sequence[FlushMessage]) -> list[int]:
+        """Return the positions of the messages that are in no entry and never were.
 
         Raises:
             StateError: The state file cannot be read.
         """
-        known = self._known(self._file.rows, thread, messages)
-        return tuple(messages[index] for index in new_positions(messages, known))
+        hashes = Fingerprinter().following(messages)
+        return new_positions(messages, hashes, self._known(self._file.rows, thread, hashes))
 
     def add(
         self,
@@ -130,6 +106,7 @@ class Journal:
         split: Callable[[Sequence[FlushMessage]], Iterable[Sequence[FlushMessage]]],
         lease: str,
         merge: bool = False,
+        after: Fingerprinter | None = None,
     ) -> list[int]:
         """Commit entries of the new messages under a lease; return their numbers.
 
@@ -142,16 +119,17 @@ class Journal:
             lease: Lease of the new entries.
             merge: Whether to merge them with the thread's pending entries of the same day, for one
                 turn; entries that a model has seen are left alone.
+            after: Fingerprints of the conversation before the messages; none by default.
 
         Raises:
             StateError: The state file cannot be written; nothing was added.
         """
         with self._file.transaction() as connection:
-            known = self._known(connection.execute, thread, messages)
-            positions = new_positions(messages, known)
+            hashes = (after or Fingerprinter()).following(messages)
+            known = self._known(connection.execute, thread, hashes)
+            positions = new_positions(messages, hashes, known)
             if not positions:
                 return []
-            hashes = fingerprints(messages)
             marks = known.union(*(hashes[at] for at in positions))
             self._mark(connection, thread, marks, at=int(moment.timestamp()))
             new = [messages[at] for at in positions]
@@ -167,10 +145,10 @@ class Journal:
             ]
 
     def _known(
-        self, query: Callable[..., Iterable[Any]], thread: str, messages: Sequence[FlushMessage]
+        self, query: Callable[..., Iterable[Any]], thread: str, hashes: Iterable[Fingerprints]
     ) -> set[bytes]:
-        """Return those fingerprints of the messages that the thread's entries had."""
-        wanted = list({mark for pair in fingerprints(messages) for mark in pair})
+        """Return those of the fingerprints that the thread's entries had."""
+        wanted = list({mark for pair in hashes for mark in pair})
         known: set[bytes] = set()
         for at in range(0, len(wanted), _HASHES_PER_QUERY):
             part = wanted[at : at + _HASHES_PER_QUERY]
@@ -215,7 +193,7 @@ class Journal:
         taken: list[FlushMessage] = []
         data: Any
         for number, data in rows.fetchall():
-            with contextlib.suppress(*_DAMAGE):  # a damaged one is for `claim`
+            with contextlib.suppress(*DAMAGE):  # a damaged one is for `claim`
                 taken += load_messages(data.decode("utf-8"))
                 connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
         return taken
@@ -230,36 +208,54 @@ class Journal:
         )
         return connection.last_insert_rowid()
 
-    def pending(self, *, thread: str | None = None) -> list[int]:
-        """Return the numbers of all entries, oldest first, leased ones included."""
+    def pending(self, *, thread: str | None = None, attempts: int | None = None) -> list[int]:
+        """Return the numbers of entries, leased ones included: oldest first.
+
+        Those that failed for good, once or more often, come last.
+
+        Args:
+            thread: Conversation id; all by default.
+            attempts: Number of failed attempts that an entry has fewer of.
+        """
+        failed = "CAST(attempts AS INTEGER)"  # a damaged number, too
         rows = self._file.rows(
-            "SELECT id FROM flush_entries WHERE workspace = ? AND thread = ifnull(?, thread)"
-            " ORDER BY id",
-            (self._workspace, thread),
+            "SELECT id FROM flush_entries WHERE workspace = ?1 AND thread = ifnull(?2, thread)"
+            f" AND (?3 IS NULL OR {failed} < ?3) ORDER BY {failed} / {MAX_ATTEMPTS}, id",
+            (self._workspace, thread, attempts),
         )
         return [int(row[0]) for row in rows]
 
     def claim(self, number: int, *, lease: str) -> JournalEntry | None:
-        """Take an entry under a lease; None when it is gone, damaged, or another lease has it."""
+        """Take an entry under a lease; None when it is gone, damaged, or another lease has it.
+
+        Or has one before it, of the same thread: notes are written in the thread's order.
+        """
         with self._file.transaction() as connection:
-            row: _Row | None = connection.execute(
-                f"SELECT {_COLUMNS} FROM flush_entries WHERE id = ? AND workspace = ?",
+            row: EntryRow | None = connection.execute(
+                f"SELECT {ENTRY_COLUMNS} FROM flush_entries WHERE id = ? AND workspace = ?",
                 (number, self._workspace),
             ).fetchone()
             if row is None:
                 return None
-            holder = (row[0] or b"").decode("ascii", "replace")
-            if holder != lease and holder.isalnum() and self._leases.is_alive(holder):
+            earlier = connection.execute(
+                "SELECT DISTINCT CAST(owner AS BLOB) FROM flush_entries WHERE workspace = ?"
+                " AND id < ? AND thread = CAST(? AS TEXT) AND thread != ''",
+                (self._workspace, number, row[1]),
+            )
+            holders = {
+                (owner or b"").decode("ascii", "replace") for owner in (row[0], *chain(*earlier))
+            }
+            if any(map(self._leases.is_alive, filter(str.isalnum, holders - {lease}))):
                 return None
             try:
-                entry: JournalEntry | None = _entry(number, row)
-            except _DAMAGE as error:
+                entry: JournalEntry | None = parse_entry(number, row)
+            except DAMAGE as error:
                 entry = self._mended(connection, number, row, error)
             connection.execute("UPDATE flush_entries SET owner = ? WHERE id = ?", (lease, number))
         return entry
 
     def _mended(
-        self, connection: apsw.Connection, number: int, row: _Row, error: Exception
+        self, connection: apsw.Connection, number: int, row: EntryRow, error: Exception
     ) -> JournalEntry | None:
         """Keep the bytes of a damaged entry in a file, and mend what can be read of it.
 
@@ -270,8 +266,8 @@ class Journal:
         data = b"\n".join(value for value in row if value)
         kept = self._file.path and keep_aside(self._file.path, f"entry-{number}", data)
         entry = None
-        with contextlib.suppress(*_DAMAGE):
-            entry = _entry(number, row, mends=True)
+        with contextlib.suppress(*DAMAGE):
+            entry = parse_entry(number, row, mends=True)
         if entry is None:
             connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
         else:
@@ -299,14 +295,16 @@ class Journal:
                 "UPDATE flush_entries SET replies = ? WHERE id = ?", (text, entry.id)
             )
 
-    def record_failure(self, entry: JournalEntry, error: str, *, discard_replies: bool) -> None:
-        """Count a failed attempt; `discard_replies` makes the next one start at the first round."""
+    def record_failure(
+        self, entry: JournalEntry, error: str, *, attempts: int, discard_replies: bool
+    ) -> None:
+        """Record a failed attempt; `discard_replies` lets the next one begin at the first round."""
         replies = "'[]'" if discard_replies else "replies"
         with self._file.transaction() as connection:
             connection.execute(
-                f"UPDATE flush_entries SET attempts = attempts + 1, error = ?, replies = {replies}"
+                f"UPDATE flush_entries SET attempts = ?, error = ?, replies = {replies}"
                 " WHERE id = ?",
-                (error, entry.id),
+                (attempts, error, entry.id),
             )
 
     def remove(self, entry: JournalEntry) -> None:
@@ -318,32 +316,3 @@ class Journal:
         """Release the entries that were claimed under a lease and not removed."""
         with self._file.transaction() as connection:
             connection.execute("UPDATE flush_entries SET owner = NULL WHERE owner = ?", (lease,))
-
-
-def _entry(number: int, row: _Row, *, mends: bool = False) -> JournalEntry:
-    """Parse the columns of an entry; where `mends`, its messages are all that must be there."""
-
-    def read(at: int, parse: Callable[[str], Any], otherwise: Any) -> Any:
-        try:
-            return parse((row[at] or b"").decode("utf-8", "replace" if mends else "strict"))
-        except _DAMAGE:
-            if otherwise is None or not mends:
-                raise
-            return otherwise
-
-    return JournalEntry(
-        number,
-        thread=read(1, str, ""),
-        reason=read(2, _reason, "journal"),
-        moment=read(3, datetime.fromisoformat, datetime.now(UTC)),
-        tokens=read(4, int, 0),
-        messages=read(5, load_messages, None),
-        replies=read(6, load_replies, ()),
-        attempts=read(7, int, 0),
-    )
-
-
-def _reason(text: str) -> FlushReason:
-    if text not in get_args(FlushReason):
-        raise ValueError(f"its reason is {text!r}")
-    return cast("FlushReason", text)

@@ -15,10 +15,10 @@ from commonplace.text.tokens import count_tokens
 from commonplace.types import FlushMessage, ToolCall
 
 __all__ = [
+    "Fingerprinter",
     "Fingerprints",
     "dump_messages",
     "dump_replies",
-    "fingerprints",
     "flushable_messages",
     "load_messages",
     "load_replies",
@@ -53,23 +53,44 @@ def flushable_messages(messages: Iterable[FlushMessage]) -> tuple[FlushMessage, 
     )
 
 
-def fingerprints(messages: Sequence[FlushMessage]) -> list[Fingerprints]:
-    """Hash role, text and tool calls of each message.
+class Fingerprinter:
+    """Fingerprints of a conversation that grows: what is behind it is hashed without its beginning.
 
-    Ids are left out: without a checkpointer, a caller sends the same messages under new ids.
+    Role, text and tool calls are hashed. Ids are left out: without a checkpointer, a caller sends
+    the same messages under new ids.
     """
-    alone = [_hash(_identity(message)) for message in messages]
-    seen: Counter[bytes] = Counter()
-    found = []
-    for index, own in enumerate(alone):
-        placed = _hash(alone[index - 1] + own) if index else own
-        seen[placed] += 1
-        again = seen[placed]
-        found.append((own, placed if again == 1 else _hash(placed + str(again).encode())))
-    return found
+
+    def __init__(self) -> None:
+        self._last = b""
+        self._seen: Counter[bytes] = Counter()
+
+    def following(self, messages: Iterable[FlushMessage]) -> list[Fingerprints]:
+        """Return the fingerprints of messages behind those of before."""
+        added: Counter[bytes] = Counter()
+        found = []
+        for own, placed in self._pairs(messages):
+            added[placed] += 1
+            again = self._seen[placed] + added[placed]
+            found.append((own, placed if again == 1 else _hash(placed + str(again).encode())))
+        return found
+
+    def extend(self, messages: Iterable[FlushMessage]) -> None:
+        """Count messages among those of before."""
+        for own, placed in self._pairs(messages):
+            self._last = own
+            self._seen[placed] += 1
+
+    def _pairs(self, messages: Iterable[FlushMessage]) -> Iterator[Fingerprints]:
+        last = self._last
+        for message in messages:
+            own = _hash(_identity(message))
+            yield own, _hash(last + own) if last else own
+            last = own
 
 
-def new_positions(messages: Sequence[FlushMessage], known: Collection[bytes]) -> list[int]:
+def new_positions(
+    messages: Sequence[FlushMessage], hashes: Iterable[Fingerprints], known: Collection[bytes]
+) -> list[int]:
     """Return the positions of the messages whose fingerprints are not known.
 
     A short message counts as known only behind the same message: a second "yes" answers another
@@ -77,7 +98,7 @@ def new_positions(messages: Sequence[FlushMessage], known: Collection[bytes]) ->
     """
     return [
         index
-        for index, (own, placed) in enumerate(fingerprints(messages))
+        for index, (own, placed) in enumerate(hashes)
         if not (
             placed in known or (own in known and len(messages[index].text) >= _DISTINCTIVE_CHARS)
         )

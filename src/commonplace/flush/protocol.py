@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -64,7 +63,11 @@ class FlushModel(Protocol):
         """Reply; called in a worker thread, with a copy of the caller's context variables."""
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Reply on the event loop."""
+        """Reply on the event loop; where this is not implemented, `reply` runs in a thread.
+
+        Raises:
+            NotImplementedError: The model is a sync one, which would block the event loop.
+        """
 
 
 class CallableFlushModel:
@@ -83,9 +86,9 @@ class CallableFlushModel:
         return self._call(request)
 
     async def areply(self, request: FlushRequest, /) -> FlushReply:
-        """Call the async function, or the sync one in a thread."""
+        """Call the async function."""
         if self._acall is None:
-            return await asyncio.to_thread(self._call, request)
+            raise NotImplementedError
         return await self._acall(request)
 
 

@@ -158,7 +158,8 @@ def _answer(model: FlushModel, asked: ModelCall | Awaitable[object]) -> FlushRep
         else:
             result.put(None)
 
-    threading.Thread(target=work, name="commonplace-on-flush", daemon=True).start()
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(work,), name="commonplace-on-flush", daemon=True).start()
     if (error := result.get()) is not None:
         raise error
     return None
@@ -167,7 +168,10 @@ def _answer(model: FlushModel, asked: ModelCall | Awaitable[object]) -> FlushRep
 async def _aanswer(model: FlushModel, asked: ModelCall | Awaitable[object]) -> FlushReply | None:
     """Return the model's reply; await a coroutine on this event loop."""
     if isinstance(asked, ModelCall):
-        return await _acall_model(model, asked)
+        try:
+            return await _acall_model(model, asked)
+        except NotImplementedError:
+            return await asyncio.to_thread(_call_model, model, asked)
     await asked
     return None
 

@@ -16,7 +16,7 @@ from commonplace.text.redaction import mask, redact
 from commonplace.types import FlushMessage
 from commonplace.workspace.sessions import UNWRITTEN
 
-__all__ = ["session_records", "write_session_file"]
+__all__ = ["session_file", "session_records", "write_session_file"]
 
 _NAME_CHARS = 40
 _PROBE = "x7Kq2Vp9Lm4T"
@@ -49,16 +49,24 @@ def write_session_file(
         OSError: The file cannot be written; no partial file is left behind.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    key = key or f"{session}\0{moment.isoformat()}"
+    path = session_file(folder, session=session, moment=moment, key=key, unwritten=unwritten)
     session = redact(session)
-    name = f"{session}-{UNWRITTEN}" if unwritten else session
-    path = folder / _file_name(name, moment, key, keep_end=unwritten)
     lines = [
         json.dumps(record, ensure_ascii=True, default=str)
         for record in session_records(messages, session=session, moment=moment)
     ]
     _write_whole(path, "\n".join(lines) + "\n")
     return path
+
+
+def session_file(
+    folder: Path, *, session: str, moment: datetime, key: str | None = None, unwritten: bool = False
+) -> Path:
+    """Return the path of a session file, by the arguments of `write_session_file`."""
+    key = key or f"{session}\0{moment.isoformat()}"
+    session = redact(session)
+    name = f"{session}-{UNWRITTEN}" if unwritten else session
+    return folder / _file_name(name, moment, key, keep_end=unwritten)
 
 
 def session_records(

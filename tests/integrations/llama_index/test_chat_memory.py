@@ -106,6 +106,30 @@ async def test_a_model_that_fails_once_costs_nothing(chat_with, folder, broken):
     assert sum(report.failed is not None for report in reports) == (len(llm.silent) >= broken)
 
 
+@pytest.mark.parametrize("way", ["next flush", "aretry", "retry"])
+async def test_what_failed_flushes_left_becomes_notes_when_the_model_is_well(
+    chat_with, folder, way
+):
+    llm = Writer(lambda number: 1 / 0 if number <= 3 else None)
+    chat = chat_with(llm)
+    said = [fact(turn) for turn in range(30)]
+    failed = []
+    for text in said:
+        await chat.aput(ChatMessage(role="user", content=f"{text} {FILLER} {FILLER}"))
+        if len(llm.silent) == 3 and not failed:
+            failed = facts_in("\n".join(llm.silent))
+            if way == "retry":
+                await asyncio.to_thread(chat.retry)
+            elif way == "aretry":
+                await chat.aretry()
+            if way != "next flush":
+                assert set(failed) <= set(facts_in(log_of(folder)))
+    await chat.aflush()
+    assert chat._flusher.flusher.wait(20)
+    assert len(set(failed)) > 1
+    assert sorted(facts_in(log_of(folder))) == sorted(said)
+
+
 async def test_a_model_that_always_fails_loses_nothing(chat_with, folder, open_folder):
     def trouble(_):
         raise ConnectionError("the provider is down")
@@ -121,7 +145,7 @@ async def test_a_model_that_always_fails_loses_nothing(chat_with, folder, open_f
     await chat.areset()
     whole = chat_with(Writer(), memory=memory, session_id="two")
     await whole.aput(ChatMessage(role="user", content="Hello"))
-    assert whole._flusher.wait(20)
+    assert whole._flusher.flusher.wait(20)
     files = "\n".join(
         file.read_text() for file in Path(memory.index_location).parent.rglob("*.jsonl")
     )
@@ -368,7 +392,6 @@ async def test_a_chat_memory_is_opened_with_a_memory():
     chat = ChatMemory(token_limit=100)
     with pytest.raises(ValueError, match="from_defaults"):
         await chat.aput(ChatMessage(role="user", content="Hello"))
-    await chat.sql_store._async_engine.dispose()
 
 
 async def test_a_model_that_does_not_say_what_it_takes_is_not_asked_many_times(chat_with, folder):

@@ -1,0 +1,163 @@
+"""`ConversationFlusher`: the flushes of one conversation, whose tail alone is read and written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+
+from commonplace.flush import Fingerprinter, Flusher, FlushMessage, FlushReason, FlushReport
+from llama_index_commonplace.conversation_tail import ConversationTail
+from llama_index_commonplace.message_conversion import flush_messages
+
+__all__ = ["ConversationFlusher", "DueFlush", "FlushMode"]
+
+FlushMode = Literal["before", "background"]
+
+_PAGE = 500
+"""Messages that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueFlush:
+    """Messages to flush.
+
+    Attributes:
+        messages: The messages.
+        after: Fingerprints of the conversation before them; None if they are all of it.
+        queue: The queue behind the flush; None where the tail is not followed.
+    """
+
+    messages: Sequence[FlushMessage] = ()
+    after: Fingerprinter | None = None
+    queue: Sequence[FlushMessage] | None = None
+
+
+class ConversationFlusher:
+    """Flusher of one conversation. Its caller holds the conversation's lock.
+
+    Args:
+        flusher: Flusher of the memory.
+        store: Store of the conversation.
+        session: Id of the conversation.
+        mode: Whether a silent turn comes before what it is for, or runs in the background.
+    """
+
+    def __init__(
+        self, flusher: Flusher, store: AsyncDBChatStore, *, session: str, mode: FlushMode
+    ) -> None:
+        self.flusher = flusher
+        self._store = store
+        self._session = session
+        self._is_background = mode == "background"
+        self._tail = ConversationTail()
+        self._opened = False
+
+    # -- what is due -------------------------------------------------------------------------------
+
+    async def before_put(
+        self, active: Sequence[ChatMessage], messages: Sequence[ChatMessage], *, evicted: int
+    ) -> DueFlush:
+        """Return what is to be flushed before a put: all that is new, if the put evicts some of it.
+
+        The messages count as put from then on.
+
+        Args:
+            active: The queue, without the messages.
+            messages: Messages that are about to be put.
+            evicted: How many of the oldest will be evicted.
+        """
+        queue = await asyncio.to_thread(flush_messages, active)
+        new = await asyncio.to_thread(flush_messages, messages)
+        if evicted:
+            await self._follow(queue)
+        await asyncio.to_thread(self._tail.put, new)
+        unflushed = list(self._tail.unflushed)
+        if evicted <= len(queue) + len(new) - len(unflushed):
+            return DueFlush()
+        return DueFlush(unflushed, self._tail.flushed, [*queue, *new])
+
+    async def rest(self, active: Sequence[ChatMessage]) -> DueFlush | None:
+        """Return what is new in the conversation; None if it has no message."""
+        queue = await asyncio.to_thread(flush_messages, active)
+        await self._follow(queue)
+        unflushed = list(self._tail.unflushed)
+        if not queue and not unflushed:
+            return None
+        return DueFlush(unflushed, self._tail.flushed, queue)
+
+    async def all(self, status: MessageStatus | None = None) -> DueFlush:
+        """Return the whole conversation, or its part of a status, ahead of its deletion."""
+        self._tail.forget()
+        return DueFlush(await self._read(status))
+
+    async def _follow(self, queue: Sequence[FlushMessage]) -> None:
+        """Read the whole conversation, unless its tail is known up to the end of the queue."""
+        if await asyncio.to_thread(self._tail.follows, queue):
+            return
+        messages = await self._read(None)
+        count = self.flusher.flushed_count
+        flushed = await asyncio.to_thread(count, messages, thread=self._session)
+        await asyncio.to_thread(self._tail.begin, messages, queue, flushed=flushed)
+
+    async def _read(self, status: MessageStatus | None) -> list[FlushMessage]:
+        """Read the conversation in pages, so that no event loop waits for all of it."""
+        found: list[FlushMessage] = []
+        while True:
+            page = await self._store.get_messages(
+                self._session, status=status, limit=_PAGE, offset=len(found)
+            )
+            found += await asyncio.to_thread(flush_messages, page)
+            if len(page) < _PAGE:
+                return found
+
+    # -- flushing ----------------------------------------------------------------------------------
+
+    def flush(self, due: DueFlush, *, reason: FlushReason = "compaction") -> FlushReport | None:
+        """Write down what is due; None if nothing is, and the session goes on."""
+        if not due.messages and reason == "compaction":
+            self._start_pending()
+            return None
+        flush = self.flusher.enqueue if self._is_beside(reason) else self.flusher.flush
+        report = flush(due.messages, thread=self._session, reason=reason, after=due.after)
+        return self._settled(due, report)
+
+    async def aflush(
+        self, due: DueFlush, *, reason: FlushReason = "compaction"
+    ) -> FlushReport | None:
+        """Run `flush` without blocking the event loop."""
+        if not due.messages or self._is_beside(reason):
+            return await asyncio.to_thread(self.flush, due, reason=reason)
+        report = await self.flusher.aflush(
+            due.messages, thread=self._session, reason=reason, after=due.after
+        )
+        return await asyncio.to_thread(self._settled, due, report)
+
+    def archive(self, due: DueFlush, report: FlushReport | None, *, wanted: bool) -> None:
+        """Write a session file if it is wanted, or if the messages are saved nowhere else.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if due.messages and (wanted or (report is not None and not report.safe)):
+            self.flusher.archive(due.messages, thread=self._session)
+
+    def _is_beside(self, reason: FlushReason) -> bool:
+        return self._is_background and reason == "compaction"
+
+    def _settled(self, due: DueFlush, report: FlushReport) -> FlushReport:
+        """Take what was flushed for known; what is kept nowhere is flushed again."""
+        if report.safe and due.queue is not None:
+            self._tail.settle(due.queue)
+        self._start_pending(again=True)
+        return report
+
+    def _start_pending(self, *, again: bool = False) -> None:
+        """Process what earlier flushes left, in the background: at first, and after a flush."""
+        if again or not self._opened:
+            self._opened = True
+            self.flusher.start_pending()

@@ -1,0 +1,247 @@
+"""Conversations of `ChatMemory` at once, long ones, and those of sync models."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
+
+from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
+from llama_index.core.llms import CustomLLM
+from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from llama_index_commonplace import ChatMemory
+from support.llama_index_talk import FILLER, Writer, agree, fact, facts_in, log_of
+
+
+def said(turn):
+    return ChatMessage(role="user", content=f"{fact(turn)} {FILLER}")
+
+
+def uri_of(tmp_path):
+    return f"sqlite+aiosqlite:///{tmp_path / 'chat.db'}"
+
+
+@pytest.mark.parametrize("kind", ["memory", "file", "engine"])
+async def test_sixty_puts_at_once_are_all_kept(chat_with, folder, tmp_path, kind):
+    options = {"file": {"async_database_uri": uri_of(tmp_path)}}.get(kind, {})
+    if kind == "engine":
+        options = {"async_engine": create_async_engine(uri_of(tmp_path))}
+    chat = chat_with(Writer(), token_limit=30_000, **options)
+    reading = [asyncio.create_task(chat.aget_all()) for _ in range(20)]
+    await asyncio.gather(*(chat.aput(said(turn)) for turn in range(60)), *reading)
+    found = [facts_in(message.content)[0] for message in await chat.aget_all()]
+    assert found == [fact(turn) for turn in range(60)]
+
+
+async def test_puts_at_once_that_evict_lose_and_double_nothing(chat_with, folder):
+    chat = chat_with(Writer())
+    await asyncio.gather(*(chat.aput(said(turn)) for turn in range(60)))
+    await agree(chat, folder, [fact(turn) for turn in range(60)])
+    assert len(await chat.aget_all()) == 60
+
+
+async def test_objects_and_threads_of_one_conversation_wait_for_one_another(
+    chat_with, folder, tmp_path, open_folder
+):
+    memory = open_folder()
+    options = {"session_id": "one", "async_database_uri": uri_of(tmp_path), "memory": memory}
+    chats = [chat_with(Writer(), **options) for _ in range(4)]
+    puts = [chats[turn % 4].aput(said(turn)) for turn in range(20)]
+
+    def put(part):
+        for turn in range(20 + part, 40, 2):
+            chats[turn % 4].put(said(turn))
+
+    await asyncio.gather(*puts, *(asyncio.to_thread(put, part) for part in range(2)))
+    await agree(chats[0], folder, [fact(turn) for turn in range(40)])
+    assert len(await chats[1].aget_all()) == 40
+
+
+async def test_first_puts_of_many_sessions_make_one_table(chat_with, open_folder, tmp_path):
+    memory = open_folder()
+    chats = [
+        chat_with(
+            Writer(), memory=memory, session_id=str(turn), async_database_uri=uri_of(tmp_path)
+        )
+        for turn in range(20)
+    ]
+    await asyncio.gather(*(chat.aput(said(turn)) for turn, chat in enumerate(chats)))
+    found = await asyncio.gather(*(chat.aget_all() for chat in chats))
+    assert [len(messages) for messages in found] == [1] * 20
+
+
+async def test_a_sync_put_beside_a_coroutine_of_the_same_loop_comes_to_an_end(chat_with):
+    chat = chat_with(Writer(), token_limit=30_000)
+    putting = [asyncio.create_task(chat.aput(said(turn))) for turn in range(5)]
+    await asyncio.sleep(0)
+    chat.put(said(5))
+    await asyncio.gather(*putting)
+    assert len(await chat.aget_all()) == 6
+
+
+async def test_threads_that_take_all_of_a_loops_executor_do_not_wait_for_ever(
+    chat_with, monkeypatch
+):
+    monkeypatch.setattr("llama_index_commonplace.chat_store._WAIT_S", 0.2)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    chat = chat_with(Writer(), token_limit=30_000)
+    puts = [asyncio.to_thread(chat.put, said(turn)) for turn in range(4)]
+    await asyncio.gather(chat.aput(said(4)), *puts)
+    assert len(await chat.aget_all()) == 5
+
+
+@pytest.mark.parametrize("form", ["async", "sync"])
+async def test_what_on_flush_puts_does_not_wait_for_its_own_flush(chat_with, form):
+    async def note(_):
+        told.append(1)
+        if len(told) > 1:
+            return
+        if form == "async":
+            await chat.aput(ChatMessage(role="assistant", content="I took notes."))
+        else:
+            chat.put(ChatMessage(role="assistant", content="I took notes."))
+
+    told = []
+    chat = chat_with(Writer(), on_flush=note)
+    for turn in range(30):
+        if form == "async":
+            await chat.aput(said(turn))
+        else:
+            await asyncio.to_thread(chat.put, said(turn))
+    assert "I took notes." in [message.content for message in await chat.aget_all()]
+
+
+async def test_a_put_that_is_cancelled_leaves_the_conversation_to_the_next(chat_with, folder):
+    chat = chat_with(Writer(), token_limit=30_000)
+    puts = [asyncio.create_task(chat.aput(said(turn))) for turn in range(10)]
+    await asyncio.sleep(0.002)
+    for put in puts[::2]:
+        put.cancel()
+    await asyncio.gather(*puts, return_exceptions=True)
+    await asyncio.wait_for(chat.aput(said(10)), 10)
+    kept = {found for message in await chat.aget_all() for found in facts_in(message.content)}
+    assert {fact(turn) for turn in (1, 3, 5, 7, 9, 10)} <= kept
+
+
+async def test_a_store_of_the_users_own_is_used_as_it_is(chat_with, folder):
+    store = SQLAlchemyChatStore("talks")
+    chat = chat_with(Writer(), chat_store=store)
+    assert chat.sql_store is store
+    for turn in range(30):
+        await chat.aput(said(turn))
+    await agree(chat, folder, [fact(turn) for turn in range(30)])
+
+
+async def test_a_flush_reads_what_is_new_and_not_what_was_archived(chat_with, folder):
+    chat = chat_with(Writer())
+    store, read = type(chat.sql_store), []
+
+    class Counting(store):
+        async def get_messages(self, key, **options):
+            found = await store.get_messages(self, key, **options)
+            read.append(len(found))
+            return found
+
+    chat.sql_store.__class__ = Counting
+    for turn in range(30):
+        await chat.aput(said(turn))
+    first = max(read)
+    read.clear()
+    for turn in range(30, 150):
+        await chat.aput(said(turn))
+    assert max(read) <= first
+    await agree(chat, folder, [fact(turn) for turn in range(150)])
+
+
+async def test_an_exchange_that_is_repeated_much_later_is_written_down_again(chat_with, folder):
+    chat = chat_with(Writer())
+    for turn in (*range(30), *range(3), *range(30, 60), *range(3)):
+        await chat.aput(said(turn))
+        await chat.aput(ChatMessage(role="assistant", content="Noted."))
+    await chat.aflush()
+    told = "\n".join(chat._flusher.flusher._model.llm.silent)
+    assert told.count(f"User: {fact(1)} ") == 3
+
+
+@pytest.mark.parametrize("change", ["another object", "the stock memory"])
+async def test_what_something_else_put_into_the_conversation_is_written_down(
+    chat_with, folder, tmp_path, open_folder, change
+):
+    from llama_index.core.memory import Memory as StockMemory
+
+    options = {"session_id": "one", "async_database_uri": uri_of(tmp_path)}
+    memory = open_folder()
+    chat = chat_with(Writer(), memory=memory, **options)
+    kind = ChatMemory if change == "another object" else StockMemory
+    other = chat_with(Writer(), memory=memory, kind=kind, token_limit=30_000, **options)
+    for turn in range(40):
+        await (other if turn % 3 == 1 else chat).aput(said(turn))
+    await agree(chat, folder, [fact(turn) for turn in range(40)])
+
+
+class SyncModel(CustomLLM):
+    """Writes a note without tools, and has no async method of its own."""
+
+    waits: float = 0.0
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_chat_model=False)
+
+    def complete(self, prompt, formatted=False, **_):
+        assert threading.current_thread() is not threading.main_thread()
+        time.sleep(self.waits)
+        return CompletionResponse(text="\n".join(f"- {found}" for found in facts_in(prompt)))
+
+    def stream_complete(self, prompt, formatted=False, **_):
+        yield self.complete(prompt)
+
+
+async def test_a_sync_model_is_called_in_a_thread_and_keeps_its_deadline(
+    chat_with, open_folder, folder, ticks
+):
+    reports = []
+    chat = chat_with(
+        SyncModel(waits=1.5), memory=open_folder(deadline_s=0.3), on_flush=reports.append
+    )
+    async with ticks:
+        before = time.monotonic()
+        for turn in range(40):
+            await chat.aput(said(turn))
+            if reports:
+                break
+        assert time.monotonic() - before < 1.4
+    assert ticks.count > 20
+    assert "did not answer within" in reports[0].failed
+    quick = chat_with(SyncModel(), session_id="quick")
+    for turn in range(100, 130):
+        await quick.aput(said(turn))
+    assert fact(100) in facts_in(log_of(folder))
+
+
+async def test_a_flush_in_the_background_keeps_no_put_waiting(chat_with, folder):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def trouble(_):
+        begun.set()
+        goes_on.wait(10)
+
+    reports = []
+    chat = chat_with(Writer(trouble), flush="background", on_flush=reports.append)
+    for turn in range(20):
+        await chat.aput(said(turn))
+    assert await asyncio.to_thread(begun.wait, 10)
+    assert reports == []
+    goes_on.set()
+    assert (await chat.aflush()).safe
+    assert chat._flusher.flusher.wait(20)
+    assert sorted(facts_in(log_of(folder))) == sorted(fact(turn) for turn in range(20))
+    with pytest.raises(ValueError, match="flush is 'later'; it must be"):
+        chat_with(Writer(), flush="later")
