@@ -14,7 +14,7 @@ class ConversationTail:
 
     A conversation of thousands of messages is read once. From then on the tail is what was put
     since the last flush, as long as the messages in the queue are those that this object saw or
-    put; otherwise somebody else wrote the conversation, and it is read once more.
+    put; otherwise another writer was there, and it is read once more.
 
     Attributes:
         unflushed: The messages.
