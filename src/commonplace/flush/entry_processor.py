@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from commonplace.errors import CommonplaceError, StateError, WorkspaceReadOnlyError
 from commonplace.flush.journal import MAX_ATTEMPTS, Journal
-from commonplace.flush.journal_entry import JournalEntry
+from commonplace.flush.messages import JournalEntry
 from commonplace.flush.protocol import FlushMemory, FlushReply, FlushRequest
 from commonplace.flush.runner import DeadlineError, FlushSteps, ModelCall, Pause
 from commonplace.flush.turn import (

@@ -16,22 +16,20 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.flush.journal_entry import (
+from commonplace.flush.leases import OneTimeLeases
+from commonplace.flush.messages import (
     DAMAGE,
     ENTRY_COLUMNS,
     EntryRow,
-    JournalEntry,
-    parse_entry,
-)
-from commonplace.flush.leases import OneTimeLeases
-from commonplace.flush.messages import (
     Fingerprinter,
     Fingerprints,
+    JournalEntry,
     dump_messages,
     dump_replies,
     load_messages,
     message_tokens,
     new_positions,
+    parse_entry,
 )
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
