@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +23,7 @@ from commonplace.history.versions import VersionLog
 from commonplace.settings import SessionsSettings, SyncSettings
 from commonplace.system.state import StateFile
 from support.fakes import NOON, HashedWords, clock
+from support.notes import unprivileged
 
 LOG = "memory/2026-11-20.md"
 SETTINGS = Settings(
@@ -324,6 +327,36 @@ def test_the_receipt_names_what_cannot_be_reached(memory, root, tmp_path):
     assert "memory/.a.swp holds some of it" in unreachable
     assert f"Git repository {tmp_path}" in unreachable
     assert "Backups" in unreachable
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_an_index_that_cannot_be_written_is_named_and_forgets_at_its_next_chance(memory):
+    memory.forget(text=SECRET)
+    assert SECRET not in str(memory.search("Which port has the VPN?"))
+    assert left_in(memory.workspace.root.parent, runs_of(SECRET)) == []
+    # An unprivileged user may not be able to import what is needed: it is there now.
+    folder = Path(tempfile.mkdtemp(dir="/tmp")).resolve()
+    folder.chmod(0o777)
+    root, index = folder / "notes", folder / "state" / "index.sqlite"
+    try:
+        with unprivileged():
+            root.mkdir()
+            (root / "MEMORY.md").write_text(f"# Memory\n\n{KEPT}{LINE}\n", "utf-8")
+            with opened(root) as memory:
+                memory.index()
+            index.chmod(0o444)
+            with opened(root) as memory:
+                receipt = memory.forget(text=SECRET)
+            assert f"The index {index} cannot be written" in "\n".join(receipt.unreachable)
+            assert receipt.removed["lines"] == 1
+            assert {name for name, _ in left_in(folder, runs_of(SECRET))} == {index.name}
+            for file in index.parent.glob(f"{index.name}*"):  # its log has its mode
+                file.chmod(0o644)
+            with opened(root) as memory:
+                assert memory.search("Hollyhock Lane") == []
+            assert left_in(folder, runs_of(SECRET)) == []
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_files_of_other_encodings(memory, root, tmp_path):
