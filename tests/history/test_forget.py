@@ -290,6 +290,15 @@ def test_lines_of_others_that_share_common_words_stay(memory, tmp_path):
     assert path.read_bytes() == before
 
 
+def test_a_note_that_was_deleted_and_came_back_can_be_changed_afterwards(memory):
+    memory.write("memory/house.md", f"# House\n\n- It has a door.\n{LINE}\n")
+    memory.undo(memory.delete("memory/house.md").id)
+    memory.forget(text=SECRET)
+    edit = memory.edit("memory/house.md", "a door", "two doors")
+    memory.undo(edit.id)
+    assert memory.get("memory/house.md").text == "# House\n\n- It has a door.\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [{}, {"path": "MEMORY.md", "text": "x"}, {"text": " \n"}, {"session": ""}]
 )

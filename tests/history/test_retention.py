@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from commonplace.history.bodies import rewrite_bodies
 from commonplace.history.database import HistoryFile
 from commonplace.history.retention import is_too_large, prune
 from commonplace.history.versions import VersionLog
@@ -46,6 +47,17 @@ def test_texts_that_were_changed_long_ago_go_and_the_newest_stays(log):
     assert [one.change for one in log.history("a.md", limit=99)][-1] == "found"
     prune(log.file, AGES, day(10_000))
     assert kept(log, "a.md") == texts[-1:]
+
+
+def test_texts_that_were_rewritten_across_a_deletion_stay_readable(log):
+    texts = ["line\n" * 40 + f"{number}\n" for number in range(30)]
+    texts[18:20] = [None, None]
+    add(log, "a.md", texts)
+    with log.file.transaction() as connection:
+        rewrite_bodies(connection, lambda _, text: text.replace(b"line\n", b"LINE\n", 1))
+    prune(log.file, AGES, day(300))
+    changed = [text and text.replace("line\n", "LINE\n", 1) for text in texts[19:]]
+    assert kept(log, "a.md") == changed
 
 
 def test_the_last_text_of_a_deleted_note_stays_for_thirty_days(log):

@@ -46,7 +46,7 @@ def make_body(
     """
     if text is None:
         return None, None
-    whole = "note = ? AND base IS NULL ORDER BY id DESC LIMIT 1"
+    whole = "note = ? AND base IS NULL AND body NOT NULL ORDER BY id DESC LIMIT 1"
     rows: list[tuple[Any, ...]] = connection.execute(
         f"SELECT id, length(body) FROM version WHERE id >= (SELECT id FROM version WHERE {whole}) "
         "AND note = ? ORDER BY id",
@@ -55,7 +55,7 @@ def make_body(
     if not rows or rows[-1][1] is None:  # a new note, or one that was gone
         return None, compress(text)
     (_, size), *deltas = rows
-    if len(deltas) >= _MAX_CHAIN or sum(each for _, each in deltas) > _CHAIN_BYTES * size:
+    if len(deltas) >= _MAX_CHAIN or sum(each or 0 for _, each in deltas) > _CHAIN_BYTES * size:
         return None, compress(text)
     base = rows[-1][0]
     return base, to_delta(text, read_body(connection.execute, base))

@@ -105,15 +105,17 @@ def _droppable(connection: apsw.Connection, now: datetime) -> Iterator[tuple[int
 
 def _cut(connection: apsw.Connection, note: int, row: int) -> None:
     """Remove the versions of a note before a row, which becomes its first."""
+    based: list[tuple[Any, ...]] = connection.execute(
+        "SELECT id FROM version WHERE note = ?1 AND id >= ?2 AND base < ?2", (note, row)
+    ).fetchall()
+    for (other,) in based:
+        make_whole(connection, other)
     first = connection.execute(
-        "SELECT id, base, body NOT NULL FROM version WHERE note = ? AND id >= ? "
-        "ORDER BY id LIMIT 1",
+        "SELECT id, body NOT NULL FROM version WHERE note = ? AND id >= ? ORDER BY id LIMIT 1",
         (note, row),
     ).fetchone()
-    if first is not None and first[1] is not None:
-        make_whole(connection, int(first[0]))
     connection.execute("DELETE FROM version WHERE note = ? AND id < ?", (note, row))
-    if first is not None and first[2]:
+    if first is not None and first[1]:
         connection.execute(
             "UPDATE version SET change = ? WHERE id = ?", (CHANGES.index("found"), first[0])
         )
