@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from commonplace.retrieval.query import Ranker
     from commonplace.retrieval.rerank import RerankClient
     from commonplace.settings import Settings
+    from commonplace.text.incremental_chunking import ChunkChanges
     from commonplace.transcripts.cursor import ReadCursor
     from commonplace.transcripts.incremental import SessionPart
     from commonplace.transcripts.rendering import TranscriptRules
-    from commonplace.types import Chunk
+    from commonplace.types import Chunk, ChunkPlace
 
 __all__ = ["PROFILES", "DefaultProfile", "FlushRules", "Profile", "from_settings"]
 
@@ -84,6 +85,15 @@ class Profile(Protocol):
     def chunk(self, text: str) -> list[Chunk]:
         """Split a file's text into chunks, in order; blank ones are left out."""
 
+    def rechunk(self, text: str, known: Sequence[ChunkPlace], *, label: str) -> ChunkChanges | None:
+        """Chunk what changed in a text; None where all of it is to be chunked.
+
+        Args:
+            text: The new text.
+            known: The chunks of the old one, in order.
+            label: Line that the first chunk has in front.
+        """
+
     def read_transcript(
         self,
         path: Path,
@@ -114,6 +124,12 @@ class DefaultProfile:
         self._settings = settings
         self.chunk = functools.partial(chunk_markdown, settings=settings.chunking)
         """Splits Markdown into chunks of a number of tokens."""
+
+    def rechunk(self, text: str, known: Sequence[ChunkPlace], *, label: str) -> ChunkChanges | None:
+        """Chunk what changed in a text; None where all of it is to be chunked."""
+        from commonplace.text.incremental_chunking import rechunk_markdown
+
+        return rechunk_markdown(text, known, self._settings.chunking, label=label)
 
     @property
     def transcripts(self) -> TranscriptRules:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex, get_args, overload
+from typing import Any, Literal, NamedTuple, SupportsIndex, get_args, overload
 
 from commonplace.renderers import Displayed, DisplayedDataclass, brief, registered
 
@@ -22,6 +22,7 @@ __all__ = [
     "BlameLine",
     "Change",
     "Chunk",
+    "ChunkPlace",
     "Excerpt",
     "Explanation",
     "FlushMessage",
@@ -89,6 +90,16 @@ class Chunk:
     labelled: bool = False
     """Whether the first line holds the tags and aliases of the file's front matter. It takes the
     place of the line that ends the front matter, and is found but never shown."""
+
+
+class ChunkPlace(NamedTuple):
+    """Place of a chunk in its file, and what stands there; fields as in `Chunk`."""
+
+    start_line: int
+    end_line: int
+    hash: str
+    heading: str
+    context: str
 
 
 @dataclass(frozen=True, slots=True)

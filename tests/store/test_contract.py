@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commonplace.errors import IndexBusyError, StoreError
 from commonplace.store.base import Store
 from commonplace.store.memory.store import MemoryStore
-from commonplace.store.records import FileFilter, RowFilter, StoredChunk, Totals
+from commonplace.store.records import ChunkWindow, FileFilter, RowFilter, StoredChunk, Totals
 from commonplace.text.analysis import Analyzer, Term, grams_text
 from commonplace.vectors.arrays import unpack
 from store.samples import (
@@ -22,6 +22,7 @@ from store.samples import (
     DIMENSION,
     IDENTITY,
     a_file,
+    contents,
     embedded,
     filled,
     matching,
@@ -91,6 +92,53 @@ def test_the_end_of_a_file_is_replaced_and_its_beginning_stays(store: Store) -> 
         kept = {seq for seq, _ in snapshot.nearest(vector_of("one"), 9, ALL)}
         assert len(kept & {seq for seq, _ in before}) == 3
     assert matching(store, "three") == []
+
+
+@pytest.mark.parametrize(
+    ("first", "after", "texts"),
+    [
+        (1, 3, ("one", "2", "four", "five")),
+        (0, 1, ("a", "b", "one again", "two", "three", "four", "five")),
+        (3, 5, ("one", "two", "three", "4")),
+        (2, 2, ("one", "two", "new", "three", "four", "five")),
+        (1, 4, ("one", "five")),
+        (1, 2, ("one", "2", "three", "four", "five")),
+    ],
+    ids=["fewer", "at the beginning", "at the end", "only new", "only gone", "as many"],
+)
+def test_a_window_of_a_file_is_replaced_and_what_is_behind_it_moves(
+    store: Store, first: int, after: int, texts: tuple[str, ...]
+) -> None:
+    if "windows" not in store.capabilities:
+        pytest.skip("this engine writes whole files")
+    old = ("one", "two", "three", "four", "five")
+    filled(store, a_file("a.md", *old), a_file("b.md", "two", "six"))
+    new = a_file("a.md", *texts, version=2, replaces=1)
+    assert new.chunks is not None
+    lines = len(texts) - len(old)
+    ids = [item.id for item in new.chunks[after + lines :]] if lines else []
+    window = ChunkWindow(first, after, lines, ids)
+    stale = replace(new, chunks=[], window=window, replaces=7)
+    assert store.write([stale]) == ("a.md",)
+    chunks = new.chunks[first : after + lines]
+    assert store.write([replace(new, chunks=chunks, window=window)]) == ()
+    other = a_file("b.md", "two", "six")
+    fresh = filled(MemoryStore(), replace(new, replaces=None), other)
+    assert contents(store) == contents(fresh)
+    assert rows_in_order(store) == rows_in_order(fresh)
+    for text in (*old, *texts):
+        assert sorted(matching(store, text)) == sorted(matching(fresh, text))
+    with store.snapshot() as snapshot, fresh.snapshot() as whole:
+        assert snapshot.places("a.md") == whole.places("a.md")
+        assert np.allclose(snapshot.mean_line(), whole.mean_line(), atol=1e-5)
+        assert snapshot.vectors_of([sha256(text) for text in old], IDENTITY).keys() == {
+            sha256(text) for text in old
+        }
+
+
+def rows_in_order(store: Store) -> list[StoredChunk]:
+    rows = sorted(stored(store), key=lambda row: (row.path, row.ordinal))
+    return [row._replace(seq=0) for row in rows]
 
 
 def test_each_source_has_books_of_its_own(store: Store) -> None:
@@ -698,7 +746,7 @@ def test_an_engine_describes_itself(store: Store) -> None:
     assert store.location
     assert store.access == "read-write"
     assert set(store.engines) == {"vectors", "words"}
-    assert store.capabilities <= {"exact-fts5-bm25"}
+    assert store.capabilities <= {"exact-fts5-bm25", "windows"}
     for check in store.health_checks():
         assert check.run().startswith(("ok", "not tried"))
 

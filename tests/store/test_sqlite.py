@@ -143,7 +143,7 @@ def test_no_query_looks_at_a_whole_table_for_some_rows(store: SqliteStore) -> No
         snapshot.chunks_of("a.md")
         snapshot._connection.exec_trace = None
     scanned = [step for step in plans if step.startswith("SCAN") and "VIRTUAL" not in step]
-    assert any(step.startswith("SEARCH chunks") for step in plans)
+    assert any(step.startswith("SEARCH chunk_places") for step in plans)
     assert scanned == []
 
 

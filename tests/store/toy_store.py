@@ -26,7 +26,7 @@ from commonplace.store.records import (
     Totals,
 )
 from commonplace.text.analysis import Analyzer, grams_text
-from commonplace.types import Chunk
+from commonplace.types import Chunk, ChunkPlace
 from commonplace.vectors.arrays import ChunkVectors, unpack
 
 _SCHEMA = """
@@ -169,16 +169,23 @@ class ToySnapshot:
     def versions(self, seqs):
         return {seq: seq for seq in seqs}
 
-    def chunks_of(self, path, *, from_line=None):
+    def chunks_of(self, path, *, from_line=None, to_line=None):
         if not self._within.passes(path):
             return []
         rows = self._all(
             "SELECT start_line, end_line, text, hash, heading, context, vector, lines FROM chunks"
-            " WHERE generation = ? AND path = ? AND start_line >= ? ORDER BY ordinal",
+            " WHERE generation = ? AND path = ? AND start_line BETWEEN ? AND ? ORDER BY ordinal",
             path,
             from_line or 0,
+            1 << 40 if to_line is None else to_line,
         )
         return [(Chunk(*row[:6]), _vectors(*row[6:])) for row in rows]
+
+    def places(self, path):
+        return [
+            ChunkPlace(chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context)
+            for chunk, _ in self.chunks_of(path)
+        ]
 
     def cached_dimension(self, identity):
         if identity.model is None:

@@ -7,10 +7,11 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, EmbeddingRun
 from commonplace.errors import EmbedderError
+from commonplace.indexing.document_reader import ReadDocument
 from commonplace.indexing.pending_chunks import PendingChunks
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.base import Store
@@ -281,7 +282,7 @@ class ChunkEmbedder:
         if room > 0:
             self._lines.update(itertools.islice(vectors.items(), room))
 
-    def reuse_lines(self, plan: IndexPlan) -> None:
+    def reuse_lines(self, plan: IndexPlan, batch: Iterable[ReadDocument]) -> None:
         """Read, once, the vectors of the lines that the plan replaces: most lines are unchanged.
 
         This comes before the first file is written: a line may move from any file to any other.
@@ -291,12 +292,12 @@ class ChunkEmbedder:
         self._lines = {}
         if self._whole_chunks or self._identity is None or not self._identity.dimension:
             return
-        places = [
-            (file.path, _end_of(before)) for file, before, _ in plan.read if before is not None
-        ]
+        replaced: dict[str, tuple[Any, Any]] = dict.fromkeys(plan.removed, (None, None))
+        replaced |= {file.path: (_end_of(before), None) for file, before, _ in plan.read if before}
+        replaced |= {one.file.path: lines for one in batch if (lines := one.replaced_lines)}
         with self._store.snapshot() as snapshot:
-            for path, line in [*places, *((path, None) for path in plan.removed)]:
-                for chunk, embedded in snapshot.chunks_of(path, from_line=line):
+            for path, (first, last) in replaced.items():
+                for chunk, embedded in snapshot.chunks_of(path, from_line=first, to_line=last):
                     self._reuse_lines_of(chunk, embedded)
                 if len(self._lines) > _MAX_REUSED_LINES:
                     break
@@ -307,8 +308,7 @@ class ChunkEmbedder:
         texts, vectors = self._texts(chunk.text), unpack(embedded.lines, len(embedded.vector))
         if len(texts) == len(vectors):
             assert self._lines is not None
-            made = zip(texts, vectors, strict=True)
-            self._lines.update((text, vector) for text, vector in made if vector.any())
+            self._lines.update(one for one in zip(texts, vectors, strict=True) if one[1].any())
 
     # -- before a run ----------------------------------------------------------------------------
 
@@ -341,7 +341,7 @@ class ChunkEmbedder:
 
 def _end_of(record: FileRecord) -> int | None:
     """Return the line from which on a run replaces a file's chunks; None for all of them."""
-    cursor = ReadCursor.from_record(record) if record.progress else None
+    cursor = ReadCursor.from_record(record)
     return cursor.resume_at.line if cursor else None
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from commonplace.store.records import FileRecord
-from commonplace.text.chunking import make_chunk, split_oversized
+from commonplace.store.records import ChunkWindow, FileRecord
+from commonplace.text.chunking import chunk_id, make_chunk, split_oversized
 from commonplace.text.front_matter import (
     FRONT_MATTER_MARKS,
     FrontMatter,
@@ -20,18 +20,22 @@ from commonplace.text.front_matter import (
 )
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.transcripts.incremental import SessionPart
-from commonplace.types import Chunk, MemoryFile
+from commonplace.types import Chunk, ChunkPlace, MemoryFile
 from commonplace.vectors.arrays import ChunkVectors
 from commonplace.workspace.file_text import FileText, UnreadableFileError
 
 if TYPE_CHECKING:
     from commonplace.profiles import Profile
+    from commonplace.store.base import Store
+    from commonplace.text.incremental_chunking import ChunkChanges
     from commonplace.workspace.discovery import Scan
 
 __all__ = ["DocumentReader", "ReadDocument", "TextRecorder", "text_hash"]
 
 _MAX_CHUNK_BYTES = 8000
 """Larger texts are cut: no provider takes more than 8,192 tokens."""
+_LONG_BYTES = 8 * 1024
+"""Size from which on a changed file is compared with its chunks: few of them are written."""
 
 
 @dataclass(slots=True)
@@ -39,7 +43,8 @@ class ReadDocument:
     """A file that was read and cut; without chunks where the index has its text already.
 
     Of a session file read in parts, `part` is this one, and `known` is whether the file was in the
-    index before the first part. `data` is the bytes of a whole file.
+    index before the first part. `data` is the bytes of a whole file. With `changes`, `chunks` are
+    those of a window: they replace some of the `places` that the index has.
     """
 
     file: MemoryFile
@@ -50,6 +55,26 @@ class ReadDocument:
     part: SessionPart | None = None
     known: bool = False
     data: bytes = b""
+    changes: ChunkChanges | None = None
+    places: Sequence[ChunkPlace] = ()
+
+    @property
+    def replaced_lines(self) -> tuple[int, int] | None:
+        """First lines of the first and the last chunk that a window replaces; None without one."""
+        if self.changes is None:
+            return None
+        replaced = self.places[self.changes.first : self.changes.after]
+        return (replaced[0].start_line, replaced[-1].start_line) if replaced else (1, 0)
+
+    def window(self, model: str) -> ChunkWindow | None:
+        """Return the window that the chunks replace; None for those of a whole file."""
+        if self.changes is None or self.chunks is None:
+            return None
+        first, after, lines, _ = self.changes
+        moved = [_moved(place, lines) for place in self.places[after:]] if lines else []
+        record = self.record
+        ids = [chunk_id(record.source, record.path, place, model) for place in moved]
+        return ChunkWindow(first, after, lines, ids)
 
     @property
     def more(self) -> bool:
@@ -82,6 +107,7 @@ class DocumentReader:
         completes: Whether texts that lack vectors are read again, to be embedded.
         report: Called with the path of a file that could not be read as it is, and the reason.
         read: Reads a whole file.
+        store: The index, with whose chunks a changed file is compared.
     """
 
     def __init__(
@@ -91,8 +117,10 @@ class DocumentReader:
         completes: bool,
         report: Callable[[str, str], object],
         read: Callable[[MemoryFile], FileText],
+        store: Store,
     ) -> None:
         self._read_text = read
+        self._store = store
         self._profile = profile
         self._completes = completes
         self._report = report
@@ -190,8 +218,23 @@ class DocumentReader:
         known = before is not None
         if before and before.hash == record.hash and not before.pending:
             return ReadDocument(file, before, record, None, known=known)
-        chunks = self._cut(read.text, matter)
-        return ReadDocument(file, before, record, chunks, known=known, data=read.data)
+        places = self._known_places(before)
+        chunks, changes = self._cut(read.text[matter.body :], matter, places)
+        return ReadDocument(
+            *(file, before, record, chunks),
+            known=known,
+            data=read.data,
+            changes=changes,
+            places=places,
+        )
+
+    def _known_places(self, before: FileRecord | None) -> Sequence[ChunkPlace]:
+        """Return the chunks in the index, where some of them may stay."""
+        is_long = before is not None and before.size >= _LONG_BYTES and not before.pending
+        if before is None or not is_long or "windows" not in self._store.capabilities:
+            return ()
+        with self._store.snapshot() as snapshot:
+            return snapshot.places(before.path)
 
     def _front_matter(self, read: FileText) -> tuple[FrontMatter, str | None, int | None]:
         """Return the front matter of a file, what is odd about the file, and when it expires."""
@@ -203,26 +246,50 @@ class DocumentReader:
             problems.append(str(error))
         return matter, "; ".join(filter(None, problems)) or None, expires_ms
 
-    def _cut(self, text: str, matter: FrontMatter) -> list[Chunk]:
-        chunks = self._profile.chunk(text[matter.body :])
+    def _cut(
+        self, text: str, matter: FrontMatter, places: Sequence[ChunkPlace]
+    ) -> tuple[list[Chunk], ChunkChanges | None]:
+        """Cut the text behind the front matter; of a text with known places, what changed."""
+        label = label_line(matter.metadata or {})
+        changes = None
+        if places:
+            known = [_moved(place, -matter.lines) for place in places] if matter.lines else places
+            if label:
+                known = [known[0]._replace(start_line=known[0].start_line + 1), *known[1:]]
+            changes = self._profile.rechunk(text, known, label=label)
+        chunks = self._profile.chunk(text) if changes is None else changes.chunks
         chunks = split_oversized([c for c in chunks if c.text.strip()], _MAX_CHUNK_BYTES)
-        if not matter.lines:
-            return chunks
-        chunks = [
-            replace(
-                chunk,
-                start_line=chunk.start_line + matter.lines,
-                end_line=chunk.end_line + matter.lines,
-            )
-            for chunk in chunks
-        ]
-        labels = label_line(matter.metadata or {})
-        if labels and chunks:
-            first = chunks[0]
-            text = f"{labels}\n{first.text}"
-            labelled = make_chunk(first.start_line - 1, first.end_line, text, first.heading)
-            chunks[0] = replace(labelled, labelled=True)
-        return chunks
+        if matter.lines:
+            is_first = changes is None or changes.first == 0
+            chunks = _behind(matter, chunks, label if is_first else "")
+        if places and changes is None:
+            from commonplace.text.incremental_chunking import changed_chunks
+
+            changes = changed_chunks(places, chunks)
+            chunks = changes.chunks
+        return chunks, changes
+
+
+def _behind(matter: FrontMatter, chunks: Sequence[Chunk], label: str) -> list[Chunk]:
+    """Return chunks with their lines behind the front matter, the first one with its labels."""
+    moved = [
+        replace(
+            chunk,
+            start_line=chunk.start_line + matter.lines,
+            end_line=chunk.end_line + matter.lines,
+        )
+        for chunk in chunks
+    ]
+    if label and moved:
+        first = moved[0]
+        text = f"{label}\n{first.text}"
+        labelled = make_chunk(first.start_line - 1, first.end_line, text, first.heading)
+        moved[0] = replace(labelled, labelled=True)
+    return moved
+
+
+def _moved(place: ChunkPlace, lines: int) -> ChunkPlace:
+    return place._replace(start_line=place.start_line + lines, end_line=place.end_line + lines)
 
 
 def text_hash(text: str) -> str:

@@ -95,7 +95,11 @@ class IndexPipeline:
         self._check = check
         self._client = client
         self._reader = DocumentReader(
-            profile, completes=client is not None, report=self._failed, read=read
+            profile,
+            completes=client is not None,
+            report=self._failed,
+            read=read,
+            store=store,
         )
         self.vectors = ChunkEmbedder(
             store,
@@ -155,7 +159,7 @@ class IndexPipeline:
         """
         parts: dict[str, list[str]] = {}
         for _, _, batch in self._batches(plan):
-            self.vectors.reuse_lines(plan)
+            self.vectors.reuse_lines(plan, batch)
             parts |= self.vectors.lacking(_texts(batch))
         self._counts = _Counts()
         return parts
@@ -198,7 +202,7 @@ class IndexPipeline:
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
-                    self.vectors.reuse_lines(plan)
+                    self.vectors.reuse_lines(plan, batch)
                     self._embed(batch)
                 waiting += batch
                 # Two parts of one file are never written at once: see `_batches`.
@@ -279,6 +283,7 @@ class IndexPipeline:
                 None if item.chunks is None else self._rows(item, model),
                 item.before.indexed_ns if item.before else None,
                 item.part.keep_before if item.part else None,
+                item.window(model),
             )
             for item in batch
         ]

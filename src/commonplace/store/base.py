@@ -24,7 +24,7 @@ from commonplace.store.records import (
     StoredChunk,
     Totals,
 )
-from commonplace.types import Chunk, Source
+from commonplace.types import Chunk, ChunkPlace, Source
 
 if TYPE_CHECKING:
     from commonplace.errors import StoreError
@@ -152,9 +152,12 @@ class Snapshot(Protocol):
         """Return versions that grow with each write, of a search's hits: reads no texts."""
 
     def chunks_of(
-        self, path: str, *, from_line: int | None = None
+        self, path: str, *, from_line: int | None = None, to_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
-        """Return the chunks of a file that begin at a line or behind it, with their vectors."""
+        """Return the chunks of a file that begin between two lines, with their vectors."""
+
+    def places(self, path: str) -> list[ChunkPlace]:
+        """Return the places of a file's chunks, in order; their index is the ordinal."""
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""
@@ -189,7 +192,7 @@ class Store(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What the engine promises beyond this protocol: ``"exact-fts5-bm25"`` or nothing."""
+        """Promises beyond this: ``"exact-fts5-bm25"``, ``"windows"`` (`IndexedFile.window`)."""
 
     def exists(self) -> bool:
         """Return whether an index was begun there; opens and creates nothing.

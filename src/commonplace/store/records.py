@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = [
+    "ChunkWindow",
     "FileFilter",
     "FileRecord",
     "IndexIdentity",
@@ -138,8 +139,25 @@ class IndexedChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class ChunkWindow:
+    """Window of a file whose chunks are replaced; those before stay, and those behind it move.
+
+    Attributes:
+        first: Ordinal of its first chunk.
+        after: Ordinal of the first chunk behind it.
+        lines: Number of lines by which the chunks behind it move.
+        ids: New ids of the chunks behind it, in order; empty where they move by no line.
+    """
+
+    first: int
+    after: int
+    lines: int = 0
+    ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file to be written, with all its chunks, or with those of its end.
+    """A file to be written, with all its chunks, or with those of its end or of a window.
 
     Attributes:
         record: The file's new record.
@@ -148,13 +166,16 @@ class IndexedFile:
             a file that was not in the index. When another writer changed the record meanwhile, its
             version stays (optimistic concurrency).
         keep_before: Chunks in the index that begin before this line stay, and `chunks` follow them;
-            None where `chunks` are all chunks of the file.
+            None where `chunks` are all chunks of the file, or those of a window.
+        window: Chunks in the index that `chunks` replace, for a store with the capability
+            ``"windows"``; None for all of the file.
     """
 
     record: FileRecord
     chunks: Sequence[IndexedChunk] | None
     replaces: int | None = None
     keep_before: int | None = None
+    window: ChunkWindow | None = None
 
 
 class StoredChunk(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         StoredChunk,
     )
     from commonplace.text.analysis import Term
-    from commonplace.types import Chunk, Source
+    from commonplace.types import Chunk, ChunkPlace, Source
     from commonplace.vectors import Vector
     from commonplace.vectors.arrays import ChunkVectors
 
@@ -141,11 +141,16 @@ class SnapshotUnion:
         }
 
     def chunks_of(
-        self, path: str, *, from_line: int | None = None
+        self, path: str, *, from_line: int | None = None, to_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
-        """Return the chunks of a file that begin at a line or behind it, with their vectors."""
+        """Return the chunks of a file that begin between two lines, with their vectors."""
         holder = self._second if self._second.file(path) else self._first
-        return holder.chunks_of(path, from_line=from_line)
+        return holder.chunks_of(path, from_line=from_line, to_line=to_line)
+
+    def places(self, path: str) -> list[ChunkPlace]:
+        """Return the places of a file's chunks, in order."""
+        holder = self._second if self._second.file(path) else self._first
+        return holder.places(path)
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the first index or its cache."""

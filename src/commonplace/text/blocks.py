@@ -8,7 +8,9 @@ and block quotes, which end them as a closing fence does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 __all__ = [
@@ -30,6 +32,8 @@ _LEAD = re.compile(rf"[ \t]*(?:(?:{_MARKER}|>[ \t]?)[ \t]*)*")
 """Indentation, markers of list items and quote marks at the beginning of a line."""
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_DELIMITER_LINE = re.compile(r"\n[ \t>|:-]*[|:][ \t>|:-]*(?=\n|\Z)")
+_BEGINNING = re.compile("```|~~~|<!--")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
 
@@ -63,12 +67,13 @@ def find_blocks(lines: Sequence[str], context: str = "") -> list[Block]:
     return _Scanner([*above, *(line.rstrip("\r") for line in lines)], above=len(above)).blocks()
 
 
-def block_at(blocks: Iterable[Block], line: int) -> Block | None:
-    """Return the block that holds a line; None for a line of no block."""
-    return next((block for block in blocks if block.first <= line <= block.last), None)
+def block_at(blocks: Sequence[Block], line: int) -> Block | None:
+    """Return the block, of some in order, that holds a line; None for a line of no block."""
+    before = bisect_right(blocks, line, key=attrgetter("first"))
+    return blocks[before - 1] if before and line <= blocks[before - 1].last else None
 
 
-def context_at(blocks: Iterable[Block], line: int) -> str:
+def context_at(blocks: Sequence[Block], line: int) -> str:
     """Return what a text that begins with a line needs from above it; empty for most lines."""
     block = block_at(blocks, line)
     context = "" if block is None else "\n".join(block.lead[: max(0, line - block.first)])
@@ -88,15 +93,26 @@ class _Scanner:
         """Return the blocks in order; lines count from the first behind the context."""
         found: list[Block] = []
         at = 0
-        while at < len(self._lines):
-            block = self._block(at)
-            if block is None:
-                at += 1
-                continue
-            at = block.last + 1
-            first, last = block.first - self._above, block.last - self._above
-            found.append(block._replace(first=first, last=last))
+        for beginning in _beginnings(self._lines):
+            at = self._restart(at, beginning)
+            while at <= beginning:
+                block = self._block(at)
+                if block is None:
+                    at += 1
+                    continue
+                at = block.last + 1
+                first, last = block.first - self._above, block.last - self._above
+                found.append(block._replace(first=first, last=last))
         return found
+
+    def _restart(self, at: int, beginning: int) -> int:
+        """Return the last line up to one at which the open list items are known."""
+        for number in range(beginning, at, -1):
+            line = self._lines[number]
+            if line[:1].strip() and _lead(line) != line:
+                self._items.clear()  # it closes all of them
+                return number
+        return at
 
     def _block(self, at: int) -> Block | None:
         line = self._lines[at]
@@ -157,6 +173,22 @@ class _Scanner:
         while last + 1 < len(self._lines) and _is_row(self._lines[last + 1]):
             last += 1
         return Block("table", at, last, (header, delimiter[0]), closed=True)
+
+
+def _beginnings(lines: Sequence[str]) -> list[int]:
+    """Return the lines at which a block may begin, ascending: next to all others are skipped."""
+    text = "\n".join(lines)
+    places = [match.start() for match in _BEGINNING.finditer(text)]
+    if "|" in text:  # the row above a delimiter row
+        places += (match.start() for match in _DELIMITER_LINE.finditer(text))
+        places.sort()
+    found: list[int] = []
+    number = counted = 0
+    for place in places:
+        number, counted = number + text.count("\n", counted, place), place
+        if not found or found[-1] != number:
+            found.append(number)
+    return found
 
 
 def _lead(line: str) -> str:

@@ -13,24 +13,28 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
-from typing import NamedTuple
+from itertools import chain
 
 from commonplace.settings import ChunkingSettings
-from commonplace.text.blocks import BLOCK_MARKS, Block, context_at, find_blocks
+from commonplace.text.blocks import BLOCK_MARKS, Block, block_at, context_at, find_blocks
 from commonplace.text.strikethrough import without_strikethrough
-from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, split_line, units_by_line
-from commonplace.types import Chunk
+from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, Piece, measured_pieces
+from commonplace.types import Chunk, ChunkPlace
 
 __all__ = [
     "LineUnit",
     "Outline",
     "chunk_id",
     "chunk_markdown",
+    "has_text",
+    "heading_of",
     "is_wrapped",
     "line_units",
     "make_chunk",
+    "pack_pieces",
     "pack_units",
+    "piece_chunk",
+    "piece_sizes",
     "read_outline",
     "split_oversized",
     "starts_unit",
@@ -41,72 +45,70 @@ __all__ = [
 
 def chunk_markdown(text: str, settings: ChunkingSettings) -> list[Chunk]:
     """Split a file's text into chunks, in order; together they hold all non-blank lines."""
-    chunks = _token_chunks(text, tokens=settings.tokens, overlap=settings.overlap)
-    return [chunk for chunk in chunks if chunk.text.strip().strip("\ufeff")]
-
-
-class _Piece(NamedTuple):
-    """A line, or a part of a line that is longer than a chunk.
-
-    Attributes:
-        line: Index of the line, from 0.
-        start: Offset of its first character in the text.
-        end: Offset of its end, before the line break.
-        size: Token estimate in units, a line break included.
-        whole: Whether it is the whole line.
-    """
-
-    line: int
-    start: int
-    end: int
-    size: int
-    whole: bool
-
-
-def _token_chunks(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
     text = text.removesuffix("\n")
     lines = text.split("\n")
     blocks = find_blocks(lines) if any(mark in text for mark in BLOCK_MARKS) else []
     outline = read_outline(lines, blocks)
-    # Parts of long lines leave room for the overlap, so that it carries a heading right above.
-    pieces = _pieces(
-        lines,
-        sizes=units_by_line(text),
-        longest=tokens * UNITS_PER_TOKEN,
-        part=(tokens - overlap) * UNITS_PER_TOKEN,
-    )
-    ranges = _pack(
-        pieces,
-        headings=frozenset(outline.lines),
-        # Every piece is counted with a line break, and the last one of a chunk has none.
-        capacity=tokens * UNITS_PER_TOKEN + NEWLINE_UNITS,
-        overlap=overlap * UNITS_PER_TOKEN,
-    )
-    return [_chunk(text, pieces[first:after], outline, blocks) for first, after in ranges]
+    pieces = measured_pieces(text, **piece_sizes(settings))
+    ranges = pack_pieces(pieces, settings, headings=frozenset(outline.lines))
+    chunks = (piece_chunk(text, pieces[first:after], outline, blocks) for first, after in ranges)
+    return [chunk for chunk in chunks if has_text(chunk.text)]
 
 
-def _chunk(text: str, pieces: Sequence[_Piece], outline: Outline, blocks: Sequence[Block]) -> Chunk:
-    start, end = pieces[0].start, pieces[-1].end
-    body = text[start:end]
-    # The chunk's first line with text: a heading may follow blank lines.
+def piece_sizes(settings: ChunkingSettings) -> dict[str, int]:
+    """Return the sizes of pieces: parts of long lines leave room for the overlap before them."""
+    size, overlap = settings.tokens * UNITS_PER_TOKEN, settings.overlap * UNITS_PER_TOKEN
+    return {"longest": size, "part": size - overlap}
+
+
+def has_text(text: str) -> bool:
+    """Check whether a text is more than white space and a byte order mark."""
+    return bool(text.strip().strip("\ufeff"))
+
+
+def piece_chunk(
+    text: str, pieces: Sequence[Piece], outline: Outline, blocks: Sequence[Block]
+) -> Chunk:
+    """Build the chunk of some pieces of a text."""
+    first, last = pieces[0], pieces[-1]
+    body = text[first.start : last.end]
+    heading = heading_of(body, first.line, outline)
+    context = context_at(blocks, first.line) if blocks else ""
+    return make_chunk(first.line + 1, last.line + 1, body, heading, context)
+
+
+def heading_of(body: str, line: int, outline: Outline) -> str:
+    """Return the heading path of a chunk's text that begins at a line."""
+    # That of its first line with text: a heading may follow blank lines.
     blank = body[: len(body) - len(body.lstrip())].count("\n")
-    heading = outline.path_at(pieces[0].line + blank)
-    context = context_at(blocks, pieces[0].line) if blocks else ""
-    return make_chunk(pieces[0].line + 1, pieces[-1].line + 1, body, heading, context)
+    return outline.path_at(line + blank)
 
 
-def _pack(
-    pieces: Sequence[_Piece], *, headings: frozenset[int], capacity: int, overlap: int
+def pack_pieces(
+    pieces: Sequence[Piece],
+    settings: ChunkingSettings,
+    *,
+    headings: frozenset[int],
+    carried: int = 0,
 ) -> list[tuple[int, int]]:
     """Pack pieces greedily into chunks; return each chunk's range of pieces, its end excluded.
 
     Once the current chunk is half full, a heading begins a new one, without overlap.
+
+    Args:
+        pieces: The pieces of a text, from the first one of a chunk on.
+        settings: The size of a chunk.
+        headings: Lines that are headings.
+        carried: Pieces at the beginning that are overlap.
     """
+    # Every piece is counted with a line break, and the last one of a chunk has none.
+    capacity = settings.tokens * UNITS_PER_TOKEN + NEWLINE_UNITS
+    overlap = settings.overlap * UNITS_PER_TOKEN
     ranges: list[tuple[int, int]] = []
     first = used = 0
     for index, (line, _, _, size, _) in enumerate(pieces):
         new_section = line in headings and used > capacity // 2
-        if new_section or used + size > capacity:
+        if (new_section or used + size > capacity) and index > carried:
             if index > first:
                 ranges.append((first, index))
             room = 0 if new_section else min(overlap, capacity - size)
@@ -117,7 +119,7 @@ def _pack(
     return ranges
 
 
-def _carry(pieces: Sequence[_Piece], index: int, *, room: int) -> tuple[int, int]:
+def _carry(pieces: Sequence[Piece], index: int, *, room: int) -> tuple[int, int]:
     """Return the overlap before a piece: the first whole line that fits, and the lines' size."""
     used = 0
     first = index
@@ -130,20 +132,6 @@ def _carry(pieces: Sequence[_Piece], index: int, *, room: int) -> tuple[int, int
     return first, used
 
 
-def _pieces(lines: Sequence[str], *, sizes: Sequence[int], longest: int, part: int) -> list[_Piece]:
-    starts = accumulate((len(line) + 1 for line in lines), initial=0)
-    pieces: list[_Piece] = []
-    for index, (line, start, size) in enumerate(zip(lines, starts, sizes, strict=False)):
-        if size <= longest:
-            pieces.append(_Piece(index, start, start + len(line), size + NEWLINE_UNITS, True))
-        else:
-            pieces.extend(
-                _Piece(index, start + first, start + end, units + NEWLINE_UNITS, whole=False)
-                for first, end, units in split_line(line, longest=part)
-            )
-    return pieces
-
-
 # Chunks: identity and size.
 
 
@@ -154,7 +142,7 @@ def make_chunk(
     return Chunk(start_line, end_line, text, _sha256(text), heading, context)
 
 
-def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
+def chunk_id(source: str, path: str, chunk: Chunk | ChunkPlace, model: str) -> str:
     """Return a chunk's id: SHA-256 of its source, path, lines, text hash and embedding model."""
     place = f"{source}:{path}:{chunk.start_line}:{chunk.end_line}"
     return _sha256(f"{place}:{chunk.hash}:{model}")
@@ -203,12 +191,12 @@ class Outline:
 
 def read_outline(lines: Sequence[str], blocks: Iterable[Block] = ()) -> Outline:
     """Find the ATX headings among lines; those in code blocks are code."""
-    code = [range(block.first, block.last + 1) for block in blocks if block.kind == "code"]
+    code = [block for block in blocks if block.kind == "code"]
     found: list[int] = []
     paths: list[str] = []
     titles: list[str] = [""] * 6
     for index, line in enumerate(lines):
-        if line[:1] not in "# \ufeff" or "#" not in line or any(index in part for part in code):
+        if line[:1] not in "# \ufeff" or "#" not in line or block_at(code, index):
             continue
         if heading := _heading(line):
             level, title = heading

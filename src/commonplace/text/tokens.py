@@ -14,7 +14,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.text.vocabulary import built_encoding, load_encoding, vocabulary_folders
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 __all__ = [
     "NEWLINE_UNITS",
     "UNITS_PER_TOKEN",
+    "Piece",
     "character_units",
     "count_tokens",
     "estimate_tokens",
+    "measured_pieces",
     "prepare_counting",
     "split_line",
     "token_units",
@@ -93,6 +95,52 @@ def character_units(text: str) -> list[int]:
         return [_ASCII_WEIGHTS[code] for code in text.encode("ascii")]
     weights = {character: token_units(character) for character in set(text)}
     return [weights[character] for character in text]
+
+
+class Piece(NamedTuple):
+    """A line, or a part of a line that is longer than a chunk.
+
+    Attributes:
+        line: Index of the line, from 0.
+        start: Offset of its first character in the text.
+        end: Offset of its end, before the line break.
+        size: Token estimate in units, a line break included.
+        whole: Whether it is the whole line.
+    """
+
+    line: int
+    start: int
+    end: int
+    size: int
+    whole: bool
+
+
+def measured_pieces(
+    text: str, *, longest: int, part: int, line: int = 0, offset: int = 0
+) -> list[Piece]:
+    """Measure the lines of a text, and split the long ones.
+
+    Args:
+        text: The lines.
+        longest: Maximum of a line that stays whole, in units.
+        part: Maximum of a part of a longer line, in units.
+        line: Index of the first line in its file.
+        offset: Offset of the first line in its file.
+    """
+    lines = text.split("\n")
+    starts = accumulate((len(line) + 1 for line in lines), initial=offset)
+    pieces: list[Piece] = []
+    for index, (words, start, size) in enumerate(
+        zip(lines, starts, units_by_line(text), strict=False), line
+    ):
+        if size <= longest:
+            pieces.append(Piece(index, start, start + len(words), size + NEWLINE_UNITS, True))
+        else:
+            pieces.extend(
+                Piece(index, start + first, start + end, units + NEWLINE_UNITS, whole=False)
+                for first, end, units in split_line(words, longest=part)
+            )
+    return pieces
 
 
 def split_line(line: str, *, longest: int) -> Iterator[tuple[int, int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from commonplace.transcripts.cursor import ReadCursor
     from commonplace.transcripts.incremental import SessionPart
     from commonplace.transcripts.rendering import TranscriptRules
-    from commonplace.types import Chunk
+    from commonplace.types import Chunk, ChunkPlace
 
 __all__ = ["OpenClawProfile"]
 
@@ -58,6 +58,15 @@ class OpenClawProfile:
         chunking = self._settings.chunking
         chunks = openclaw_chunks(text, tokens=chunking.tokens, overlap=chunking.overlap)
         return [chunk for chunk in chunks if chunk.text.strip().strip("\ufeff")]
+
+    def rechunk(
+        self,
+        text: str,
+        known: Sequence[ChunkPlace],
+        *,
+        label: str,
+    ) -> None:
+        """Return None: a changed text is chunked as a whole."""
 
     def read_transcript(
         self,

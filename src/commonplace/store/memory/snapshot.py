@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from commonplace.store.records import (
@@ -18,7 +19,7 @@ from commonplace.store.records import (
     Totals,
 )
 from commonplace.text.analysis import Analyzer, Term
-from commonplace.types import Chunk, Source
+from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed
 
 if TYPE_CHECKING:
@@ -246,12 +247,26 @@ class MemorySnapshot:
         return {seq: seq for seq in seqs}
 
     def chunks_of(
-        self, path: str, *, from_line: int | None = None
+        self, path: str, *, from_line: int | None = None, to_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
-        items = [row.item for row in self._rows(None) if row.path == path]
-        first = from_line or 1
-        return [(item.chunk, item.embedded) for item in items if item.chunk.start_line >= first]
+        first, last = from_line or 1, math.inf if to_line is None else to_line
+        items = self._items_of(path)
+        return [
+            (item.chunk, item.embedded) for item in items if first <= item.chunk.start_line <= last
+        ]
+
+    def places(self, path: str) -> list[ChunkPlace]:
+        """Return the places of a file's chunks, in order."""
+        chunks = [item.chunk for item in self._items_of(path)]
+        return [
+            ChunkPlace(chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context)
+            for chunk in chunks
+        ]
+
+    def _items_of(self, path: str) -> list[IndexedChunk]:
+        rows = [row for row in self._rows(None) if row.path == path]
+        return [row.item for row in sorted(rows, key=attrgetter("ordinal"))]
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""

@@ -8,20 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from commonplace.errors import IndexBusyError, StoreError
 from commonplace.store.base import HealthCheck, LeaseName, Recovery
-from commonplace.store.records import (
-    IndexedFile,
-    IndexIdentity,
-)
-from commonplace.text.analysis import grams_text
-from commonplace.vectors.arrays import ChunkVectors
-
-if TYPE_CHECKING:
-    pass
-
 from commonplace.store.memory.snapshot import (
     CacheKey,
     IndexState,
@@ -30,6 +20,9 @@ from commonplace.store.memory.snapshot import (
     add_to_cache,
     analyzer_for,
 )
+from commonplace.store.records import ChunkWindow, IndexedFile, IndexIdentity
+from commonplace.text.analysis import grams_text
+from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["MemoryRebuild", "MemoryStore"]
 
@@ -42,7 +35,7 @@ class MemoryStore:
     Each query reads every chunk: exact, and slow beyond some thousand of them.
     """
 
-    capabilities = frozenset({"exact-fts5-bm25"})
+    capabilities = frozenset({"exact-fts5-bm25", "windows"})
     location = "memory://"
     access: Literal["read-write", "read-only"] = "read-write"
 
@@ -111,7 +104,9 @@ class MemoryStore:
             for path in removed:
                 _remove(state, path)
             for file in mine:
-                if file.chunks is not None:
+                if file.chunks is not None and file.window is not None:
+                    _replace_window(state, file, file.window)
+                elif file.chunks is not None:
                     _remove(state, file.record.path, from_line=file.keep_before or 1)
             for file in mine:
                 state = _insert(state, file)
@@ -264,13 +259,32 @@ def _remove(state: IndexState, path: str, *, from_line: int = 1) -> None:
     state.files.pop(path, None)
 
 
+def _replace_window(state: IndexState, file: IndexedFile, window: ChunkWindow) -> None:
+    """Remove the chunks of a window, and move those behind it."""
+    more = len(file.chunks or ()) - (window.after - window.first)
+    for seq, row in list(state.rows.items()):
+        if row.path != file.record.path or row.ordinal < window.first:
+            continue
+        if row.ordinal < window.after:
+            add_to_cache(state.cache, state, seq)
+            del state.rows[seq]
+            continue
+        item = row.item
+        if window.lines:
+            start, end = item.chunk.start_line + window.lines, item.chunk.end_line + window.lines
+            chunk = replace(item.chunk, start_line=start, end_line=end)
+            item = replace(item, chunk=chunk, id=window.ids[row.ordinal - window.after])
+        state.rows[seq] = replace(row, ordinal=row.ordinal + more, item=item)
+
+
 def _insert(state: IndexState, file: IndexedFile) -> IndexState:
     assert state.identity is not None
     analyzer = analyzer_for(state.identity.tokenizer)
     seq = state.last_seq
     path = file.record.path
     kept = [row.ordinal for row in state.rows.values() if row.path == path]
-    for ordinal, item in enumerate(file.chunks or (), max(kept, default=-1) + 1):
+    first = file.window.first if file.window else max(kept, default=-1) + 1
+    for ordinal, item in enumerate(file.chunks or (), first):
         seq += 1
         grams = grams_text(item.chunk.text, state.identity.tokenizer)
         terms = analyzer.terms(item.chunk.text), analyzer.terms(grams)

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
+from commonplace.store.records import (
+    FileFilter,
+    FileRecord,
+    RowFilter,
+    StoredChunk,
+    Totals,
+)
 from commonplace.store.sqlite.snapshot import SqliteSnapshot, match_expression, row_conditions
-from commonplace.types import Chunk, Source
+from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed
 
 if TYPE_CHECKING:
@@ -83,7 +89,7 @@ class FilteredSnapshot(SqliteSnapshot):
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""
         chunks, vectors = self._connection.execute(
-            "SELECT count(*), count(embedding) FROM chunks LEFT JOIN vectors USING (seq) "
+            "SELECT count(*), count(embedding) FROM chunk_places LEFT JOIN vectors USING (seq) "
             f"WHERE {self._condition}",
             self._paths,
         ).get
@@ -94,7 +100,7 @@ class FilteredSnapshot(SqliteSnapshot):
         key = "chunks", source
         if key not in self._known:
             where, values = self._conditions(_of_source(source))
-            sql = f"SELECT count(*) FROM chunks WHERE {where}"
+            sql = f"SELECT count(*) FROM chunk_places WHERE {where}"
             self._known[key] = self._connection.execute(sql, values).get
         return int(self._known[key])
 
@@ -107,7 +113,7 @@ class FilteredSnapshot(SqliteSnapshot):
             where, values = self._conditions(_of_source(source))
             found = self._connection.execute(
                 "SELECT value, (SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value AND "
-                f"EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})) "
+                f"EXISTS (SELECT 1 FROM chunk_places WHERE seq = chunks_fts.rowid AND {where})) "
                 "FROM json_each(?)",
                 (*values, json.dumps(new)),
             )
@@ -128,11 +134,11 @@ class FilteredSnapshot(SqliteSnapshot):
         where, values = self._conditions(_of_source(source))
         step = 1 + self.chunk_count(source) // _MEAN_CHUNKS
         rows = self._connection.execute(
-            f"SELECT seq FROM chunks WHERE {where} ORDER BY seq", values
+            f"SELECT seq FROM chunk_places WHERE {where} ORDER BY seq", values
         ).fetchall()
         some = json.dumps([seq for (seq,) in rows[::step]])
         found = self._connection.execute(
-            "SELECT lines FROM json_each(?) JOIN chunks ON seq = value AND lines IS NOT NULL",
+            "SELECT lines FROM json_each(?) JOIN chunk_texts ON seq = value AND lines IS NOT NULL",
             (some,),
         )
         lines = [data for (data,) in found]
@@ -149,22 +155,27 @@ class FilteredSnapshot(SqliteSnapshot):
         return {seq: chunk for seq, chunk in found if self._files.passes(chunk.path)}
 
     def chunks_of(
-        self, path: str, *, from_line: int | None = None
+        self, path: str, *, from_line: int | None = None, to_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Return the chunks of a file with their vectors, in order."""
-        return super().chunks_of(path, from_line=from_line) if self._files.passes(path) else []
+        passes = self._files.passes(path)
+        return super().chunks_of(path, from_line=from_line, to_line=to_line) if passes else []
+
+    def places(self, path: str) -> list[ChunkPlace]:
+        """Return the places of a file's chunks, in order."""
+        return super().places(path) if self._files.passes(path) else []
 
     def _conditions(self, rows: RowFilter, table: str = "chunks") -> tuple[str, list[Any]]:
         where, values = row_conditions(rows)
         mine = self._condition
         if table == "vectors":
-            mine = f"seq IN (SELECT seq FROM chunks WHERE {mine})"
+            mine = f"seq IN (SELECT seq FROM chunk_places WHERE {mine})"
         return " AND ".join(filter(None, (mine, where))), [*self._paths, *values]
 
     def _seqs_among(self) -> NDArray[np.int64] | None:
         if "seqs" not in self._known:
             rows = self._connection.execute(
-                f"SELECT seq FROM chunks WHERE {self._condition} ORDER BY seq", self._paths
+                f"SELECT seq FROM chunk_places WHERE {self._condition} ORDER BY seq", self._paths
             )
             self._known["seqs"] = np.array([seq for (seq,) in rows], dtype=np.int64)
         seqs: NDArray[np.int64] = self._known["seqs"]

@@ -53,21 +53,25 @@ SCHEMA = (
     # Each search asks for the files that are expired, and next to no file ever expires.
     "CREATE INDEX files_expiring ON files (expires_ms) WHERE expires_ms IS NOT NULL",
     # AUTOINCREMENT: seqs only grow, so a process that read the chunks up to a seq reads on from it.
-    # `lines` stands with the text: a search reads both, of a few chunks, and waits for each page.
-    """CREATE TABLE chunks (
+    # Apart from the texts: an edit in a long file moves the places of all chunks behind it.
+    """CREATE TABLE chunk_places (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
         source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
         hash TEXT NOT NULL, model TEXT NOT NULL, heading TEXT NOT NULL, context TEXT NOT NULL,
-        day INTEGER, grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL, lines BLOB,
-        ordinal INTEGER NOT NULL)""",
-    "CREATE INDEX chunks_path ON chunks (path)",
+        day INTEGER, ordinal INTEGER NOT NULL)""",
+    "CREATE INDEX chunks_in_order ON chunk_places (path, ordinal)",
     # A quarter of a hash is enough to find it; whole ones come in no order and cost writes a tenth.
-    "CREATE INDEX chunks_hash ON chunks (substr(hash, 1, 16))",
+    "CREATE INDEX chunks_hash ON chunk_places (substr(hash, 1, 16))",
     # Document frequencies are counted for notes and sessions apart.
-    "CREATE INDEX chunks_of_sessions ON chunks (source) WHERE source = 'sessions'",
+    "CREATE INDEX chunks_of_sessions ON chunk_places (source) WHERE source = 'sessions'",
+    # `lines` stands with the text: a search reads both, of a few chunks, and waits for each page.
+    """CREATE TABLE chunk_texts (
+        seq INTEGER PRIMARY KEY REFERENCES chunk_places ON DELETE CASCADE,
+        grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL, lines BLOB)""",
+    "CREATE VIEW chunks AS SELECT * FROM chunk_places JOIN chunk_texts USING (seq)",
     # Apart from the texts, with the columns of filters: all vectors are read in one sweep.
     """CREATE TABLE vectors (
-        seq INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+        seq INTEGER PRIMARY KEY REFERENCES chunk_places ON DELETE CASCADE,
         source TEXT NOT NULL, day INTEGER, embedding BLOB NOT NULL)""",
     # A row a source: how many lines have vectors, and their sum as float64.
     "CREATE TABLE line_sum (n INTEGER NOT NULL, total BLOB NOT NULL, source TEXT NOT NULL)",
@@ -82,8 +86,8 @@ SCHEMA = (
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 8
-"""``PRAGMA user_version`` of these tables; versions 1 to 7 were never released."""
+SCHEMA_VERSION = 9
+"""``PRAGMA user_version`` of these tables; versions 1 to 8 were never released."""
 
 
 def create_tables(connection: apsw.Connection) -> None:
@@ -144,7 +148,7 @@ def create_words(connection: apsw.Connection, tokenizer: str) -> None:
     Until the first run ends, segments are not merged as they come, but once, by `merge_words`.
     """
     connection.execute(
-        "CREATE VIRTUAL TABLE chunks_fts USING fts5(text, grams, content='chunks', "
+        "CREATE VIRTUAL TABLE chunks_fts USING fts5(text, grams, content='chunk_texts', "
         f"content_rowid='seq', tokenize='{FTS5_TOKENIZE[tokenizer]}')"
     )
     _configure_words(connection, "hashsize", _PENDING_BYTES)

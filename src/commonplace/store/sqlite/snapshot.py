@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -12,11 +11,17 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.errors import IndexDamagedError
-from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
+from commonplace.store.records import (
+    FileRecord,
+    IndexIdentity,
+    RowFilter,
+    StoredChunk,
+    Totals,
+)
 from commonplace.store.sqlite.connection import IndexFile
 from commonplace.store.sqlite.schema import nearest_by_scan, nearest_by_vec0, vec0_usable
 from commonplace.text.analysis import Term
-from commonplace.types import Chunk, Source
+from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors
 
 if TYPE_CHECKING:
@@ -26,15 +31,20 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = ["SqliteSnapshot", "load_identity", "match_expression", "row_conditions", "seqs_from"]
+__all__ = ["FROM_LINE", "SqliteSnapshot", "load_identity", "match_expression", "row_conditions"]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
 _MAX_VEC0_LIMIT = 4096
+_STORED = ", ".join(StoredChunk._fields)
+_PLACE = ", ".join(ChunkPlace._fields)
+FROM_LINE = """path = ?1 AND ordinal > coalesce((SELECT ordinal FROM chunk_places
+    WHERE path = ?1 AND start_line < ?2 ORDER BY ordinal DESC LIMIT 1), -1)"""
+"""Condition on the chunks of a file that begin at a line or behind it; read from its end."""
 
 _STATE = (
     "SELECT key, value FROM meta UNION ALL "
-    "SELECT 'last ' || name, seq FROM sqlite_sequence WHERE name IN ('chunks', 'dropped')"
+    "SELECT 'last ' || name, seq FROM sqlite_sequence WHERE name IN ('chunk_places', 'dropped')"
 )
 """Notes of the index on itself, with the last numbers of its chunks and deletions."""
 
@@ -51,15 +61,6 @@ def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
             f"the index {name} does not say what it was built with ({error}). "
             "It can be deleted: it is rebuilt from the Markdown files."
         ) from error
-
-
-def seqs_from(connection: apsw.Connection, path: str, line: int) -> list[int]:
-    """Return the chunks of a file that begin at or behind a line, without reading the others."""
-    found = connection.execute(
-        "SELECT seq, start_line FROM chunks WHERE path = ? ORDER BY seq DESC", (path,)
-    )
-    last = itertools.takewhile(lambda row: row[1] >= line, found)
-    return [seq for seq, _ in last][::-1]
 
 
 @functools.lru_cache(maxsize=16)
@@ -81,7 +82,7 @@ class SqliteSnapshot:
         self._connection = connection
         found: dict[str, Any] = dict(connection.execute(_STATE))
         # The last chunk and the last deletion identify a state.
-        last = found.pop("last chunks", 0), found.pop("last dropped", 0)
+        last = found.pop("last chunk_places", 0), found.pop("last dropped", 0)
         self._state: tuple[str, int, int] = (found.get("generation", ""), *last)
         self._meta: dict[str, str] = found
         self._identity = load_identity(self._meta, connection.filename)
@@ -126,7 +127,7 @@ class SqliteSnapshot:
     def totals(self) -> Totals:
         """Count files, chunks and vectors."""
         counts = self._connection.execute(
-            "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks), "
+            "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunk_places), "
             "(SELECT count(*) FROM vectors)"
         ).get
         return Totals(*counts)
@@ -157,7 +158,7 @@ class SqliteSnapshot:
             return [0] * len(expressions)
         count = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value"
         said = (
-            f"{count} AND EXISTS (SELECT 1 FROM chunks INDEXED BY chunks_of_sessions "
+            f"{count} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY chunks_of_sessions "
             "WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
         )
         wanted = f"({count}) - ({said})" if source == "memory" else said if source else count
@@ -177,10 +178,10 @@ class SqliteSnapshot:
             return []
         where, values = self._conditions(rows)
         # EXISTS tests the hits; with IN, FTS5 would search once for every row that passes.
-        passes = f" AND EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where})"
+        exists = f"EXISTS (SELECT 1 FROM chunk_places WHERE seq = chunks_fts.rowid AND {where})"
         hits = self._connection.execute(
             "SELECT rowid, -rank FROM chunks_fts WHERE chunks_fts MATCH ?"
-            + (passes if where else "")
+            + (f" AND {exists}" if where else "")
             + " ORDER BY rank, rowid LIMIT ?",
             (expression, *values, limit),
         )
@@ -240,8 +241,7 @@ class SqliteSnapshot:
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Return chunks by seq; one that is gone is left out."""
         rows: list[Any] = self._connection.execute(
-            "SELECT seq, id, path, source, start_line, end_line, hash, text, heading, context, "
-            f"day, units, lines, ordinal FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
+            f"SELECT {_STORED} FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
             list(seqs),
         ).fetchall()
         return {row[0]: StoredChunk._make(row) for row in rows}
@@ -251,20 +251,21 @@ class SqliteSnapshot:
         return {seq: seq for seq in seqs}
 
     def chunks_of(
-        self, path: str, *, from_line: int | None = None
+        self, path: str, *, from_line: int | None = None, to_line: int | None = None
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Return the chunks of a file with their vectors, in order."""
-        where, value = "path = ?", path
-        if from_line is not None:
-            where = "seq IN (SELECT value FROM json_each(?))"
-            value = json.dumps(seqs_from(self._connection, path, from_line))
         rows = self._connection.execute(
             f"""SELECT start_line, end_line, text, hash, heading, context, embedding, lines
             FROM chunks LEFT JOIN vectors USING (seq)
-            WHERE {where} ORDER BY seq""",
-            (value,),
+            WHERE {FROM_LINE} AND start_line <= ifnull(?3, start_line) ORDER BY ordinal""",
+            (path, from_line or 1, to_line),
         )
         return [(Chunk(*row[:6]), _embedded(row[6], row[7])) for row in rows]
+
+    def places(self, path: str) -> list[ChunkPlace]:
+        """Return the places of a file's chunks, in order."""
+        sql = f"SELECT {_PLACE} FROM chunk_places WHERE path = ? ORDER BY ordinal"
+        return list(map(ChunkPlace._make, self._connection.execute(sql, (path,))))
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""
@@ -293,8 +294,8 @@ class SqliteSnapshot:
         if mine and _cache_key(mine) == key:
             rows += self._connection.execute(
                 """SELECT hash, embedding, lines FROM json_each(?)
-                JOIN chunks ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
-                JOIN vectors USING (seq)""",
+                JOIN chunk_places ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
+                JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
                 (wanted,),
             ).fetchall()
         made = {text_hash: _embedded(embedding, lines) for text_hash, embedding, lines in rows}

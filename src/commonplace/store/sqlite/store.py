@@ -65,7 +65,7 @@ class SqliteStore:
         read_only: Open it for reading even where it could be written.
     """
 
-    capabilities = frozenset({"exact-fts5-bm25"})
+    capabilities = frozenset({"exact-fts5-bm25", "windows"})
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
@@ -176,11 +176,11 @@ class SqliteStore:
             known = file.identity is None or file.identity.fits(identity)
             mine = [item for item in files if known and writer.is_current(item)]
             replaced = [item for item in mine if item.chunks is not None]
-            whole = [item.record.path for item in replaced if item.keep_before is None]
+            parts = [item for item in replaced if item.window or item.keep_before is not None]
+            whole = [item.record.path for item in replaced if item not in parts]
             writer.remove([*removed, *whole])
-            for item in replaced:
-                if item.keep_before is not None:
-                    writer.cut_off(item.record.path, item.keep_before)
+            for item in parts:
+                writer.remove_part(item)
             writer.insert(mine)
         file.identity = identity
         written = {id(item) for item in mine}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from commonplace.store.records import FileRecord, IndexedFile, IndexIdentity
+from commonplace.store.records import ChunkWindow, FileRecord, IndexedFile, IndexIdentity
 from commonplace.store.sqlite.schema import get_meta, set_meta, vec0_in_step
-from commonplace.store.sqlite.snapshot import seqs_from
+from commonplace.store.sqlite.snapshot import FROM_LINE
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
 from commonplace.vectors.arrays import sum_packed
@@ -60,7 +60,7 @@ class Writer:
         """Remove files; the vectors of their chunks go to the cache."""
         wanted = json.dumps(list(paths))
         found = self._connection.execute(
-            "SELECT seq FROM chunks WHERE path IN (SELECT value FROM json_each(?))", (wanted,)
+            "SELECT seq FROM chunk_places WHERE path IN (SELECT value FROM json_each(?))", (wanted,)
         )
         if seqs := [seq for (seq,) in found]:
             self._remove_chunks(seqs)
@@ -68,10 +68,39 @@ class Writer:
             "DELETE FROM files WHERE path IN (SELECT value FROM json_each(?))", (wanted,)
         )
 
-    def cut_off(self, path: str, line: int) -> None:
-        """Truncate a file: remove its chunks that begin at or behind a line."""
-        if seqs := seqs_from(self._connection, path, line):
+    def remove_part(self, file: IndexedFile) -> None:
+        """Remove the chunks of a file's window, or of its end; move those behind the window."""
+        path, window = file.record.path, file.window
+        values: tuple[Any, ...]
+        if window is None:
+            where, values = FROM_LINE, (path, file.keep_before or 1)
+        else:
+            where = "path = ? AND ordinal >= ? AND ordinal < ?"
+            values = (path, window.first, window.after)
+        found = self._connection.execute(f"SELECT seq FROM chunk_places WHERE {where}", values)
+        if seqs := [seq for (seq,) in found]:
             self._remove_chunks(seqs)
+        if window is not None:
+            more = len(file.chunks or ()) - (window.after - window.first)
+            self._move(path, window, more)
+
+    def _move(self, path: str, window: ChunkWindow, more: int) -> None:
+        """Move the chunks behind a window by its lines, and by a number of chunks."""
+        if window.lines:
+            self._connection.execute(
+                """UPDATE chunk_places SET ordinal = ordinal + ?, start_line = start_line + ?,
+                end_line = end_line + ?, id = ids.value FROM json_each(?) AS ids
+                WHERE chunk_places.path = ? AND ordinal = ids.key + ?""",
+                (
+                    *(more, window.lines, window.lines),
+                    *(json.dumps(list(window.ids)), path, window.after),
+                ),
+            )
+        elif more:
+            self._connection.execute(
+                "UPDATE chunk_places SET ordinal = ordinal + ? WHERE path = ? AND ordinal >= ?",
+                (more, path, window.after),
+            )
 
     def _remove_chunks(self, seqs: list[int]) -> None:
         gone = (json.dumps(seqs),)
@@ -81,7 +110,8 @@ class Writer:
             for source in self._sources_held():
                 found = execute(
                     """SELECT lines FROM json_each(?)
-                    CROSS JOIN chunks ON seq = value AND +source = ? AND lines IS NOT NULL""",
+                    CROSS JOIN chunk_places AS place ON place.seq = value AND +source = ?
+                    JOIN chunk_texts USING (seq) WHERE lines IS NOT NULL""",
                     (*gone, source),
                 )
                 lines = [data for (data,) in found]
@@ -89,7 +119,7 @@ class Writer:
                 self._add_lines(source, -count, -total)
         execute(
             """INSERT INTO chunks_fts (chunks_fts, rowid, text, grams)
-            SELECT 'delete', seq, text, grams FROM json_each(?) JOIN chunks ON seq = value""",
+            SELECT 'delete', seq, text, grams FROM json_each(?) JOIN chunk_texts ON seq = value""",
             gone,
         )
         if self._vec0:
@@ -100,11 +130,11 @@ class Writer:
         execute("INSERT INTO dropped (seq) SELECT value FROM json_each(?)", gone)
         said = execute(
             # By seq: with the index of sessions, SQLite would look at all of them.
-            "SELECT count(*) FROM json_each(?) CROSS JOIN chunks ON seq = value "
+            "SELECT count(*) FROM json_each(?) CROSS JOIN chunk_places ON seq = value "
             "WHERE +source = 'sessions'",
             gone,
         ).get
-        execute("DELETE FROM chunks WHERE seq IN (SELECT value FROM json_each(?))", gone)
+        execute("DELETE FROM chunk_places WHERE seq IN (SELECT value FROM json_each(?))", gone)
         self._count_chunks(-len(seqs), of_sessions=-int(said))
         self._forget_drops()
 
@@ -118,67 +148,69 @@ class Writer:
             self._connection.execute(
                 """INSERT OR REPLACE INTO embedding_cache
                 SELECT ?, ?, ?, hash, ?, embedding, lines, ? FROM json_each(?)
-                JOIN chunks ON chunks.seq = value JOIN vectors USING (seq)""",
+                JOIN chunk_places AS place ON place.seq = value
+                JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
                 (*identity.vectors_key, identity.dimension, time.time_ns(), json.dumps(seqs)),
             )
 
     def insert(self, files: Sequence[IndexedFile]) -> None:
         """Insert files, or their records alone where the chunks stay."""
-        ordinals = {
-            id(file): self._chunks_kept(file.record.path)
-            for file in files
-            if file.keep_before is not None
-        }
+        ordinals = {id(file): self._first_ordinal(file) for file in files}
         self._connection.executemany(
             f"INSERT OR REPLACE INTO files VALUES ({', '.join('?' * _RECORD_FIELDS)})",
             [_record_values(file.record) for file in files],
         )
         first = 1 + int(
             self._connection.execute(
-                "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), 0)"
+                "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chunk_places'), 0)"
             ).get
         )
         rows = [
             (file, item, ordinal)
             for file in files
-            for ordinal, item in enumerate(file.chunks or (), ordinals.get(id(file), 0))
+            for ordinal, item in enumerate(file.chunks or (), ordinals[id(file)])
         ]
         model = self._identity.model or "fts-only"
-        chunks: list[tuple[Any, ...]] = []
+        places: list[tuple[Any, ...]] = []
+        texts: list[tuple[Any, ...]] = []
         vectors: list[tuple[Any, ...]] = []
         for seq, (file, item, ordinal) in enumerate(rows, first):
             chunk, source = item.chunk, file.record.source
             grams = grams_text(chunk.text, self._identity.tokenizer)
-            chunks.append(
+            places.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
-                 chunk.hash, model, chunk.heading, chunk.context, item.day, grams, item.units,
-                 chunk.text, item.embedded.lines if item.embedded else None, ordinal)
+                 chunk.hash, model, chunk.heading, chunk.context, item.day, ordinal)
             )  # fmt: skip
+            lines = item.embedded.lines if item.embedded else None
+            texts.append((seq, grams, item.units, chunk.text, lines))
             if item.embedded is not None:
                 vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))
-        self._insert_chunks(first, chunks)
+        self._insert_rows("chunk_places", places)
+        self._insert_texts(first, texts)
+        said = sum(place[3] == "sessions" for place in places)
+        self._count_chunks(len(places), of_sessions=said)
         self._insert_vectors(vectors)
         for wanted in _SOURCES:
             of_source = [item.embedded for file, item, _ in rows if file.record.source == wanted]
-            lines = [embedded.lines for embedded in of_source if embedded and embedded.lines]
-            if lines and self._identity.dimension:
-                self._add_lines(wanted, *sum_packed(lines, self._identity.dimension))
+            packed = [embedded.lines for embedded in of_source if embedded and embedded.lines]
+            if packed and self._identity.dimension:
+                self._add_lines(wanted, *sum_packed(packed, self._identity.dimension))
 
-    def _chunks_kept(self, path: str) -> int:
-        """Return the ordinal that the next chunk of a file gets."""
-        sql = "SELECT ordinal FROM chunks WHERE path = ? ORDER BY seq DESC LIMIT 1"
-        last = self._connection.execute(sql, (path,)).get
+    def _first_ordinal(self, file: IndexedFile) -> int:
+        """Return the ordinal that the first of the chunks to be written gets."""
+        if file.window is not None or file.keep_before is None:
+            return file.window.first if file.window else 0
+        sql = "SELECT ordinal FROM chunk_places WHERE path = ? ORDER BY ordinal DESC LIMIT 1"
+        last = self._connection.execute(sql, (file.record.path,)).get
         return 0 if last is None else int(last) + 1
 
-    def _insert_chunks(self, first: int, chunks: list[tuple[Any, ...]]) -> None:
-        self._insert_rows("chunks", chunks)
+    def _insert_texts(self, first: int, texts: list[tuple[Any, ...]]) -> None:
+        self._insert_rows("chunk_texts", texts)
         self._connection.execute(
             "INSERT INTO chunks_fts (rowid, text, grams) "
-            "SELECT seq, text, grams FROM chunks WHERE seq >= ?",
+            "SELECT seq, text, grams FROM chunk_texts WHERE seq >= ?",
             (first,),
         )
-        said = sum(row[3] == "sessions" for row in chunks)
-        self._count_chunks(len(chunks), of_sessions=said)
 
     def _insert_vectors(self, vectors: list[tuple[Any, ...]]) -> None:
         self._insert_rows("vectors", vectors)

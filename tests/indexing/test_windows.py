@@ -1,0 +1,70 @@
+"""Long notes that change: the index is that of the whole text, and little of it is written."""
+
+import random
+
+import pytest
+
+from support.fakes import HashedWords
+from support.notes import CHUNKS, LINES
+
+LOG = "memory/log.md"
+WORDS = ("boat", "harbour", "key", "Ann", "paid", "forty", "rope", "tide", "engine", "paint")
+EXTRA = [
+    *("", "", "# Harbour", "## Keys", "```py", "```", "| a | b |", "|---|---|", "| 1 | 2 |"),
+    *("word " * 900, "A paragraph that goes on and on about the boat, the harbour and the keys,"),
+]
+FRONT = "---\ntags: [boats, harbour]\n---\n"
+
+
+def some_lines(draw, count, *, plain=0.9):
+    return [
+        f"- {draw.randrange(10_000)} {' '.join(draw.choices(WORDS, k=8))}"
+        if draw.random() < plain
+        else draw.choice(EXTRA)
+        for _ in range(count)
+    ]
+
+
+def changed(draw, lines):
+    """A text with some lines replaced, inserted, removed or moved."""
+    lines = list(lines)
+    at, count = draw.randrange(len(lines) + 1), draw.choice([0, 1, 1, 1, 3, 30])
+    moved = lines[at : at + count] if draw.random() < 0.2 else []
+    lines[at : at + count] = some_lines(draw, draw.choice([0, 1, 1, 1, 2, 20]), plain=0.6)
+    to = draw.randrange(len(lines) + 1)
+    return [*lines[:to], *moved, *lines[to:]]
+
+
+@pytest.mark.parametrize("settings", [LINES, CHUNKS], ids=["default", "openclaw"])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
+def test_an_index_that_followed_changes_is_that_of_the_last_text(notes, settings, seed):
+    draw = random.Random(seed)
+    lines = some_lines(draw, 300)
+    notes.write(LOG, FRONT + "\n".join(lines))
+    with notes.open(HashedWords(), settings) as memory:
+        memory.index()
+    for number in range(4):
+        with notes.open(HashedWords(), settings) as memory:
+            for item in range(3):
+                lines = changed(draw, lines)
+                front = draw.choice([FRONT, FRONT, "", "---\ntags: [ropes]\n---\n"])
+                notes.write(LOG, front + "\n".join(lines))
+                if item % 2:
+                    memory.append(f"- new item {number}", path=LOG)
+                    lines.append(f"- new item {number}")
+                else:
+                    memory.index()
+        fresh = notes.index_at(f"fresh-{number}")
+        with notes.open(HashedWords(), settings, fresh) as other:
+            other.index()
+        assert notes.rows() == notes.rows(fresh)
+
+
+def test_front_matter_that_changes_alone_is_noticed(notes):
+    text = "\n".join(some_lines(random.Random(1), 200, plain=1))
+    with notes.open(HashedWords(), LINES) as memory:
+        for mood in ("calm", "rough"):
+            memory.write(LOG, f"---\nmood: {mood}\n---\n{text}")
+            memory.index()
+            found = memory.search("boat harbour", paths=[LOG])
+            assert {one.metadata["mood"] for one in found} == {mood}
