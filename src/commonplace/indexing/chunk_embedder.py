@@ -341,7 +341,7 @@ class ChunkEmbedder:
 
 def _end_of(record: FileRecord) -> int | None:
     """Return the line from which on a run replaces a file's chunks; None for all of them."""
-    cursor = ReadCursor.from_record(record)
+    cursor = ReadCursor.from_record(record) if record.progress else None
     return cursor.resume_at.line if cursor else None
 
 

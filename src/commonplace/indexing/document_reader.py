@@ -250,7 +250,7 @@ class DocumentReader:
         self, text: str, matter: FrontMatter, places: Sequence[ChunkPlace]
     ) -> tuple[list[Chunk], ChunkChanges | None]:
         """Cut the text behind the front matter; of a text with known places, what changed."""
-        label = label_line(matter.metadata or {})
+        label = label_line(matter.metadata) if matter.metadata else ""
         changes = None
         if places:
             known = [_moved(place, -matter.lines) for place in places] if matter.lines else places

@@ -196,7 +196,7 @@ def read_outline(lines: Sequence[str], blocks: Iterable[Block] = ()) -> Outline:
     paths: list[str] = []
     titles: list[str] = [""] * 6
     for index, line in enumerate(lines):
-        if line[:1] not in "# \ufeff" or "#" not in line or block_at(code, index):
+        if line[:1] not in "# \ufeff" or "#" not in line or (code and block_at(code, index)):
             continue
         if heading := _heading(line):
             level, title = heading
