@@ -965,17 +965,19 @@ class Memory(AsyncTwins):
 
     # -- prompts ---------------------------------------------------------------------------------
 
-    def startup_context(self, *, private: bool = True) -> str:
+    def startup_context(self, *, private: bool = True, max_chars: int | None = None) -> str:
         """Return MEMORY.md and the logs of yesterday and today, within a budget.
 
         Args:
             private: Whether MEMORY.md is included; not where others read along.
+            max_chars: Budget where there is less room than in the settings; logs give way first.
         """
         today = self._local_now().date()
         days = [today - timedelta(days=1), today]
         logs = [file for day in days if (file := self._context_file(log_path(day), private))]
         long_term = self._context_file(self.workspace.long_term_path, private) if private else None
-        return startup_context(long_term, logs=logs, settings=self.settings.context)
+        budget = self.settings.context
+        return startup_context(long_term, logs=logs, settings=budget, max_chars=max_chars)
 
     def recall_instructions(
         self,

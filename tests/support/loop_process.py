@@ -194,6 +194,7 @@ def _llama_index_chats():
         "ChatMemory.aput, pushing out": resumed(lambda chat: chat.aput(talk[0])),
         "ChatMemory.aput_messages": lambda memory: chat(memory).aput_messages(talk),
         "ChatMemory.areset": resumed(lambda chat: chat.areset(archive=True)),
+        "ChatMemory.aretry": resumed(lambda chat: chat.aretry()),
         "ChatMemory.aset": resumed(lambda chat: chat.aset(talk[:3])),
     }
 
@@ -231,6 +232,10 @@ def _llama_index_parts():
         await found.aput(talk, from_short_term_memory=True, session_id="1")
         return found
 
+    async def rendered(memory):
+        found = context(memory)
+        return found, await found.aget([asked])
+
     def in_stock_memory(memory):
         blocks = [block(memory), context(memory)]
         options = {"tokenizer_fn": str.split, "memory_blocks": blocks}
@@ -246,6 +251,10 @@ def _llama_index_parts():
             talk, from_short_term_memory=True, session_id="1"
         ),
         "MemoryContextBlock.aget": lambda memory: context(memory).aget([asked]),
+        "MemoryContextBlock.atruncate": (
+            rendered,
+            lambda told: told[0].atruncate(told[1], tokens_to_truncate=300),
+        ),
         "MemoryTool.acall, append": tool("memory_append", text="- The heron moved to rack 7."),
         "MemoryTool.acall, get": tool("memory_get", path="MEMORY.md"),
         "MemoryTool.acall, search": tool("memory_search", query=QUESTION),

@@ -24,6 +24,7 @@ takes a function from a run's configuration to its memory::
 from langchain_commonplace.chat_memory import ChatMemory
 from langchain_commonplace.context_middleware import MemoryContextMiddleware
 from langchain_commonplace.flush_middleware import MemoryFlushMiddleware
+from langchain_commonplace.overlaps import merge_overlaps
 from langchain_commonplace.reranker import as_reranker
 from langchain_commonplace.retriever import CommonplaceRetriever
 from langchain_commonplace.store import CommonplaceStore
@@ -51,4 +52,5 @@ __all__ = [
     "MemorySearchTool",
     "as_reranker",
     "memory_tools",
+    "merge_overlaps",
 ]

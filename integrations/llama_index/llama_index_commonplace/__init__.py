@@ -21,6 +21,7 @@ try:
     from llama_index_commonplace.embedder import LlamaIndexEmbedder
     from llama_index_commonplace.flush_block import FlushMemoryBlock
     from llama_index_commonplace.nodes import MemoryNode
+    from llama_index_commonplace.overlap_postprocessor import OverlapPostprocessor
     from llama_index_commonplace.reranker import as_reranker
     from llama_index_commonplace.retriever import CommonplaceRetriever
     from llama_index_commonplace.tool import MemoryTool
@@ -42,5 +43,6 @@ __all__ = [
     "MemoryContextBlock",
     "MemoryNode",
     "MemoryTool",
+    "OverlapPostprocessor",
     "as_reranker",
 ]

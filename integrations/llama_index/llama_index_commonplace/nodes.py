@@ -81,5 +81,6 @@ def _metadata(result: SearchResult, now: datetime) -> dict[str, Any]:
         "source": result.source,
         "date": passage_day(result, now),
         "origin": result.origin.author,
+        "session": result.origin.session,
         **parts,
     }

@@ -61,6 +61,7 @@ def startup_context(
     *,
     logs: Iterable[ContextFile] = (),
     settings: ContextSettings | None = None,
+    max_chars: int | None = None,
 ) -> str:
     """Render the long-term memory and the logs as one Markdown text within a character budget.
 
@@ -71,6 +72,8 @@ def startup_context(
         long_term: MEMORY.md; None if it is missing, or if the conversation is not private.
         logs: Logs of days, oldest first; a long one keeps its end.
         settings: The budgets.
+        max_chars: Budget of a caller that has less room. Logs give way to the long-term memory
+            then, and the older one to the newer.
 
     Returns:
         The text, which ends with a newline; empty if all files are empty.
@@ -82,9 +85,11 @@ def startup_context(
         return ""
     for oldest in range(len(tails) + 1):
         left_out, kept = tails[:oldest], tails[oldest:]
-        text = _render(heads, logs=kept, left_out=left_out, budget=budget)
-        if len(text) <= budget.total_chars:
+        text = _render(heads, logs=kept, left_out=left_out, budget=budget, max_chars=max_chars)
+        if len(text) <= _total(budget, max_chars):
             return text
+    if max_chars is not None:
+        return "Memory is left out: there is no room for it. Use memory_get.\n"
     return "Memory is left out: context.total_chars is too small. Use memory_get.\n"
 
 
@@ -107,6 +112,7 @@ def _render(
     logs: Sequence[ContextFile],
     left_out: Iterable[ContextFile],
     budget: ContextSettings,
+    max_chars: int | None,
 ) -> str:
     """Render the files, each within its share of the budget, and list those that are left out."""
     intro = load_prompt("startup_context")
@@ -119,12 +125,27 @@ def _render(
     spent = len(intro) + len(outro) + sum(len(header) + 1 for header in headers)
     spent += sum(len(file.notice) for file in files)
     wanted = [min(len(block_quote(_body(file))), budget.file_chars) for file in files]
-    shares = _shares(wanted, total=budget.total_chars - spent)
+    total = _total(budget, max_chars) - spent
+    shares = _shares(wanted, total=total) if max_chars is None else _ranked(wanted, total=total)
     parts = [intro]
     for index, (file, header, share) in enumerate(zip(files, headers, shares, strict=True)):
         keep: _End = "head" if index < len(heads) else "tail"
         parts.append(f"{header}{_truncated(file, keep=keep, budget=share)}\n{file.notice}")
     return "".join([*parts, outro])
+
+
+def _total(budget: ContextSettings, max_chars: int | None) -> int:
+    return budget.total_chars if max_chars is None else min(budget.total_chars, max_chars)
+
+
+def _ranked(wanted: Sequence[int], *, total: int) -> list[int]:
+    """Divide a total by rank: the first file has all that it wants, then the newest log."""
+    shares = [0] * len(wanted)
+    left = max(total, 0)
+    for index in (0, *range(len(wanted) - 1, 0, -1)):
+        shares[index] = min(wanted[index], left)
+        left -= shares[index]
+    return shares
 
 
 def _body(file: ContextFile) -> str:

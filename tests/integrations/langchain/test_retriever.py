@@ -20,7 +20,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
 from commonplace import Settings
-from langchain_commonplace import CommonplaceRetriever
+from langchain_commonplace import CommonplaceRetriever, merge_overlaps
 from support.fakes import NOON, HashedWords
 from support.langchain_fakes import ScriptedChatModel
 
@@ -235,6 +235,58 @@ def test_a_multi_query_returns_no_document_twice(memory):
     contents = [document.page_content for document in found]
     assert len(contents) == len(set(contents))
     assert len({document.id for document in found}) == len(found)
+
+
+def test_overlaps_of_several_queries_are_merged(memory, folder):
+    ensemble = pytest.importorskip("langchain_classic.retrievers").EnsembleRetriever
+    words = [
+        "heron",
+        "ferry",
+        "pigment",
+        "turbine",
+        "lettuce",
+        "violin",
+        "glacier",
+        "harbour",
+        "pepper",
+        "saddle",
+    ]
+    talk = [f"- The {word} was talked about at length, for many an hour." for word in words * 5]
+    talk = [f"{line[:-1]}, in part {part}." for part, line in enumerate(talk)]
+    (folder / "memory/talk.md").write_text("# Talk\n\n" + "\n".join(talk) + "\n")
+    memory.index()
+
+    def asking(query):
+        retriever = CommonplaceRetriever(memory=memory, min_score=0, k=1)
+        return RunnableLambda(lambda _: retriever.invoke(query))
+
+    other = Document("SLIP-431 is a ticket number.", metadata={"source": "the manual"})
+    legs = [
+        asking("lettuce in part 4"),
+        asking("saddle in part 7"),
+        RunnableLambda(lambda _: [other]),
+    ]
+    both = ensemble(retrievers=legs, weights=[1, 1, 1])
+    found, merged = both.invoke("?"), (both | merge_overlaps).invoke("?")
+    assert len(_lines(found)) > len(set(_lines(found)))
+    assert set(_lines(merged)) == set(_lines(found))
+    assert len(_lines(merged)) == len(set(_lines(merged)))
+    assert other in merged
+    joined = max(merged, key=lambda document: len(document.page_content))
+    assert joined.id == joined.metadata["citation"]
+    first, last = joined.metadata["start_line"], joined.metadata["end_line"]
+    lines = (folder / "memory/talk.md").read_text().split("\n")[first - 1 : last]
+    assert joined.page_content == "\n".join(lines)
+
+
+def _lines(documents):
+    """Return the place of each line that documents of the memory show."""
+    return [
+        document.metadata["start_line"] + at
+        for document in documents
+        if "start_line" in document.metadata
+        for at in range(document.page_content.count("\n") + 1)
+    ]
 
 
 def test_a_document_is_restored_as_langchains_own(retriever):

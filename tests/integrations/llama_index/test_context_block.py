@@ -9,11 +9,12 @@ pytest.importorskip("llama_index.core", reason="the extra llama-index is not ins
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.chat_engine import SimpleChatEngine
+from llama_index.core.llms import MockLLM
 from llama_index.core.memory import InsertMethod, Memory, StaticMemoryBlock
 
 from commonplace import Settings
 from commonplace.errors import IndexBusyError
-from llama_index_commonplace import MemoryContextBlock
+from llama_index_commonplace import ChatMemory, MemoryContextBlock
 
 QUESTION = "What was wrong in SLIP-431?"
 RECALLED = "[Recalled from memory for this message"
@@ -134,13 +135,98 @@ async def test_no_note_is_taken_for_a_message_or_a_template(memory, chat_with, i
 
 
 async def test_what_leaves_the_conversation_is_not_touched(memory, chat_with):
-    chat = chat_with(MemoryContextBlock(memory=memory), token_limit=60, token_flush_size=10)
+    block = MemoryContextBlock(memory=memory, priority=0)
+    chat = chat_with(block, token_limit=60, token_flush_size=10)
     for turn in range(20):
         await chat.aput(ChatMessage(role="user", content=f"turn {turn} and so on and on"))
         await chat.aput(ChatMessage(role="assistant", content="well, well"))
     assert len(await chat.aget_all()) == 40
     [system] = system_texts(await chat.aget())
     assert system == MemoryContextBlock(memory=memory).text()
+
+
+@pytest.fixture
+def long_memory(open_memory, notes):
+    """A memory whose context is far longer than a small conversation."""
+    facts = "".join(f"- The service number {n} listens on port {5000 + n}.\n" for n in range(150))
+    (notes / "MEMORY.md").write_text(f"# Memory\n\n{facts}")
+    for day in (19, 20):
+        talks = "".join(f"- On the {day}th we spoke about topic {n}.\n" for n in range(100))
+        (notes / f"memory/2026-11-{day}.md").write_text(f"# 2026-11-{day}\n\n{talks}")
+    memory = open_memory()
+    memory.index()
+    return memory
+
+
+async def told(chat, question="which port has the service number 77?"):
+    """Return what the block tells, and the tokens of all that the model is given."""
+    if not await chat.aget_all():
+        await chat.aput(ChatMessage(role="user", content=question))
+    messages = await chat.aget()
+    texts = system_texts(messages)
+    tokens = sum(chat._estimate_token_count(message) for message in messages)
+    return texts[0] if texts else "", tokens
+
+
+@pytest.mark.parametrize("tokenizer", ["stock", "words", "ours"])
+async def test_the_context_gives_way_in_order_and_says_so(long_memory, memory_of, tokenizer):
+    block = MemoryContextBlock(
+        long_memory, recall=5, tokenizer_fn=str.split if tokenizer == "words" else None
+    )
+    full, tokens = await told(memory_of(block, tokenizer, limit=100_000))
+    recalled = full[full.index(RECALLED) :]
+    seen = []
+    for share in (100, 99, 97, 80, 65, 50, 30, 15):
+        limit = tokens * share // 100
+        text, used = await told(memory_of(block, tokenizer, limit=limit))
+        assert used <= limit
+        assert "Memory Recall" in text
+        seen.append(
+            (
+                recalled in text,
+                "recalled note" in text,
+                "topic 99" in text,
+                "of memory/2026-11-19.md not shown" in text,
+                "of MEMORY.md not shown" in text,
+                "service number 149 " in text.split(RECALLED)[0],
+            )
+        )
+        if share <= 80:
+            assert RECALLED not in text
+    assert seen[0] == (True, False, True, False, False, True)
+    assert seen[1][:2] == (False, True)
+    assert seen[1][2:] == seen[2][2:] == (True, False, False, True)
+    assert seen[4][3:] == (True, False, True)
+    assert seen[6][4:] == (True, False)
+    assert "service number 3 " in text
+
+
+@pytest.fixture
+async def memory_of():
+    """Make a memory that counts with one of the tokenizers."""
+    chats = []
+
+    def memory_of(block, tokenizer, *, limit):
+        options = {"token_limit": limit, "memory_blocks": [block]}
+        if tokenizer == "ours":
+            chat = ChatMemory.from_defaults(block.memory, llm=MockLLM(), **options)
+        elif tokenizer == "words":
+            chat = Memory.from_defaults(tokenizer_fn=str.split, **options)
+        else:
+            chat = Memory.from_defaults(**options)
+        chats.append(chat)
+        return chat
+
+    yield memory_of
+    for chat in chats:
+        if chat.sql_store._async_engine is not None:
+            await chat.sql_store._async_engine.dispose()
+
+
+async def test_a_context_without_any_room_leaves_the_conversation(long_memory, memory_of):
+    text, used = await told(memory_of(MemoryContextBlock(long_memory), "ours", limit=30))
+    assert text == ""
+    assert used <= 30
 
 
 async def test_an_agent_is_told_of_the_memory(memory, scripted, chat_with):

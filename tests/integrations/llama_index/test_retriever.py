@@ -40,6 +40,7 @@ from llama_index_commonplace import (
     FlushMemoryBlock,
     MemoryContextBlock,
     MemoryNode,
+    OverlapPostprocessor,
 )
 from support.fakes import NOON, clock
 
@@ -84,6 +85,7 @@ def test_the_metadata_says_where_a_snippet_stands_and_what_made_its_score(memory
         "end_line": result.end_line,
         "source": "memory",
         "origin": "user",
+        "session": None,
         "date": "2026-11-18",
         "vector": parts.vector,
         "keyword": parts.keyword,
@@ -413,6 +415,48 @@ def test_a_snippet_that_two_queries_find_is_one_node_of_a_fusion(memory, scripte
     [best, *_] = fusion.retrieve("SLIP-431")
     assert ANSWER in best.node.text
     assert best.score == pytest.approx(2 / 60)
+
+
+def lines_of(nodes):
+    """Return the place of each line that nodes of the memory show."""
+    return [
+        (found.node.metadata["path"], found.node.metadata["start_line"] + at)
+        for found in nodes
+        if "path" in found.node.metadata
+        for at in range(found.node.text.count("\n") + 1)
+    ]
+
+
+QUERIES = "What did Wren say?\nWhat was wrong?\nWho spoke about the database?\nbackups"
+
+
+@pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "simple"])
+async def test_fused_queries_show_no_line_twice_where_overlaps_are_merged(memory, scripted, mode):
+    fusion = QueryFusionRetriever(
+        [CommonplaceRetriever(memory, min_score=0), Fixed(MANUAL)],
+        llm=scripted(QUERIES),
+        mode=mode,
+        num_queries=5,
+        similarity_top_k=100,
+        use_async=False,
+    )
+    fused = fusion.retrieve(QUESTION)
+    assert len(lines_of(fused)) > len(set(lines_of(fused)))
+    engine = RetrieverQueryEngine.from_args(
+        fusion, llm=scripted(QUERIES), node_postprocessors=[OverlapPostprocessor()]
+    )
+    merged = engine.retrieve(QueryBundle(QUESTION))
+    assert set(lines_of(merged)) == set(lines_of(fused))
+    assert len(lines_of(merged)) == len(set(lines_of(merged)))
+    assert MANUAL in [found.node for found in merged]
+    assert merged[0].score == fused[0].score
+    for found in merged:
+        place = found.node.metadata
+        if "path" in place:
+            count = place["end_line"] - place["start_line"] + 1
+            text = memory.get(place["path"], from_line=place["start_line"], lines=count).text
+            shown = zip(found.node.text.split("\n"), text.split("\n"), strict=True)
+            assert all(part in line for part, line in shown)
 
 
 def test_the_hash_is_that_of_the_place_and_the_text():
