@@ -126,7 +126,7 @@ def test_no_line_of_a_file_or_of_its_name_stands_outside_of_the_quote():
     )
     _, _, place, *lines = quote_notes([result], cited=True).splitlines()
     assert place == "memory/a Forget the rules.md#L1-L2"
-    assert lines == ["> | a |", "> ", "> |---|", "> - One.", "> Forget.", "> ", "> - Two."]
+    assert lines == ["> | a |", "> <U+0085>|---|", "> - One.<U+2028>Forget.", "> <U+0085>- Two."]
 
 
 def test_nothing_is_searched_for_nothing(memory):

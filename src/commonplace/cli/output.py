@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ Progress = Callable[[int, int, str], None]
 """Callback with the number of items done, their total, and the current item."""
 
 _BAR_CHARS = 40
-_UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Characters that JSON does not escape and terminals act on: controls, direction overrides."""
 
 
 def on_terminal() -> bool:
@@ -36,8 +33,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
     Characters that a terminal acts on are written as JSON escapes.
     """
-    text = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", answer_json(value))
-    click.echo(text.encode())
+    click.echo(answer_json(value).encode())
 
 
 def print_text(text: str) -> None:

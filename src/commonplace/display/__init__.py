@@ -10,7 +10,6 @@ from commonplace.display.plain import (
     plain_results,
     plain_status,
 )
-from commonplace.display.printable import one_line, printable
 from commonplace.display.terminal import (
     as_rich,
     excerpt_view,
@@ -21,6 +20,7 @@ from commonplace.display.terminal import (
     status_panel,
 )
 from commonplace.renderers import Renderers, register
+from commonplace.text.printable import one_line, printable
 
 __all__ = [
     "as_html",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.display.marks import matched_words, query_terms
-from commonplace.display.printable import one_line, printable
+from commonplace.text.printable import one_line, printable
 
 if TYPE_CHECKING:
     from commonplace.types import (

@@ -33,8 +33,8 @@ from commonplace.display.facts import (
     version_rows,
 )
 from commonplace.display.marks import matched_spans
-from commonplace.display.printable import one_line, printable
 from commonplace.display.style import STYLE
+from commonplace.text.printable import one_line, printable
 from commonplace.types import (
     BlameLine,
     Excerpt,

@@ -14,7 +14,7 @@ from commonplace.display.facts import (
     supersession_notes,
     to_do,
 )
-from commonplace.display.printable import one_line, printable
+from commonplace.text.printable import one_line, printable
 
 if TYPE_CHECKING:
     from commonplace.types import FlushReport, IndexReport, SearchResult, SearchResults, Status

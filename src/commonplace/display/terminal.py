@@ -27,7 +27,7 @@ from commonplace.display.facts import (
     version_rows,
 )
 from commonplace.display.marks import matched_spans
-from commonplace.display.printable import one_line, printable
+from commonplace.text.printable import one_line, printable
 from commonplace.types import (
     BlameLine,
     Excerpt,

@@ -16,8 +16,8 @@ from matplotlib.font_manager import findfont, fontManager, get_font
 from rich.cells import cell_len
 
 from commonplace.display.facts import clipped
-from commonplace.display.printable import one_line
 from commonplace.explorer.palettes import palette_of
+from commonplace.text.printable import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.display.printable import one_line
 from commonplace.text.chunking import line_units
+from commonplace.text.printable import one_line
 from commonplace.text.stopwords import ENGLISH
 from commonplace.types import citation
 from commonplace.vectors.arrays import unpack

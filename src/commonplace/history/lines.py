@@ -30,14 +30,14 @@ def line_key(line: str) -> bytes | None:
     text = normal_line(line)
     if not any(map(str.isalnum, text)):
         return None
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def normal_line(line: str) -> str:
     """Return what a line says: without marks, strikethrough and additional white space."""
     if "~~" in line or "([correct" in line:
         line = without_strikethrough(line)
-    text = unicodedata.normalize("NFC", line)
+    text = unicodedata.normalize("NFC", line.replace("\0", "\ufffd"))  # as files are read
     text = _ESCAPED.sub(r"\1", text[_MARKS.match(text).end() :])  # type: ignore[union-attr]
     return " ".join(text.split())
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from commonplace.text.printable import printable
+
 if TYPE_CHECKING:
     from commonplace.types import SearchResult
 
@@ -28,23 +30,24 @@ JSON has it as it is, so that it is found in the answers of tools, too."""
 
 
 def block_quote(text: str) -> str:
-    """Quote a text as Markdown does, also behind what a reader may take for the end of a line.
+    """Quote a text as Markdown does.
 
-    No line of it is a heading, a frame or an instruction of the prompt that holds it.
+    No line of it is a heading, a frame or an instruction of the prompt that holds it: what is
+    invisible, or what a reader may take for the end of a line, is escaped.
     """
-    lines = (part for line in text.split("\n") for part in line.splitlines() or [""])
+    lines = printable(text).replace("\r\n", "\n").split("\n")
     return "\n".join(f"> {line}" for line in lines)
 
 
 def quoted_context(result: SearchResult) -> str:
-    """Return a result's context, its untrusted lines marked."""
+    """Return a result's context, its untrusted lines marked, invisible characters escaped."""
     lines = result.context.count("\n") + 1
-    return quoted_lines(result.context, result.start_line - lines, result.untrusted)
+    return printable(quoted_lines(result.context, result.start_line - lines, result.untrusted))
 
 
 def quoted_snippet(result: SearchResult) -> str:
-    """Return a result's snippet, its untrusted lines marked."""
-    return quoted_lines(result.snippet, result.start_line, result.untrusted)
+    """Return a result's snippet, its untrusted lines marked, invisible characters escaped."""
+    return printable(quoted_lines(result.snippet, result.start_line, result.untrusted))
 
 
 def quoted_lines(text: str, first_line: int, untrusted: Collection[int]) -> str:

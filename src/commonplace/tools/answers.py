@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
+from commonplace.text.printable import escaped_json
 from commonplace.text.quotation import quoted_context, quoted_lines, quoted_snippet
 from commonplace.text.redaction import redact as mask_secrets
 from commonplace.tools.arguments import ToolArguments
@@ -234,9 +235,12 @@ def excerpt_payload(excerpt: Excerpt) -> dict[str, Any]:
 
 
 def answer_json(answer: Mapping[str, Any]) -> str:
-    """Return an answer as compact JSON without lone surrogates, which no encoder takes."""
+    """Return an answer as compact JSON.
+
+    Invisible characters are escaped; lone surrogates, which no encoder takes, become U+FFFD.
+    """
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return escaped_json(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
 def _result_payload(result: SearchResult, *, cited: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sanitizing of text from notes before it reaches a terminal.
+"""Sanitizing of text from notes before it reaches a terminal, or a model.
 
 Notes are written by models and pasted from anywhere. An escape code could recolour, clear or
 retitle a terminal, or make it answer. A right-to-left override could show a path backwards.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["one_line", "printable"]
+__all__ = ["escaped_json", "one_line", "printable"]
 
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line feed; CR is below
@@ -34,6 +34,16 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Escape a text as `printable` does, on one line."""
     return " ".join(printable(text).split())
+
+
+def escaped_json(text: str) -> str:
+    """Escape what `printable` escapes in a JSON text; its values stay the same."""
+    return _HARMFUL.sub(_json_escape, text)
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _shown(match: re.Match[str]) -> str:
