@@ -43,6 +43,7 @@ from commonplace.profiles import from_settings
 from commonplace.renderers import brief
 from commonplace.settings import Settings
 from commonplace.store.records import FileFilter, checked_patterns
+from commonplace.system.forks import ReopenedInChild
 from commonplace.system.state import StateLocation
 from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.text.quotation import without_lines
@@ -123,11 +124,11 @@ class _Limits(NamedTuple):
     min_score: float
 
 
-class Memory(AsyncTwins):
+class Memory(ReopenedInChild, AsyncTwins):
     """A folder of Markdown files that can be searched, read and appended to.
 
     Use it as a context manager, or call `close`. It may be shared by threads; any number of
-    processes may open the same workspace.
+    processes may open the same workspace, and a forked process opens it anew.
     """
 
     def __init__(
@@ -249,7 +250,7 @@ class Memory(AsyncTwins):
                 "a SQLite index, or with another profile."
             )
         state = _state_location(where, store, space.root, settings)
-        return cls(
+        memory = cls(
             space.with_sessions(state.sessions),
             settings=settings,
             profile=profile,
@@ -260,6 +261,10 @@ class Memory(AsyncTwins):
             now=now,
             slots=slots,
         )
+        options = {"settings": settings, "embedder": embedder, "reranker": reranker}
+        again = functools.partial(cls.open, space.root, index=index, now=now, slots=slots)
+        memory.reopened_by(functools.partial(again, **options))
+        return memory
 
     def __enter__(self) -> Self:
         return self
@@ -291,6 +296,7 @@ class Memory(AsyncTwins):
             self._shut()
 
     def _shut(self) -> None:
+        self.stays_closed()
         until = time.monotonic() + _CLOSE_S
         self._background.stop()
         self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
@@ -436,11 +442,12 @@ class Memory(AsyncTwins):
                 f"{wrong[0]} cannot be changed on an open memory; these can: "
                 f"{', '.join(sorted(_RANKING))}. Others are given to Memory.open."
             )
-        other = copy.copy(self)
         search = replace(self.settings.search, **changes)
+        other = copy.copy(self)
         other.settings = replace(self.settings, search=search)
         other.profile = from_settings(other.settings)
         other._ranker = None  # noqa: SLF001 - of a copy of this memory
+        other.reopened_by(functools.partial(self.with_search_settings, **changes))
         return other
 
     @contextlib.contextmanager

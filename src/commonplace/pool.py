@@ -18,6 +18,7 @@ from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.slots import LEASE_TIMEOUT_S, IndexSlot, IndexSlots
 from commonplace.memory import Memory
 from commonplace.settings import Settings
+from commonplace.system.forks import renewed_in_child
 from commonplace.workspace.namespaces import namespace_folder
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ class MemoryPool:
         """Memories that are open or referred to; an open one is kept by its slot."""
         self._lock = threading.Lock()
         self._is_closed = False
+        renewed_in_child(self)
+
+    def renew(self) -> None:
+        """Begin anew in a forked process; its memories are opened anew when they are used."""
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest
+from commonplace.system.forks import renewed_in_child
 
 __all__ = [
     "BackgroundTask",
@@ -247,6 +248,11 @@ class BackgroundTask:
 
     def __init__(self, task: Callable[[], object]) -> None:
         self._task = task
+        self.renew()
+        renewed_in_child(self)
+
+    def renew(self) -> None:
+        """Begin without a run, as in a forked process, which has none of its parent's threads."""
         self._lock = threading.Lock()
         self._wanted = False
         self._thread: threading.Thread | None = None

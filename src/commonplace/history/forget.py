@@ -24,6 +24,7 @@ from commonplace.history.lines import line_key
 from commonplace.history.mutations import Mutation
 from commonplace.history.unreachable import unreachable_copies
 from commonplace.system.files import FileLease, make_private_folder
+from commonplace.system.salvage import damaged_copies
 from commonplace.system.state import StateFile
 from commonplace.types import ForgetReceipt
 from commonplace.workspace.replacement import read_file
@@ -271,7 +272,7 @@ class Forgetter:
         elif store.exists():
             left.append(f"The index {store.location} cannot be written; it still has the text.")
         for file in (self._history, self._journal):
-            for copy in file.damaged_copies():
+            for copy in damaged_copies(file):
                 copy.unlink(missing_ok=True)
             if not file.overwrite_free_pages():
                 left.append(_READER.format(file=file.path))

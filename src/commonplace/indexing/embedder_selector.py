@@ -11,6 +11,7 @@ from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.settings import Settings
 from commonplace.store.records import IndexIdentity
+from commonplace.system.forks import renewed_in_child
 
 if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
@@ -36,6 +37,11 @@ class EmbedderSelector:
         # Measured for lines; a chunk that is embedded as a whole keeps the vector of its model.
         self._pairs = settings.search.unit == "line"
         self._requested = requested
+        self.renew()
+        renewed_in_child(self)
+
+    def renew(self) -> None:
+        """Begin without clients, as in a forked process: they have threads."""
         self._selection: Selection | None = None
         self._replaced: EmbeddingClient | None = None
         self._own: dict[tuple[ModelName, int | None], EmbeddingClient | None] = {}

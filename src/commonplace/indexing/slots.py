@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from commonplace.errors import PoolExhaustedError, StoreError
+from commonplace.system.forks import renewed_in_child
 
 __all__ = ["LEASE_TIMEOUT_S", "IndexSlot", "IndexSlots"]
 
@@ -29,12 +30,17 @@ class IndexSlots:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self._is_closed = False
+        self.renew()
+        renewed_in_child(self)
+
+    def renew(self) -> None:
+        """Begin without open indexes, as in a forked process."""
         self._open: OrderedDict[IndexSlot, int] = OrderedDict()
         """Slots in use and idle ones, least recently used first, and how many leases each has."""
         self._closing: set[IndexSlot] = set()
         """Slots that are being suspended: they are not free yet."""
         self._changed = threading.Condition()
-        self._is_closed = False
 
     def __len__(self) -> int:
         """Return how many indexes are open."""

@@ -7,7 +7,6 @@ are durable when they return (``synchronous = full``). A damaged file is moved a
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import apsw
 
 from commonplace.errors import StateError
+from commonplace.system import forks
 from commonplace.system.files import create_private
 
 __all__ = [
@@ -68,8 +68,7 @@ class _Opened(NamedTuple):
 class DatabaseFile:
     """Database file of one format, which subclasses name; without a path, a private one in memory.
 
-    Raises:
-        StateError: In all verbs: the file cannot be opened, read or written.
+    Each verb raises a `StateError` where the file cannot be opened, read or written.
     """
 
     format: ClassVar[DatabaseFormat]
@@ -81,6 +80,7 @@ class DatabaseFile:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._lock = threading.Lock()
+        forks.renewed_in_child(self)
         self._kept: _Opened | None = None
         if path is None:
             self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
@@ -88,6 +88,10 @@ class DatabaseFile:
             self._kept = _Opened(self._open(), self._key())
         else:
             self._target = str(path)
+
+    def renew(self) -> None:
+        """Begin anew in a forked process; its parent's connection is of another key."""
+        self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def kept_open(self) -> Iterator[None]:
@@ -119,12 +123,6 @@ class DatabaseFile:
             return True
         with self._translated(), self._borrowed() as connection:
             return overwrite_free_pages(connection)
-
-    def damaged_copies(self) -> list[Path]:
-        """Return the damaged files that were moved aside."""
-        if self.path is None:
-            return []
-        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.damaged-*"))
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; none when the file does not exist."""
@@ -198,7 +196,8 @@ class DatabaseFile:
     def _end(self, opened: _Opened) -> None:
         """Close a connection, unless its file was replaced."""
         if opened.key == self._key():
-            opened.connection.close()
+            with forks.gate:
+                opened.connection.close()
         else:
             _REPLACED.append(opened.connection)
 
@@ -299,9 +298,7 @@ class DatabaseFile:
 
 
 def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:
-    """Enable write-ahead logging, and retry while another process does the same.
-
-    SQLite's own busy timeout does not apply to this pragma.
+    """Enable write-ahead logging; SQLite's own busy timeout does not apply to this pragma.
 
     Raises:
         apsw.BusyError: Another process held the file all that time.
@@ -309,7 +306,8 @@ def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:
     deadline = time.monotonic() + timeout_ms / 1000
     while True:
         try:
-            connection.pragma("journal_mode", "wal")
+            with forks.gate:
+                connection.pragma("journal_mode", "wal")
         except apsw.BusyError:
             if time.monotonic() > deadline:
                 raise
@@ -340,11 +338,12 @@ def overwrite_free_pages(connection: apsw.Connection, *, timeout_s: float = 5.0)
 @contextlib.contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
     """Run a block in one write transaction; an exception rolls all of it back."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    with forks.gate:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

@@ -6,6 +6,7 @@ The damaged file is moved aside, never deleted.
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
 import os
 import time
@@ -20,7 +21,7 @@ from commonplace.system.files import FileLease, sync, sync_folder
 if TYPE_CHECKING:
     from commonplace.system.database import DatabaseFile
 
-__all__ = ["keep_aside", "replace_damaged"]
+__all__ = ["damaged_copies", "keep_aside", "replace_damaged"]
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,12 @@ def keep_aside(path: Path, label: str, data: bytes) -> Path:
         os.close(descriptor)
     sync_folder(path.parent)
     return kept
+
+
+def damaged_copies(file: DatabaseFile) -> list[Path]:
+    """Return what was damaged of a file, and is kept beside it."""
+    path = file.path
+    return sorted(path.parent.glob(f"{glob.escape(path.name)}.damaged-*")) if path else []
 
 
 def _is_damaged(path: Path, tables: dict[str, str]) -> bool:

@@ -7,8 +7,10 @@ are also indexed as bigrams: pairs of neighbouring characters.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -69,7 +71,12 @@ class Analyzer:
 
     def __init__(self, tokenizer: str) -> None:
         self.tokenizer = tokenizer
-        name, *arguments = FTS5_TOKENIZE[tokenizer].split()
+        self.renew()
+        _LIVING.add(self)
+
+    def renew(self) -> None:
+        """Begin with a tokenizer of its own, as in a forked process."""
+        name, *arguments = FTS5_TOKENIZE[self.tokenizer].split()
         self._connection = apsw.Connection(":memory:")
         self._tokenize = self._connection.fts5_tokenizer(name, arguments)
         self._lock = threading.Lock()  # SQLite's tokenizers fold words in a shared buffer
@@ -124,3 +131,15 @@ class Analyzer:
 
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace").replace(b"\0", b" ")
+
+
+_LIVING: weakref.WeakSet[Analyzer] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for analyzer in list(_LIVING):
+        analyzer.renew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_all)

@@ -8,6 +8,7 @@ integers, in units of 1 / `UNITS_PER_TOKEN`, so that sums are exact.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import unicodedata
@@ -243,6 +244,16 @@ def prepare_counting() -> None:
 _encoding: tiktoken.Encoding | None = None
 _is_prepared = False
 _preparing = threading.Lock()
+
+
+def _renew() -> None:
+    """Begin anew in a forked process: the thread that prepares is the parent's."""
+    global _preparing
+    _preparing = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew)
 
 
 def count_tokens(text: str) -> int:

@@ -7,6 +7,7 @@ loads an HTTP client, and searches for the data in the wrong folder.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -98,6 +99,11 @@ class TokenVectors:
     _lock = threading.Lock()
     _loaded: weakref.ref[TokenVectors] | None = None
 
+    @classmethod
+    def renew(cls) -> None:
+        """Load them anew in a forked process: a thread may have been in the middle of it."""
+        cls._lock, cls._loaded = threading.Lock(), None
+
     def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
         self.table = table
         self._tokenizer = tokenizer
@@ -180,3 +186,7 @@ def _tokenizer(path: Path) -> Tokenizer:
         model["vocab"], _Pairs(model["merges"]), cache_capacity=0, **options
     )
     return tokenizer
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=TokenVectors.renew)

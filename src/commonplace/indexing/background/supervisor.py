@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
 import time
 import weakref
@@ -101,6 +102,10 @@ class BackgroundSupervisor:
 
 
 _LIVING: weakref.WeakSet[BackgroundSupervisor] = weakref.WeakSet()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_LIVING.clear)  # the threads are the parent's
 
 
 @atexit.register

@@ -1,0 +1,122 @@
+"""Forks: a child process of `os.fork` begins anew, without its parent's threads and connections.
+
+A thread that held a lock in the parent never releases it in the child, be it one of SQLite: a fork
+waits for the transactions of other threads. A connection may not be used, or closed, by another
+process than the one that opened it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+__all__ = ["ReopenedInChild", "gate", "renewed_in_child"]
+
+_WAIT_S = 2.0
+"""How long a fork waits for other threads."""
+_PERMITS = 64
+_POLL_S = 0.001
+
+
+class _Renewed(Protocol):
+    def renew(self) -> None:
+        """Begin anew, in a child process; nothing of the parent's is closed."""
+
+
+_OBJECTS: weakref.WeakSet[_Renewed] = weakref.WeakSet()
+_LEFT: list[object] = []
+"""What is the parent's: it is not freed, since that would close its connections."""
+_reopening = threading.RLock()
+gate = threading.BoundedSemaphore(_PERMITS)
+"""Held during a transaction: no process is forked meanwhile."""
+_taken = 0
+
+
+def renewed_in_child(instance: _Renewed) -> None:
+    """Have the `renew` of an object called in child processes."""
+    _OBJECTS.add(instance)
+
+
+class ReopenedInChild:
+    """Object that a child process opens anew, at its first use there."""
+
+    def reopened_by(self, reopen: Callable[[], object]) -> None:
+        """Set what opens the object anew: a function that returns another one like it."""
+        self._reopen = reopen
+        renewed_in_child(self)
+
+    def stays_closed(self) -> None:
+        """Have a child take the object as it is: it is closed."""
+        _OBJECTS.discard(self)
+
+    def renew(self) -> None:
+        """Leave all that the object has to the parent."""
+        _LEFT.append(self.__dict__)
+        self.__dict__ = {"_of_parent": self._reopen}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return an attribute that is not there: in a child, none is until the first use."""
+            with _reopening:
+                if (reopen := self.__dict__.pop("_of_parent", None)) is not None:
+                    self.__dict__.update(reopen().__dict__)
+            return self.__getattribute__(name)
+
+
+def _wait_for_threads() -> None:
+    """Wait for transactions, and for modules that are imported: a child would wait for ever."""
+    global _taken
+    deadline = time.monotonic() + _WAIT_S
+    while _is_importing() and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    while _taken < _PERMITS and gate.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        _taken += 1
+
+
+def _release() -> None:
+    global _taken
+    if _taken:
+        gate.release(_taken)
+    _taken = 0
+
+
+def _is_importing() -> bool:
+    specs = (getattr(module, "__spec__", None) for module in _modules())
+    return any(getattr(spec, "_initializing", False) for spec in specs)
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _renew_all() -> None:
+    global _reopening, _taken, gate
+    _reopening, _taken, gate = threading.RLock(), 0, threading.BoundedSemaphore(_PERMITS)
+    for value in _class_attributes():
+        if isinstance(value, functools.cached_property) and hasattr(value, "lock"):
+            value.lock = threading.RLock()  # Python 3.11: one for all instances
+    for instance in list(_OBJECTS):
+        instance.renew()
+
+
+def _class_attributes() -> Iterator[object]:
+    for module in _modules():
+        for kind in list(vars(module).values()):
+            if isinstance(kind, type) and kind.__module__.startswith(_PACKAGE):
+                yield from vars(kind).values()
+
+
+def _modules() -> list[object]:
+    return [one for name, one in list(sys.modules.items()) if name.startswith(_PACKAGE)]
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(
+        before=_wait_for_threads, after_in_parent=_release, after_in_child=_renew_all
+    )

@@ -1,0 +1,109 @@
+"""Forked processes: a child begins anew, and neither waits for its parent nor disturbs it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of POSIX"),
+]
+
+HEAD = """
+import faulthandler, os, sys, threading, time
+from pathlib import Path
+from commonplace import Memory, MemoryPool, Settings
+from commonplace.settings import SyncSettings
+root = Path(sys.argv[1])
+def in_child(work):
+    process = os.fork()
+    if process:
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    faulthandler.dump_traceback_later(20, exit=True)
+    try:
+        work()
+    finally:
+        sys.stdout.flush()
+        os._exit(1 if sys.exc_info()[0] else 0)
+def opened():
+    return Memory.open(root, embedder=None, index=root.parent / "state" / "index.sqlite")
+"""
+
+
+def run(root, code):
+    """Run code in a process of its own; return what it prints."""
+    (root / "memory").mkdir(parents=True)
+    for number in range(20):
+        text = f"- The cat number {number} sat on a mat.\n" * 20
+        (root / "memory" / f"n{number}.md").write_text(text)
+    command = [sys.executable, "-W", "ignore", "-c", HEAD + textwrap.dedent(code), str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+def test_a_child_uses_a_memory_while_threads_of_its_parent_are_in_the_middle_of_it(tmp_path):
+    code = """
+        memory, stop = opened(), threading.Event()
+        memory.index()
+        def busy():
+            for turn in range(10**9):
+                memory.append(f"- parent {turn}", path=f"memory/p{turn % 5}.md")
+                memory.write("memory/w.md", f"{turn}")
+                memory.search("cat")
+                memory.index()
+                if stop.is_set():
+                    return
+        def work():
+            memory.append(f"- child {turn}", path="memory/c.md")
+            assert memory.search("mat")
+            memory.write("memory/cw.md", "text")
+            memory.index()
+            memory.close()
+        threads = [threading.Thread(target=busy) for _ in range(2)]
+        [thread.start() for thread in threads]
+        with memory.watch():
+            for turn in range(6):
+                time.sleep(0.05)
+                print(in_child(work))
+        stop.set()
+        [thread.join() for thread in threads]
+        print(memory.get("memory/c.md").text.count("child"), len(memory.search("child")) > 0)
+        memory.close()
+        """
+    assert run(tmp_path / "notes", code) == [*["0"] * 6, "6 True"]
+
+
+def test_a_child_that_does_not_use_a_memory_starts_nothing(tmp_path):
+    code = """
+        memory = opened()
+        memory.index()
+        other = memory.with_search_settings(decay=False)
+        print(in_child(lambda: print(threading.active_count())))
+        print(in_child(lambda: print(bool(other.search("cat")), other.settings.search.decay)))
+        print(in_child(lambda: memory.no_such_verb))
+        memory.close()
+        print(in_child(lambda: memory.search("cat")))
+        """
+    assert run(tmp_path / "notes", code) == ["1", "0", "True False", "0", "1", "1"]
+
+
+def test_a_child_uses_the_memories_of_a_pool(tmp_path):
+    code = """
+        with MemoryPool(root / "users", embedder=None, max_open=1) as pool:
+            with pool.memory("alice") as alice:
+                alice.append("- Tea is at four.")
+                def work():
+                    assert alice.search("tea")
+                    with pool.memory("bob") as bob:
+                        bob.append("- Coffee is at five.")
+                    pool.close()
+                print(in_child(work))
+                print(len(alice.search("tea")))
+            with pool.memory("bob") as bob:
+                print(len(bob.search("coffee")))
+        """
+    assert run(tmp_path / "notes", code) == ["0", "1", "1"]
