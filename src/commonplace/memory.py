@@ -128,7 +128,7 @@ class Memory(ReopenedInChild, AsyncTwins):
     """A folder of Markdown files that can be searched, read and appended to.
 
     Use it as a context manager, or call `close`. It may be shared by threads; any number of
-    processes may open the same workspace, and a forked process opens it anew.
+    processes may open the same workspace, and a forked process opens it again.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ class MemoryPool:
         renewed_in_child(self)
 
     def renew(self) -> None:
-        """Begin anew in a forked process; its memories are opened anew when they are used."""
+        """Begin again in a forked process; its memories are opened again when they are used."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:

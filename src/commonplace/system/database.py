@@ -90,7 +90,7 @@ class DatabaseFile:
             self._target = str(path)
 
     def renew(self) -> None:
-        """Begin anew in a forked process; its parent's connection is of another key."""
+        """Begin again in a forked process; its parent's connection is of another key."""
         self._lock = threading.Lock()
 
     @contextlib.contextmanager

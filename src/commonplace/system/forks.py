@@ -1,4 +1,4 @@
-"""Forks: a child process of `os.fork` begins anew, without its parent's threads and connections.
+"""Forks: a child process of `os.fork` begins again, without its parent's threads and connections.
 
 A thread that held a lock in the parent never releases it in the child, be it one of SQLite: a fork
 waits for the transactions of other threads. A connection may not be used, or closed, by another
@@ -26,7 +26,7 @@ _POLL_S = 0.001
 
 class _Renewed(Protocol):
     def renew(self) -> None:
-        """Begin anew, in a child process; nothing of the parent's is closed."""
+        """Begin again, in a child process; nothing of the parent's is closed."""
 
 
 _OBJECTS: weakref.WeakSet[_Renewed] = weakref.WeakSet()
@@ -44,10 +44,10 @@ def renewed_in_child(instance: _Renewed) -> None:
 
 
 class ReopenedInChild:
-    """Object that a child process opens anew, at its first use there."""
+    """Object that a child process opens again, at its first use there."""
 
     def reopened_by(self, reopen: Callable[[], object]) -> None:
-        """Set what opens the object anew: a function that returns another one like it."""
+        """Set what opens the object again: a function that returns another one like it."""
         self._reopen = reopen
         renewed_in_child(self)
 

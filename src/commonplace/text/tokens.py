@@ -247,7 +247,7 @@ _preparing = threading.Lock()
 
 
 def _renew() -> None:
-    """Begin anew in a forked process: the thread that prepares is the parent's."""
+    """Begin again in a forked process: the thread that prepares is the parent's."""
     global _preparing
     _preparing = threading.Lock()
 

@@ -101,7 +101,7 @@ class TokenVectors:
 
     @classmethod
     def renew(cls) -> None:
-        """Load them anew in a forked process: a thread may have been in the middle of it."""
+        """Load them again in a forked process: a thread may have been in the middle of it."""
         cls._lock, cls._loaded = threading.Lock(), None
 
     def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
