@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -393,6 +395,29 @@ def test_a_search_within_paths_is_that_of_a_memory_with_these_files_alone(
     alone = place({}, embedder=embedder, index="other.sqlite")
     assert list(within) == list(alone.search("which gate has the harbour?", explain=True))
     assert within
+
+
+def test_terms_weigh_what_they_weigh_within_the_paths(place, tmp_path):
+    draw = random.Random(3)
+    words = [f"w{one}{two}" for one in "abcdefghijklmnop" for two in "xyz"]
+    common = [1 / (at + 1) for at in range(len(words))]
+
+    def note(weights, most):
+        lines = (
+            "- " + " ".join(draw.choices(words, weights, k=draw.randrange(5, 60))) + "\n\n"
+            for _ in range(draw.randrange(most // 8, most))
+        )
+        return "# Words\n\n" + "".join(lines)
+
+    inside = {f"memory/in/{number}.md": note(common, 40) for number in range(60)}
+    outside = {f"memory/out/{number}.md": note(common[::-1], 9) for number in range(120)}
+    questions = [" ".join(draw.choices(words, common, k=4)) for _ in range(8)]
+    memory = place(inside | outside)
+    within = [list(memory.search(question, paths=["memory/in"])) for question in questions]
+    shutil.rmtree(tmp_path / "notes/memory/out")
+    alone = place({}, index="other.sqlite")
+    assert within == [list(alone.search(question)) for question in questions]
+    assert all(within)
 
 
 def test_paths_select_among_sessions(place, tmp_path):

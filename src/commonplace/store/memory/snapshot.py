@@ -166,10 +166,12 @@ class MemorySnapshot:
         phrases = [self._phrase(word) for word in words if word.text.strip()]
         if not phrases:
             return []
-        held = self._state.rows
+        held = {seq: row for seq, row in self._state.rows.items() if self._passes(row.path)}
+        if not held:
+            return []
         counts = {seq: [phrase.count(row) for phrase in phrases] for seq, row in held.items()}
         weights = [_idf(len(held), column) for column in zip(*counts.values(), strict=True)]
-        average = sum(row.length for row in held.values()) / max(1, len(held))
+        average = sum(row.length for row in held.values()) / len(held)
         enough = all if every else any
         hits = [
             (seq, _bm25(counts[seq], weights, row.length / average))

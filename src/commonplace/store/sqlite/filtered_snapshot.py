@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.store.records import (
-    FileFilter,
-    FileRecord,
-    RowFilter,
-    StoredChunk,
-    Totals,
-)
+from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
+from commonplace.store.sqlite.filtered_rank import FilteredRank, token_count
 from commonplace.store.sqlite.snapshot import SqliteSnapshot, match_expression, row_conditions
 from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed
@@ -121,6 +116,41 @@ class FilteredSnapshot(SqliteSnapshot):
         return {
             word: self._known.get(("frequency", source, it), 0) for word, it in expressions.items()
         }
+
+    def match(
+        self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter
+    ) -> list[tuple[int, float]]:
+        """Return ``(seq, bm25)`` of the chunks that hold any (or every) term, best first."""
+        expression = match_expression(words, every=every)
+        if self._files.patterns is None or expression is None:
+            return super().match(words, every=every, limit=limit, rows=rows)
+        if limit < 1 or not self.chunk_count():
+            return []
+        phrases = [word for word in words if word.text.strip()]
+        counts = self.frequencies(phrases)
+        rank = FilteredRank(
+            [counts[word] for word in phrases], rows=self.chunk_count(), tokens=self._tokens()
+        )
+        self._connection.register_fts5_function("rank_within", rank)
+        where, values = self._conditions(rows)
+        hits = self._connection.execute(
+            "SELECT rowid, rank_within(chunks_fts) AS found FROM chunks_fts WHERE chunks_fts MATCH "
+            f"? AND EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where}) "
+            "ORDER BY found DESC, rowid LIMIT ?",
+            (expression, *values, limit),
+        )
+        return list(hits)
+
+    def _tokens(self) -> int:
+        """Return the number of tokens in all chunks."""
+        if "tokens" not in self._known:
+            sizes = self._connection.execute(
+                "SELECT sz FROM chunks_fts_docsize JOIN chunks ON seq = chunks_fts_docsize.id "
+                f"WHERE {self._condition}",
+                self._paths,
+            )
+            self._known["tokens"] = token_count(size for (size,) in sizes)
+        return int(self._known["tokens"])
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
         """Return the mean of the lines' vectors; of a part of the chunks where there are many."""
