@@ -173,13 +173,13 @@ def linked_chunks(
     Returns:
         Each chunk with the part of its heading, by words, that the lines name.
     """
-    asked = set(_content_texts(analyzed.query.text))
     names: dict[frozenset[str], str] = {}
-    for text, headings in lines:
-        for name in _NAME.findall(text):
-            words = frozenset(_content_texts(name))
-            if not words <= asked and not words <= {*asked, *_content_texts(headings)}:
-                names.setdefault(words, name)
+    found = [(name, headings) for text, headings in lines for name in _NAME.findall(text)]
+    asked = set(_content_texts(analyzed.query.text)) if found else set()
+    for name, headings in found:
+        words = frozenset(_content_texts(name))
+        if not words <= asked and not words <= {*asked, *_content_texts(headings)}:
+            names.setdefault(words, name)
     named: dict[int, list[frozenset[str]]] = {}
     for words, name in itertools.islice(names.items(), _NAMES):
         terms = content_words(name, analyzer)
@@ -263,10 +263,10 @@ def _weighted(
     counts = np.array([not (days and is_date_word(word)) for word in words], dtype=np.bool_)
     known = found > 0
     return QueryTerms(
-        [word for word, is_known in zip(words, known, strict=True) if is_known],
+        [word for word in words if frequencies[word]],
         weights[known],
         _rarest(frequencies),
-        [word for word, is_known in zip(words, known, strict=True) if not is_known],
+        [word for word in words if not frequencies[word]],
         weights[~known],
         max(float(weights[known | counts].sum()), 1e-6),
     )

@@ -282,7 +282,7 @@ def _nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
     squares = row_squares(vectors)
     lengths = np.sqrt(np.maximum(squares - 2 * to_mean + mean @ mean, 1e-12))
     scales = np.where(squares > 0, 1 / lengths, 0).astype(np.float32)
-    centred = (ahead - mean @ direction) * scales / max(float(np.linalg.norm(direction)), 1e-6)
+    centred = (ahead - mean @ direction) * scales / max(float(np.sqrt(direction @ direction)), 1e-6)
     return Nearness(ahead + to_mean, centred.astype(np.float32), scales)
 
 

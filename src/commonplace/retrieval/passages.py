@@ -117,18 +117,6 @@ class PassageTable:
         behind = self.passages[number + 1 : number + 2]
         return behind[0].start - 1 if behind else len(self.text)
 
-    def best_line(self, first: int, shares: NDArray[np.float64]) -> int:
-        """Return the number in its file of the line with the largest share, headings aside.
-
-        Args:
-            first: First unit.
-            shares: Shares of the units from there on.
-        """
-        units = np.arange(first, first + len(shares))
-        is_text = self.headings[units] != units
-        best = first + int(np.where(is_text | ~is_text.any(), shares, -1.0).argmax())
-        return self.line_of(int(self.start[best]), self.passage_of(best))
-
     def text_of(self, unit: int) -> str:
         """Return the text of a unit."""
         return self.text[self.start[unit] : self.end[unit]]

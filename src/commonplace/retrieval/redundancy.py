@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = [
     "decay_factors",
     "losses_of_similar",
+    "merits",
     "redundancy_losses",
     "similarity_of_texts",
     "similarity_of_vectors",
-    "undiminished",
 ]
 
 _COMPARED = 64
@@ -142,10 +142,15 @@ def losses_of_similar(
     return faded, repeated
 
 
-def undiminished(lines: LineScores, rows: slice) -> NDArray[np.float64]:
-    """Return the shares of lines without what they lost to age and repetition."""
-    repeated = 0.0 if lines.repeated is None else lines.repeated[rows]
-    return lines.share[rows] * np.exp(np.maximum(lines.faded[rows], repeated))
+def merits(lines: LineScores) -> NDArray[np.float64]:
+    """Return numbers of which the best line of a window has the greatest.
+
+    They are the shares without what lines lost to age and repetition; headings come last.
+    """
+    repeated = 0.0 if lines.repeated is None else lines.repeated
+    shares = lines.share * np.exp(np.maximum(lines.faded, repeated))
+    is_heading = lines.table.headings == np.arange(len(shares))
+    return np.where(is_heading, -1 / (1 + shares), shares)
 
 
 def decay_factors(ages: Sequence[float], settings: SearchSettings) -> list[float]:
@@ -162,7 +167,7 @@ def decay_factors(ages: Sequence[float], settings: SearchSettings) -> list[float
 
 def _ramp(values: Floats, between: tuple[float, float]) -> Floats:
     low, high = between
-    np.fill_diagonal(values, 0.0)
+    values.ravel()[:: len(values) + 1] = 0.0  # the diagonal
     if values.max(initial=0.0) <= low:
         return np.zeros_like(values)
     ramp: Floats = np.clip((values - low) / (high - low), 0.0, 1.0).astype(np.float32)

@@ -17,12 +17,11 @@ from commonplace.retrieval.boundaries import Cut, cut, region_around
 from commonplace.retrieval.line_features import window_part
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import SNIPPET_CHARS
-from commonplace.retrieval.redundancy import undiminished
+from commonplace.retrieval.redundancy import merits
 from commonplace.text.blocks import BLOCK_MARKS
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
-    from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.query import Evidence
 
@@ -129,12 +128,7 @@ def pack_windows(
 class _Packer:
     """Greedy choice of windows: each has the most evidence that is left and fits.
 
-    Args:
-        share: Evidence of each unit.
-        start: First character of each unit in the text.
-        end: Character behind its last.
-        passage: Passage of each unit; units are in the order of their passages.
-        longest: Characters of one window, at most.
+    Args are those of `pack_windows`; no window is longer than `longest`.
     """
 
     def __init__(
@@ -179,7 +173,8 @@ class _Packer:
         # reaches from one into the next.
         bounds = self._taken | self._is_first
         bounds[1:] |= self._taken[:-1]
-        offset = bounds.cumsum() * (int(self._end[-1]) + width + 1)
+        offset = bounds.cumsum()
+        offset *= int(self._end[-1]) + width + 1
         stop = (offset + self._end).searchsorted(offset + self._start + width, side="right")
         np.maximum(stop, self._behind, out=stop)
         mass = (sums[stop] - sums[:-1]).round(12)
@@ -193,15 +188,16 @@ class _Packer:
                 break
             window = Window(first, int(stop[first]) - 1, most)
             self.windows.append(window)
-            self._taken[window.rows] = True
+            rows = window.rows
+            self._taken[rows] = True
+            mass[rows] = -1.0
             budget.take(min(self._span(window, window), self._longest))
-            mass[window.rows] = -1.0
             # Windows that reach into the chosen one now end before it.
-            reaching = slice(int(stop[:first].searchsorted(first, side="right")), first)
-            if reaching.start < first:
-                stop[reaching] = first
-                left = sums[first] - sums[reaching]
-                np.copyto(mass[reaching], left, where=mass[reaching] > 0)
+            before = int(stop[:first].searchsorted(first, side="right"))
+            if before < first:
+                stop[before:first] = first
+                cut_off = mass[before:first]
+                np.subtract(sums[first], sums[before:first], out=cut_off, where=cut_off > 0)
 
     def joined(self) -> list[Window]:
         """Return the windows, best first; those that touch are one, up to a snippet's length."""
@@ -243,9 +239,10 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
     query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
-    windows = list(cuts)
+    windows = [window for window in evidence.windows if window.first in cuts]
+    merit = merits(evidence.lines)
     found = (
-        _result(cuts[window], window, evidence.lines, score)
+        _result(cuts[window.first], window, evidence.lines.table, score, merit=merit)
         for window, score in zip(windows, _scores(windows, evidence.confidence), strict=True)
         if score >= query.min_score
     )
@@ -272,25 +269,25 @@ def _scores(windows: list[Window], answer: float) -> list[float]:
     return scores
 
 
-def _cuts(evidence: Evidence, *, longest: int) -> dict[Window, Cut]:
-    """Return the boundaries of each window's snippet; windows without text are left out."""
+def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
+    """Return each window's snippet, by its first unit; windows without text are left out."""
     share, table = evidence.lines.share, evidence.lines.table
-    cuts = {window: _packed(window, table, longest) for window in evidence.windows}
-    ordered = sorted(cuts, key=lambda window: window.first)
+    cuts = {window.first: _packed(window, table, longest) for window in evidence.windows}
+    ordered = sorted(evidence.windows, key=lambda window: window.first)
     after = 0
     is_marked = _has_marks(table.text)  # one look at all texts; most notes have no blocks
     for window, following in zip_longest(ordered, ordered[1:]):
-        packed = cuts[window]
+        packed = cuts[window.first]
         settled: Cut | None = packed
         if not _is_plain(window, packed, table, is_marked=is_marked):
-            until = cuts[following].start if following else len(table.text)
+            until = cuts[following.first].start if following else len(table.text)
             region = region_around(table, window.first, packed, after=after, until=until)
             best = int(table.start[window.first + share[window.rows].argmax()])
             settled = cut(region, packed, longest=longest, middle=best)
         if settled is None:
-            del cuts[window]
+            del cuts[window.first]
         else:
-            cuts[window], after = settled, settled.end
+            cuts[window.first], after = settled, settled.end
     return cuts
 
 
@@ -321,14 +318,16 @@ def _has_marks(text: str) -> bool:
     return any(holds(text, mark) for mark in BLOCK_MARKS)
 
 
-def _result(cut: Cut, window: Window, lines: LineScores, score: float) -> SearchResult:
+def _result(
+    cut: Cut, window: Window, table: PassageTable, score: float, *, merit: NDArray[np.float64]
+) -> SearchResult:
     """Cut the snippet of a window out of its passage."""
-    table = lines.table
     passage = table.passage_of(window.first)
     snippet = table.text[cut.start : cut.end]
     first_line = table.line_of(cut.start, passage)
     last = first_line + snippet.count("\n")
-    best = table.best_line(window.first, undiminished(lines, window.rows))
+    best = window.first + int(merit[window.rows].argmax())
+    best_line = table.line_of(int(table.start[best]), passage)
     return SearchResult(
         path=passage.path,
         snippet=snippet,
@@ -338,7 +337,7 @@ def _result(cut: Cut, window: Window, lines: LineScores, score: float) -> Search
         source=passage.source,
         heading=table.heading_of(window.first, first_line),
         context=cut.context,
-        best_line=min(max(best, first_line), last),
+        best_line=min(max(best_line, first_line), last),
     )
 
 

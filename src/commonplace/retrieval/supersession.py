@@ -18,6 +18,7 @@ import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine, Question
 from commonplace.retrieval.corrections import LEAST_SHARED, Judgement, judge
+from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import Evidence
 from commonplace.retrieval.snippets import Window
 from commonplace.text.correction_cues import asks_for_past
@@ -299,7 +300,7 @@ def _struck_rows(table: PassageTable) -> Iterator[int]:
 def _rows_with(table: PassageTable, mark: str) -> list[int]:
     """Return the rows of lines that hold a mark."""
     text, rows = table.text, set()
-    at = text.find(mark)
+    at = text.find(mark) if holds(text, mark) else -1
     while at >= 0:
         rows.add(int(table.start.searchsorted(at, side="right")) - 1)
         at = text.find(mark, at + len(mark))

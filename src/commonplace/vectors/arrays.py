@@ -96,6 +96,7 @@ def sum_packed(packed: Sequence[bytes], dimension: int) -> tuple[int, NDArray[np
     return count, total
 
 
+@functools.lru_cache(maxsize=16)
 def _rows(dimension: int) -> np.dtype[np.void]:
     import numpy as np
 

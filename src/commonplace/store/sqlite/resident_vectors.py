@@ -153,6 +153,8 @@ class ResidentVectors:
     ) -> NDArray[np.float32]:
         """Return the products of some rows, or of all of the `count`."""
         base, tail = self._base[:count], self._tail[: max(0, count - len(self._base))]
+        if among is not None and not len(tail):
+            return _of_rows(base, among, query)
         if among is not None:
             split = int(among.searchsorted(len(base)))
             of_base = _of_rows(base, among[:split], query)
@@ -285,8 +287,10 @@ def _of_rows(
 
 
 def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Hits:
-    best = _highest(scores, limit) if len(scores) > _MANY else np.arange(len(scores))
-    best = best[np.argsort(-scores[best], kind="stable")[:limit]]  # equal ones go by seq
+    if len(scores) > _MANY:
+        among = _highest(scores, limit)
+        seqs, scores = seqs[among], scores[among]
+    best = np.argsort(-scores, kind="stable")[:limit]  # equal ones go by seq
     return list(zip(seqs[best].tolist(), scores[best].tolist(), strict=True))
 
 
