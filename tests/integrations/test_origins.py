@@ -140,3 +140,13 @@ async def test_a_conversation_without_a_session_exposes_all_of_the_process(memor
     await run_workflow(memory, search, called("memory_append", text="- After."))
     assert origin_of(memory, "- Before.").author == "agent"
     assert origin_of(memory, "- After.").author == "untrusted"
+
+
+async def test_agents_that_share_a_memory_are_told_apart(memory):
+    for name in ("ada", "ben"):
+        spec = CommonplaceToolSpec(memory, write="edit", agent=name)
+        tools = {tool.metadata.name: tool for tool in spec.to_tool_list()}
+        await tools["memory_append"].acall(text=f"- Tea, says {name}.")
+    await tools["memory_edit"].acall(path=LOG, old="Tea, says ada.", new="Cake, says ada.")
+    assert origin_of(memory, "- Cake, says ada.").tool == "memory_edit of ben"
+    assert origin_of(memory, "- Tea, says ben.").tool == "memory_append of ben"

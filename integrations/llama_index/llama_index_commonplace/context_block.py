@@ -109,15 +109,14 @@ class MemoryContextBlock(BaseMemoryBlock[list[ChatMessage]]):
 
         instructions, context = self._instructions(), self._context()
         full = _joined(context, instructions)
+        recalled = ""
         for recalled in _fewer_notes(text.removeprefix(full)) if text.startswith(full) else ():
             if fits(shorter := _joined(full, recalled)):
                 return shorter
-        if fits(full):
-            return full
         chars = len(context)
         while chars > _LEAST_CHARS:
             chars = chars * 9 // 10
-            if fits(shorter := _joined(self._context(chars), instructions)):
+            if fits(shorter := _joined(self._context(chars), instructions, recalled)):
                 return shorter
         return instructions if fits(instructions) else ""
 

@@ -45,6 +45,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         private: bool = True,
         redact: bool = True,
         name: str | None = None,
+        agent: str | None = None,
     ) -> None:
         """Make the tools.
 
@@ -59,6 +60,8 @@ class CommonplaceToolSpec(BaseToolSpec):
             redact: Whether keys, tokens and passwords in what a model writes are masked.
             name: Name of the memory, for an agent with several: ``team`` gives
                 ``team_memory_search``, and each answer says that it is the team's.
+            agent: Name of the agent, where several share the memory: the origin of what it writes
+                has it, as `Memory.blame` and search results show.
 
         Raises:
             TypeError: `memory` is no memory.
@@ -74,7 +77,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         ]
         has_history = memory.settings.history.enabled
         for tool in write_tools(write, private=private, has_history=has_history):
-            answer = partial(write_answer, memory, tool=tool, redact=redact, **shared)
+            answer = partial(write_answer, memory, tool=tool, redact=redact, agent=agent, **shared)
             answers.append((tool, answer))
         named = ((tool.of_memory(name), answer) for tool, answer in answers)
         self._exposed = lambda: memory.record_exposure(None)

@@ -137,6 +137,7 @@ def append_answer(
     redact: bool = True,
     name: str | None = None,
     session: str | None = None,
+    agent: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_append``.
 
@@ -149,6 +150,7 @@ def append_answer(
         redact: Whether keys, tokens and passwords in the text are masked.
         name: Name of the memory, where an agent has several; the answer then carries it.
         session: Conversation of the call; None if it is not known.
+        agent: Name of the agent, where several share the memory; the origin then has it.
 
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type, or the text is empty.
@@ -163,12 +165,17 @@ def append_answer(
     if redact:
         text = mask_secrets(text)
     written_to = visible_memory(memory, private=private)
-    origin = Origin("agent", session=session or None, tool=tool.name)
+    origin = agent_origin(tool.name, session=session, agent=agent)
     if values.flag("longTerm"):
         path = written_to.append(text, path="MEMORY.md", origin=origin)
     else:
         path = written_to.append(text, when=when, origin=origin)
     return of_memory(name, {"path": path})
+
+
+def agent_origin(tool: str, *, session: str | None, agent: str | None) -> Origin:
+    """Return the origin of what an agent writes: its tool, with its name if it has one."""
+    return Origin("agent", session=session or None, tool=f"{tool} of {agent}" if agent else tool)
 
 
 def of_memory(name: str | None, answer: dict[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,14 @@ from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EditError, ToolInputError
 from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.text.redaction import redact as mask_secrets
-from commonplace.tools.answers import append_answer, of_memory
+from commonplace.tools.answers import agent_origin, append_answer, of_memory
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
-from commonplace.types import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from commonplace.types import Version
+    from commonplace.types import Origin, Version
 
 __all__ = ["change_answer", "write_answer"]
 
@@ -30,10 +29,12 @@ def write_answer(
     redact: bool = True,
     name: str | None = None,
     session: str | None = None,
+    agent: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of one of the tools of `write_tools`; see `append_answer`, `change_answer`."""
     options: dict[str, Any] = {
         "private": private, "redact": redact, "name": name, "session": session,
+        "agent": agent,
     }  # fmt: skip
     if tool.name == APPEND_TOOL.name:
         return append_answer(memory, arguments, **options)
@@ -49,6 +50,7 @@ def change_answer(
     redact: bool = True,
     name: str | None = None,
     session: str | None = None,
+    agent: str | None = None,
 ) -> dict[str, Any]:
     """Answer a call of ``memory_edit``, ``memory_correct`` or ``memory_delete``.
 
@@ -60,6 +62,7 @@ def change_answer(
         redact: Whether keys, tokens and passwords in what is written are masked.
         name: Name of the memory, where an agent has several; the answer then carries it.
         session: Conversation of the call; None if it is not known.
+        agent: Name of the agent, where several share the memory; the origin then has it.
 
     Returns:
         The path of the note, and the number of the change, which `Memory.undo` takes.
@@ -71,7 +74,7 @@ def change_answer(
         ConflictError: The note is gone, or was changed meanwhile.
     """
     values = ToolArguments(arguments, tool=tool.of_memory(name))
-    origin = Origin("agent", session=session or None, tool=tool.name)
+    origin = agent_origin(tool.name, session=session, agent=agent)
     target = visible_memory(memory, private=private)
     try:
         version = _Change(values, target, tool, origin, redact=redact).run()

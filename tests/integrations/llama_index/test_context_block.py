@@ -193,6 +193,7 @@ async def test_the_context_gives_way_in_order_and_says_so(long_memory, memory_of
         )
         if share <= 80:
             assert RECALLED not in text
+            assert "the recalled notes are not shown" in text
     assert seen[0] == (True, False, True, False, False, True)
     assert seen[1][:2] == (False, True)
     assert seen[1][2:] == seen[2][2:] == (True, False, False, True)
