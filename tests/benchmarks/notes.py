@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import commonplace.workspace.notes
 from commonplace.history.database import HistoryFile
 from commonplace.history.versions import VersionLog
 from commonplace.memory import Memory
@@ -84,24 +85,71 @@ def edits(folder: Path, *, lines: int, count: int) -> None:
     write(folder, "memory/log.md", "".join(f"- {n} {sentence(draw)}\n" for n in range(lines)))
     with opened(folder) as memory:
         memory.index()
-        times, synced = [], []
-        for number in range(count):
-            line = lines // 2 + number
-            with durable_writes() as durable:
-                old, new = f"\n- {line} ", f"\n- {line} then "
-                times.append(milliseconds(lambda: memory.edit("memory/log.md", old, new)))  # noqa: B023
-            synced.append(1000 * sum(durable))
-        files = statistics.median(times)
-        print(
-            f"edit of a line in {lines:,} lines: {files:.1f} ms, of which {len(durable)} fsync of "
-            f"file and folder take {statistics.median(synced):.1f} ms (20 ms wanted)"
-        )
+
+        def edited(first: int, new: str) -> tuple[float, float, int]:
+            """Return the medians of edits, and of their durable writes, and how many these are."""
+            times, synced = [], []
+            for line in range(first, first + count):
+                with durable_writes() as durable:
+                    old, text = f"\n- {line} ", new.format(line)
+                    times.append(milliseconds(lambda: memory.edit("memory/log.md", old, text)))  # noqa: B023
+                synced.append(1000 * sum(durable))
+            return statistics.median(times), statistics.median(synced), len(durable)
+
+        edited(lines // 3, "\n- {} once ")
+        places = {"beginning": 1, "middle": lines // 2, "end": lines - 2 * count}
+        for what, new in (("edit of", "\n- {} then "), ("new line above", "\n- new\n- {} now ")):
+            for place, first in places.items():
+                took, synced, calls = edited(first + (count if "new" in what else 0), new)
+                print(
+                    f"{what} a line at the {place} of {lines:,}: {took:.1f} ms, of which {calls} "
+                    f"fsync of file and folder take {synced:.1f} ms (20 ms wanted)"
+                )
         memory._notes._index_files = lambda paths: None
-        times = [
-            milliseconds(lambda: memory.edit("memory/log.md", f"\n- {n} ", f"\n- {n} - "))  # noqa: B023
-            for n in range(1, count + 1)
-        ]
-        print(f"    without the index: {statistics.median(times):.1f} ms")
+        took, _, _ = edited(2 * lines // 3, "\n- {} - ")
+        print(f"    without the index: {took:.1f} ms")
+
+
+@contextmanager
+def times_locked() -> Iterator[list[float]]:
+    """Yield how long the appends of a block hold the lock of their file, in milliseconds."""
+    times: list[float] = []
+    lock = commonplace.workspace.notes.lock_descriptor
+
+    @contextmanager
+    def timed(descriptor: int) -> Iterator[None]:
+        with lock(descriptor):
+            started = time.perf_counter()
+            yield
+            times.append(1000 * (time.perf_counter() - started))
+
+    commonplace.workspace.notes.lock_descriptor = timed
+    try:
+        yield times
+    finally:
+        commonplace.workspace.notes.lock_descriptor = lock
+
+
+def appends(folder: Path, *, size: int, count: int) -> None:
+    draw = random.Random(1)
+    text = "".join(f"- {n} {sentence(draw)}\n" for n in range(size // 80))
+    write(folder, "memory/log.md", text)
+    place = folder / "notes" / "memory" / "log.md"
+    with opened(folder) as memory:
+        memory.index()
+        for items in (1, 1_000):
+            times = []
+            with times_locked() as locked:
+                for number in range(count):
+                    note = "\n".join(f"- {number} of {n}: {sentence(draw)}" for n in range(items))
+                    times.append(
+                        milliseconds(lambda: memory.append(note, path="memory/log.md"))  # noqa: B023
+                    )
+            print(
+                f"append of {items:,} items onto {place.stat().st_size / 1e6:.1f} MB: "
+                f"{statistics.median(times):.0f} ms; the log is locked for at most "
+                f"{max(locked):.0f} ms"
+            )
 
 
 def index_runs(folder: Path, *, files: int, rounds: int) -> None:
@@ -176,6 +224,7 @@ def main() -> None:
     part = 10 if parser.parse_args().quick else 1
     with tempfile.TemporaryDirectory() as folder:
         edits(Path(folder) / "edits", lines=10_000 // part, count=10)
+        appends(Path(folder) / "appends", size=10_000_000 // part, count=3)
         index_runs(Path(folder) / "runs", files=1_000 // part, rounds=5)
         a_year(Path(folder), notes=100, days=365 // part)
         searches_as_of(Path(folder) / "as-of", files=2_000 // part, changed=1_000 // part)

@@ -35,7 +35,7 @@ _CHAIN_BYTES = 4
 
 
 def make_body(
-    connection: apsw.Connection, note: int, text: bytes | None
+    connection: apsw.Connection, note: int, text: bytes | None, *, before: bytes | None = None
 ) -> tuple[int | None, bytes | None]:
     """Return the body of a note's next text, and the row that it is a difference from.
 
@@ -43,6 +43,7 @@ def make_body(
         connection: Connection in a transaction.
         note: Row of the note.
         text: The text; None for a note that is gone.
+        before: The text before it, where it is at hand; else it is put together of differences.
     """
     if text is None:
         return None, None
@@ -58,7 +59,10 @@ def make_body(
     if len(deltas) >= _MAX_CHAIN or sum(each or 0 for _, each in deltas) > _CHAIN_BYTES * size:
         return None, compress(text)
     base = rows[-1][0]
-    return base, to_delta(text, read_body(connection.execute, base))
+    known = connection.execute("SELECT hash FROM version WHERE id = ?", (base,)).get
+    if before is None or hashlib.sha256(before).digest() != known:
+        before = read_body(connection.execute, base)
+    return base, to_delta(text, before)
 
 
 def read_body(query: Query, row: int) -> bytes:

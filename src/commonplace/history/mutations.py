@@ -292,7 +292,8 @@ class Mutator:
         path, target = step.mutation.path, step.mutation.target
         text = None if target else step.file.after
         add, given = self.log.add, cause._asdict()
-        state = add(connection, path, text, at=at, batch=batch, **given)
+        before = step.file.before
+        state = add(connection, path, text, at=at, batch=batch, before=before, **given)
         if target is None:
             return state
         moved = step.file.before

@@ -150,7 +150,7 @@ class TextRecorder:
             if self._log.is_recent(connection, path, content_hash(after)):
                 return
             self._log.meet(connection, path, before or None, at=at)
-        self._log.add(connection, path, after, change="append", at=at, origin=origin)
+        self._log.add(connection, path, after, change="append", at=at, origin=origin, before=before)
 
     def _keep_origins(self, connection: apsw.Connection, met: Sequence[_Met]) -> None:
         """Record where the lines of notes come from that another program copied or renamed."""

@@ -210,6 +210,7 @@ class VersionLog:
         batch: int | None = None,
         group: GroupId | None = None,
         moved_from: str | None = None,
+        before: bytes | None = None,
     ) -> State:
         """Add the state of a note after a change.
 
@@ -223,11 +224,12 @@ class VersionLog:
             batch: Id of the batch that the change belongs to; None begins one.
             group: Id of the change group that it belongs to, which the first one gives.
             moved_from: Path that the note had before.
+            before: Bytes that the file had before, where they are at hand.
         """
         execute = connection.execute
         note = note_id(connection, path)
         known = b"" if text is None else hashlib.sha256(text).digest()
-        base, body = make_body(connection, note, text)
+        base, body = make_body(connection, note, text, before=before)
         ms = milliseconds(at)
         values = (
             *(batch or 0, note, moved_from and note_id(connection, moved_from), ms),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -64,7 +64,11 @@ def find_blocks(lines: Sequence[str], context: str = "") -> list[Block]:
         context: What the first line needs from above it, as `context_at` gives it.
     """
     above = context.split("\n") if context else []
-    return _Scanner([*above, *(line.rstrip("\r") for line in lines)], above=len(above)).blocks()
+    text = "\n".join([*above, *lines])
+    if "\r" in text:
+        lines = [line.rstrip("\r") for line in lines]
+        text = "\n".join([*above, *lines])
+    return _Scanner([*above, *lines], above=len(above)).blocks(_beginnings(text))
 
 
 def block_at(blocks: Sequence[Block], line: int) -> Block | None:
@@ -89,11 +93,15 @@ class _Scanner:
         self._items: list[int] = []
         """Columns at which the contents of the open list items begin, ascending."""
 
-    def blocks(self) -> list[Block]:
-        """Return the blocks in order; lines count from the first behind the context."""
+    def blocks(self, beginnings: Iterable[int]) -> list[Block]:
+        """Return the blocks in order; lines count from the first behind the context.
+
+        Args:
+            beginnings: Lines at which one may begin, ascending.
+        """
         found: list[Block] = []
         at = 0
-        for beginning in _beginnings(self._lines):
+        for beginning in beginnings:
             at = self._restart(at, beginning)
             while at <= beginning:
                 block = self._block(at)
@@ -175,9 +183,8 @@ class _Scanner:
         return Block("table", at, last, (header, delimiter[0]), closed=True)
 
 
-def _beginnings(lines: Sequence[str]) -> list[int]:
+def _beginnings(text: str) -> list[int]:
     """Return the lines at which a block may begin, ascending: next to all others are skipped."""
-    text = "\n".join(lines)
     places = [match.start() for match in _BEGINNING.finditer(text)]
     if "|" in text:  # the row above a delimiter row
         places += (match.start() for match in _DELIMITER_LINE.finditer(text))

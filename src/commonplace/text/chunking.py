@@ -80,7 +80,7 @@ def piece_chunk(
 def heading_of(body: str, line: int, outline: Outline) -> str:
     """Return the heading path of a chunk's text that begins at a line."""
     # That of its first line with text: a heading may follow blank lines.
-    blank = body[: len(body) - len(body.lstrip())].count("\n")
+    blank = body[: len(body) - len(body.lstrip())].count("\n") if body[:1].isspace() else 0
     return outline.path_at(line + blank)
 
 
@@ -195,8 +195,9 @@ def read_outline(lines: Sequence[str], blocks: Iterable[Block] = ()) -> Outline:
     found: list[int] = []
     paths: list[str] = []
     titles: list[str] = [""] * 6
-    for index, line in enumerate(lines):
-        if line[:1] not in "# \ufeff" or "#" not in line or (code and block_at(code, index)):
+    for index in [index for index, line in enumerate(lines) if "#" in line]:
+        line = lines[index]
+        if line[:1] not in "# \ufeff" or (code and block_at(code, index)):
             continue
         if heading := _heading(line):
             level, title = heading

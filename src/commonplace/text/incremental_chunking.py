@@ -8,6 +8,7 @@ further up or down. What is kept is compared by hash: the result is that of `chu
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -31,8 +32,8 @@ __all__ = ["ChunkChanges", "changed_chunks", "rechunk_markdown"]
 
 _LINES_AT_ONCE = 128
 """Lines that are packed at first; twice as many where no boundary met an old one."""
-_COMMENT_MARKS = ("<!--", "-->")
-"""Marks of texts that are chunked as a whole: chunks do not tell whether they lie in a comment."""
+_COMMENT_MARK = re.compile("--(?:>|(?<=<!--))")
+"""Mark of texts that are chunked as a whole: chunks do not tell whether they lie in a comment."""
 
 
 class ChunkChanges(NamedTuple):
@@ -85,7 +86,7 @@ def rechunk_markdown(
         settings: The same as for the old one.
         label: Line that the first chunk has in front.
     """
-    if not known or any(mark in text for mark in _COMMENT_MARKS):
+    if not known or _COMMENT_MARK.search(text):
         return None
     new = _ChangedText(text, known, settings, label)
     if any(len(block.lead[0]) > MAX_CONTEXT_CHARS for block in new.blocks):
@@ -101,7 +102,7 @@ class _ChangedText:
     ) -> None:
         self._text = text = text.removesuffix("\n")
         self._lines = text.split("\n")
-        self._starts = list(accumulate((len(line) + 1 for line in self._lines), initial=0))
+        self._lengths = list(accumulate(map(len, self._lines), initial=0))
         self.blocks = find_blocks(self._lines) if any(mark in text for mark in BLOCK_MARKS) else []
         self._outline = read_outline(self._lines, self.blocks)
         self._known = known
@@ -173,8 +174,7 @@ class _ChangedText:
             its overlap; -1 where that is within a line.
         """
         stop = min(line + count, len(self._lines))
-        offset = self._starts[line]
-        body = self._text[offset : self._starts[stop] - 1]
+        offset, body = self._start(line), self._body(line, stop)
         pieces = measured_pieces(body, line=line, offset=offset, **piece_sizes(self._settings))
         headings = frozenset(self._outline.lines)
         ranges = pack_pieces(pieces, self._settings, headings=headings, carried=own - line)
@@ -182,13 +182,20 @@ class _ChangedText:
             chunk = piece_chunk(self._text, pieces[begin:end], self._outline, self.blocks)
             beginnings = pieces[follows], pieces[end]
             next_line, next_own = (
-                piece.line if piece.start == self._starts[piece.line] else -1
-                for piece in beginnings
+                piece.line if piece.start == self._start(piece.line) else -1 for piece in beginnings
             )
             yield chunk, next_line, next_own
         if stop == len(self._lines):
             last = pieces[ranges[-1][0] :]
             yield piece_chunk(self._text, last, self._outline, self.blocks), stop, stop
+
+    def _start(self, line: int) -> int:
+        """Return the offset of a line: the lengths of those before it, and their line breaks."""
+        return self._lengths[line] + line
+
+    def _body(self, first: int, after: int) -> str:
+        """Return the text of some lines, without the last line break."""
+        return self._text[self._lengths[first] + first : self._lengths[after] + after - 1]
 
     # -- what is known ---------------------------------------------------------------------------
 
@@ -198,7 +205,7 @@ class _ChangedText:
         first, after = place.start_line - 1 + lines, place.end_line + lines
         if first < 0 or after > len(self._lines):
             return False
-        body = self._text[self._starts[first] : self._starts[after] - 1]
+        body = self._body(first, after)
         said = f"{self._label}\n{body}" if self._label and not index else body
         return (
             hashlib.sha256(said.encode()).hexdigest() == place.hash

@@ -86,19 +86,18 @@ class Writer:
 
     def _move(self, path: str, window: ChunkWindow, more: int) -> None:
         """Move the chunks behind a window by its lines, and by a number of chunks."""
+        behind = "FROM chunk_places WHERE path = ? AND ordinal >= ? ORDER BY ordinal"
         if window.lines:
-            self._connection.execute(
-                """UPDATE chunk_places SET ordinal = ordinal + ?, start_line = start_line + ?,
-                end_line = end_line + ?, id = ids.value FROM json_each(?) AS ids
-                WHERE chunk_places.path = ? AND ordinal = ids.key + ?""",
-                (
-                    *(more, window.lines, window.lines),
-                    *(json.dumps(list(window.ids)), path, window.after),
-                ),
+            found = self._connection.execute(f"SELECT seq {behind}", (path, window.after))
+            moved = zip(window.ids, [seq for (seq,) in found], strict=True)
+            self._connection.executemany(
+                "UPDATE chunk_places SET start_line = start_line + ?1, end_line = end_line + ?1, "
+                "id = ?2 WHERE seq = ?3",
+                [(window.lines, name, seq) for name, seq in moved],
             )
-        elif more:
+        if more:
             self._connection.execute(
-                "UPDATE chunk_places SET ordinal = ordinal + ? WHERE path = ? AND ordinal >= ?",
+                f"UPDATE chunk_places SET ordinal = ordinal + ? WHERE seq IN (SELECT seq {behind})",
                 (more, path, window.after),
             )
 
