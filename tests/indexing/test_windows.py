@@ -1,6 +1,7 @@
 """Long notes that change: the index is that of the whole text, and little of it is written."""
 
 import random
+import time
 
 import pytest
 
@@ -68,3 +69,23 @@ def test_front_matter_that_changes_alone_is_noticed(notes):
             memory.index()
             found = memory.search("boat harbour", paths=[LOG])
             assert {one.metadata["mood"] for one in found} == {mood}
+
+
+@pytest.mark.slow
+@pytest.mark.timing
+@pytest.mark.sqlite("time of the default engine")
+def test_an_edit_in_ten_thousand_lines_takes_little_work(notes):
+    draw = random.Random(1)
+    lines = [f"- {n}: {' '.join(draw.choices(WORDS, k=9))}" for n in range(10_000)]
+    notes.write(LOG, "\n".join(lines))
+    with notes.open("bundled", LINES) as memory:
+        memory.index()
+        memory.edit(LOG, "- 77:", "- 77 once:")
+        for new in ("- {} then:", "- one more\n- {} then:"):
+            for place in (10, 5_000, 9_900):
+                took = []
+                for line in range(place + len(new), place + len(new) + 5):
+                    started = time.process_time()
+                    memory.edit(LOG, f"- {line}:", new.format(line))
+                    took.append(time.process_time() - started)
+                assert min(took) < 0.06, took  # 0.02 on a quiet machine, 0.26 for the whole file
