@@ -236,11 +236,8 @@ class VersionLog:
             *(CHANGES.index(change), origin and origin_id(connection, origin), len(text or b"")),
             *(None if text is None else known, base, body),
         )
-        execute(
-            "INSERT INTO version (batch, note, moved_from, at, change, origin, size, hash, base, "
-            "body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
-        )
+        columns = "batch, note, moved_from, at, change, origin, size, hash, base, body"
+        execute(f"INSERT INTO version ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         row = connection.last_insert_rowid()
         if batch is None:
             execute("UPDATE version SET batch = id WHERE id = ?", (row,))
