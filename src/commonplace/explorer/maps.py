@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
 
 import vl_convert
 
@@ -21,7 +20,7 @@ from commonplace.explorer.palettes import Palette, Theme, palette_of
 from commonplace.explorer.rows import AGE_SPANS, NO_DATE, age_span, line_map
 
 if TYPE_CHECKING:
-    from commonplace.explorer.rows import LineMap, MapGroup, MapPoint
+    from commonplace.explorer.rows import LineMap, MapGroup
     from commonplace.memory import Memory
 
 __all__ = ["MapPicture", "chunk_map"]
@@ -29,11 +28,16 @@ __all__ = ["MapPicture", "chunk_map"]
 _MIME = "application/vnd.vegalite.v5+json"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 _VERSION = "5.20"
-_WIDTH, _HEIGHT = 860, 600
+_WIDTH, _HEIGHT = 740, 560
+_PINNED = 62
+"""Room below the map for the line that was clicked, in pixels."""
 _MOST_CHARS = 300
 _NONCHARACTERS = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 _CHAR_PIXELS = 6.4
 _LABEL_PIXELS = 14
+_PINNED_CHARS = 105
+_HINT = "hint"
+"""Layer that a still picture does not have."""
 _DOTS = (3.0, 11.0)
 """Smallest and largest diameter of a dot, in pixels."""
 
@@ -63,10 +67,14 @@ class MapPicture:
         return str(vl_convert.vegalite_to_html(self.spec, vl_version=_VERSION, bundle=True))
 
     def _svg(self) -> str:
-        return str(vl_convert.vegalite_to_svg(self.spec, vl_version=_VERSION))
+        return str(vl_convert.vegalite_to_svg(self._still(), vl_version=_VERSION))
 
     def _repr_png_(self) -> bytes:
-        return bytes(vl_convert.vegalite_to_png(self.spec, vl_version=_VERSION))
+        return bytes(vl_convert.vegalite_to_png(self._still(), vl_version=_VERSION))
+
+    def _still(self) -> dict[str, Any]:
+        layers = [layer for layer in self.spec["layer"] if layer.get("name") != _HINT]
+        return self.spec | {"layer": layers}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002
         picture = base64.b64encode(self._repr_png_()).decode("ascii")
@@ -85,9 +93,9 @@ def chunk_map(
 ) -> MapPicture:
     """Draw the lines of the notes on a plane, so that lines that speak of one thing are a group.
 
-    A dot is a line: hovering shows it with its citation, and a click opens its file. The wheel
-    zooms, and a click on the legend picks out. Groups have the words that set them apart, and the
-    title says how much of what is near in meaning is near on the plane, too.
+    A dot is a line: hovering shows it, and a click keeps it with its citation below the map. The
+    wheel zooms, and a click on the legend picks out. Groups have words of their own, and the title
+    says how much of what is near in meaning is near on the plane, too.
 
     Args:
         memory: Memory with the lines.
@@ -100,7 +108,7 @@ def chunk_map(
     palette = palette_of(theme)
     found = line_map(memory, query=query, width=_WIDTH, height=_HEIGHT)
     keys = _ages(found, palette) if color == "age" else _files(found, palette)
-    return MapPicture(_spec(found, keys, palette, memory, query))
+    return MapPicture(_spec(found, keys, palette, query))
 
 
 class _Keys:
@@ -128,9 +136,7 @@ def _files(found: LineMap, palette: Palette) -> _Keys:
     return _Keys(of, colours | {others: palette.faint}, "file")
 
 
-def _spec(
-    found: LineMap, keys: _Keys, palette: Palette, memory: Memory, query: str | None
-) -> dict[str, Any]:
+def _spec(found: LineMap, keys: _Keys, palette: Palette, query: str | None) -> dict[str, Any]:
     (left, right), (top, bottom), scale = _frame(found)
     step = min((group.radius / (group.lines + 1) ** 0.5 for group in found.groups), default=0.0)
     dot = min(max(1.45 * (step or _DOTS[1]) / scale, _DOTS[0]), _DOTS[1])
@@ -144,8 +150,8 @@ def _spec(
     side = {"align": "left", "dx": -5} if _is_small(found) else {}
     halo = {"stroke": palette.paper, "strokeWidth": 4, "strokeJoin": "round", "fill": palette.paper}
     labels = {"values": list(_labels(found, scale))}
-    texts = {"values": list(_points(found, keys, memory)) if _is_small(found) else []}
-    hits = {"values": [row for row in _points(found, keys, memory) if "rank" in row]}
+    texts = {"values": list(_points(found, keys)) if _is_small(found) else []}
+    hits = {"values": [row for row in _points(found, keys) if "rank" in row]}
     disc = {"type": "point", "filled": True, "opacity": 1, "color": palette.ink, "size": 260}
     return {
         "$schema": _SCHEMA,
@@ -156,11 +162,12 @@ def _spec(
         "encoding": place,
         "layer": [
             {
-                "data": {"values": list(_points(found, keys, memory))},
+                "data": {"values": list(_points(found, keys))},
                 "params": [
                     {"name": "pan", "select": "interval", "bind": "scales"},
                     {"name": "key", "bind": "legend",
                      "select": {"type": "point", "fields": ["key"]}},
+                    {"name": "pin", "select": {"type": "point", "fields": ["citation"]}},
                 ],
                 "mark": {"type": "point", "filled": True, "size": dot**2, "cursor": "pointer"},
                 "encoding": _dots(keys),
@@ -168,6 +175,7 @@ def _spec(
             {"data": labels, "mark": text | halo | side, "encoding": {"text": {"field": "words"}}},
             {"data": labels, "mark": text | side | {"color": palette.ink},
              "encoding": {"text": {"field": "words"}}},
+            *_pinned(found, keys, palette, (bottom - top) / scale - _PINNED),
             {"data": texts, "mark": {"type": "text", "fontSize": 11, "align": "left", "dx": 14,
                                      "limit": _WIDTH / max(1, len(found.groups)) - 30,
                                      "color": palette.ink},
@@ -178,8 +186,31 @@ def _spec(
              "encoding": {"text": {"field": "rank"}}},
         ],
         "config": _config(palette),
-        "usermeta": {"embedOptions": {"actions": False, "loader": {"target": "_blank"}}},
+        "usermeta": {"embedOptions": {"actions": False}},
     }  # fmt: skip
+
+
+def _pinned(found: LineMap, keys: _Keys, palette: Palette, top: float) -> Iterator[dict[str, Any]]:
+    """Yield the layers of the line that was clicked, and of the hint where none was."""
+    place = {"x": {"value": 0}, "y": {"value": top}}
+    mark = {"type": "text", "align": "left", "baseline": "top", "fontSize": 11, "lineHeight": 15}
+    lines = f"replace(datum.line, regexp('(.{{1,{_PINNED_CHARS}}})(\\\\s|$)', 'g'), '$1\\n')"
+    yield {
+        "data": {"values": list(_points(found, keys))},
+        "transform": [
+            {"filter": {"param": "pin", "empty": False}},
+            {"calculate": f"split(datum.citation + '\\n' + {lines}, '\\n')", "as": "shown"},
+        ],
+        "mark": mark | {"color": palette.ink},
+        "encoding": place | {"text": {"field": "shown"}},
+    }
+    yield {
+        "name": _HINT,
+        "data": {"values": [{}]},
+        "transform": [{"filter": "length(data('pin_store')) == 0"}],
+        "mark": mark | {"color": palette.faint},
+        "encoding": place | {"text": {"value": "click a dot to keep its line and citation here"}},
+    }
 
 
 def _is_small(found: LineMap) -> bool:
@@ -195,19 +226,17 @@ def _dots(keys: _Keys) -> dict[str, Any]:
             "scale": {"domain": list(keys.colours), "range": list(keys.colours.values())},
         },
         "opacity": {"condition": {"param": "key", "value": 0.95}, "value": 0.08},
-        "href": {"field": "url"},
         "tooltip": [{"field": names.get(name, name), "title": name} for name in tooltip],
     }  # fmt: skip
 
 
-def _points(found: LineMap, keys: _Keys, memory: Memory) -> Iterator[dict[str, Any]]:
+def _points(found: LineMap, keys: _Keys) -> Iterator[dict[str, Any]]:
     for point, key in zip(found.points, keys.of, strict=True):
         row = {
             "x": point.x, "y": point.y, "key": key,
             "line": _label(point.text.lstrip("-*+> ")),
             "citation": _label(point.citation),
             "group": " · ".join(found.groups[point.group].words) or "no words in common",
-            "url": _url(point, memory),
         }  # fmt: skip
         yield row if point.rank is None else row | {"rank": str(point.rank)}
 
@@ -217,19 +246,14 @@ def _label(text: str, most: int = _MOST_CHARS) -> str:
     return clipped(text, most).translate(_NONCHARACTERS)
 
 
-def _url(point: MapPoint, memory: Memory) -> str:
-    """Return the address of a file: relative to the current folder, where notebooks run."""
-    path = (memory.workspace.root / point.path).resolve()
-    here = Path.cwd().resolve()
-    if path.is_relative_to(here):
-        return quote(path.relative_to(here).as_posix())
-    return path.as_uri()
-
-
 def _frame(found: LineMap) -> tuple[list[float], list[float], float]:
     """Return the ends of both axes, of equal scale, and the units of a pixel."""
     if _is_small(found):
-        return [0.0, _WIDTH], [-20.0, max([0.0, *(point.y for point in found.points)]) + 20.0], 1.0
+        return (
+            [0.0, _WIDTH],
+            [-20.0, max([0.0, *(point.y for point in found.points)]) + 20.0 + _PINNED],
+            1.0,
+        )
     ends = []
     if found.groups:
         discs = [(group.x, group.y, group.radius) for group in found.groups]
@@ -246,7 +270,7 @@ def _frame(found: LineMap) -> tuple[list[float], list[float], float]:
         [(low + high) / 2 - size * scale / 2, (low + high) / 2 + size * scale / 2]
         for (low, high), size in zip(ends, (_WIDTH, _HEIGHT), strict=True)
     )
-    return [left, right], [top, bottom], scale
+    return [left, right], [top, bottom + _PINNED * scale], scale
 
 
 def _labels(found: LineMap, scale: float) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,8 @@ _BUDGETS = (300, 12_000, 100)
 _MOST_COMPARED = 30
 _NAME_CHARS = 90
 _WIDE = {"width": "100%"}
-_LABELS = {"description_width": "9em"}
+_LABELS = {"description_width": "9.5em"}
+_GRID = {"grid_template_columns": "repeat(auto-fit, minmax(25em, 1fr))", **_WIDE}
 
 
 def search_box(memory: Memory, query: str = "") -> SearchBox:
@@ -66,7 +67,7 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
         )
         self.vectors = ipywidgets.FloatSlider(
             value=round(asked.vector_weight / (asked.vector_weight + asked.text_weight), 2),
-            min=0, max=1, step=0.05, **_look("vectors, not words"),
+            min=0, max=1, step=0.05, **_look("weight of vectors"),
         )  # fmt: skip
         self.half_life = _choice(
             "half-life in days", _HALF_LIVES, asked.half_life_days if asked.decay else None
@@ -81,16 +82,14 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
         self.this = ipywidgets.Dropdown(options=[], **_look("why this"))
         self.that = ipywidgets.Dropdown(options=[], **_look("why not that"))
         self._answer, self._why = ipywidgets.HTML(layout=_WIDE), ipywidgets.HTML(layout=_WIDE)
+        self._days = ipywidgets.Label()
         self._sliders = [self.vectors, self.half_life, self.mmr, self.budget]
         self._sliders += [self.days] if self.days else []
         for control in (self.query, *self._sliders):
             control.observe(self._search, "value")
         for control in (self.this, self.that):
             control.observe(self._explain, "value")
-        grid = ipywidgets.GridBox(
-            self._sliders,
-            layout={"grid_template_columns": "repeat(auto-fit, minmax(19em, 1fr))", **_WIDE},
-        )
+        grid = ipywidgets.GridBox([*self._sliders, self._days], layout=_GRID)
         super().__init__([self.query, grid, self._answer, self.this, self.that, self._why])
         self._search()
 
@@ -113,15 +112,19 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
         )  # fmt: skip
 
     def _between(self) -> tuple[date | None, date | None]:
-        """Return the days of the slider; None at an end, where files without a date count, too."""
-        if self.days is None or self.days.value == (
-            self.days.options[0][1],
-            self.days.options[-1][1],
-        ):
+        """Return the days of the slider; None where all notes count."""
+        if self.days is None or self.days.index == (0, len(self.days.options) - 1):
             return None, None
         return self.days.value  # type: ignore[no-any-return]
 
+    def _shown_days(self) -> str:
+        if self.days is None:
+            return "all notes"
+        shown = " to ".join(map(str, self.days.value))
+        return shown if any(self._between()) else f"{shown}, and notes without a date"
+
     def _search(self, _change: object = None) -> None:
+        self._days.value = self._shown_days()
         if not self.query.value.strip():
             self._found, self._answer.value = [], ""
         else:
@@ -131,16 +134,15 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
                 self._found, self._answer.value = [], html_box(html_table([("error", str(error))]))
             else:
                 self._answer.value = as_html(results)
-                self._found = [*results, *self._behind(results)]
-                self._shown = len(results)
+                self._found = self._candidates()
+                self._shown = results
         self._offer()
 
-    def _behind(self, results: SearchResults) -> list[SearchResult]:
-        """Return the results that come behind those of the answer."""
+    def _candidates(self) -> list[SearchResult]:
+        """Return the results of a wide answer: scores are comparable within one answer only."""
         after, before = self._between()
         wide = self._tuned(max_chars=_MOST_COMPARED * 700, max_results=_MOST_COMPARED, min_score=0)
-        more = wide.search(self.query.value, after=after, before=before, explain=True)
-        return [one for one in more if not any(_overlap(one, shown) for shown in results)]
+        return wide.search(self.query.value, after=after, before=before, explain=True)
 
     def _offer(self) -> None:
         """Offer the results for comparison: the first two, to begin with."""
@@ -153,7 +155,8 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
 
     def _name(self, at: int) -> str:
         result = self._found[at]
-        place = f"{at + 1}" if at < self._shown else "behind"
+        is_shown = any(_overlap(result, shown) for shown in self._shown)
+        place = f"{at + 1}" + " (behind)" * (not is_shown)
         return one_line(f"{place} · {result.citation} · {best_text(result)}")[:_NAME_CHARS]
 
     def _explain(self, _change: object = None) -> None:
@@ -167,9 +170,9 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
     def _repr_html_(self) -> str:
         """Return the question, the settings and the answer as they are now, as a still page."""
         settings = [("question", self.query.value)] if self.query.value else []
-        for slider in self._sliders:
-            shown = slider.value if slider is not self.days else " to ".join(map(str, slider.value))
-            settings.append((slider.description, str(shown)))
+        sliders = [slider for slider in self._sliders if slider is not self.days]
+        settings += [(slider.description, str(slider.value)) for slider in sliders]
+        settings.append(("days", self._shown_days()))
         return f"{html_box(html_table(settings))}{self._answer.value}{self._why.value}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
@@ -200,8 +203,9 @@ def _day_slider(days: Sequence[date]) -> Any:
     if len(days) < 2:
         return None
     return ipywidgets.SelectionRangeSlider(
-        options=[(str(day), day) for day in days], index=(0, len(days) - 1), **_look("days")
-    )
+        options=[(str(day), day) for day in days], index=(0, len(days) - 1), readout=False,
+        **_look("days"),
+    )  # fmt: skip
 
 
 def _overlap(one: SearchResult, other: SearchResult) -> bool:
