@@ -45,8 +45,8 @@ __all__ = [
     "window_part",
 ]
 
-_TERMS = 2.25
-_TERMS_DAMPING = 1 / 3
+_TERMS = 2.7
+_TERMS_DAMPING = 0.42
 """Damping of long questions: 0 is none, 1 makes the terms of every question sum up alike."""
 _TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
 """Credit for a term so many lines away. The lines before count more: an answer follows its
