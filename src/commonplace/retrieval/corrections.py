@@ -27,7 +27,7 @@ from commonplace.text.stopwords import ENGLISH
 if TYPE_CHECKING:
     from commonplace.types import SupersessionReason
 
-__all__ = ["LEAST_SHARED", "Judgement", "judge"]
+__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
@@ -84,6 +84,15 @@ def judge(
     if reason is None or _other_subject(question, older, newer):
         return None
     return Judgement(reason)
+
+
+def names_old_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line says that something has changed and names all that another one says.
+
+    So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
+    """
+    said = {term for term in older.term_set if term not in ENGLISH} - set(question.terms)
+    return bool(said) and said <= newer.term_set and _has_cue(question, newer)
 
 
 def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

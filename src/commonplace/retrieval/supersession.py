@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine, Question
-from commonplace.retrieval.corrections import LEAST_SHARED, Judgement, judge
+from commonplace.retrieval.corrections import LEAST_SHARED, Judgement, judge, names_old_value
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import Evidence
 from commonplace.retrieval.snippets import Window
@@ -192,6 +192,10 @@ class _Comparison:
         for at in stale:  # grows: what corrects another line may be corrected in its turn
             for later in newer_lines[at]:
                 older, newer = self._line(self._best[at]), self._line(self._best[later])
+                if self._are_unordered(older, newer) and not names_old_value(
+                    self._question, older, newer
+                ):
+                    continue
                 judgement = judge(self._question, older, newer, same_place=self._are_in_one_place)
                 if judgement is None:
                     continue
@@ -205,7 +209,7 @@ class _Comparison:
         scores = self._scores[rows]
         held = self._lines.present[rows]
         shared = (held * self._question.weights) @ held.T
-        worth = self._newer(rows) & (shared >= LEAST_SHARED)
+        worth = (self._newer(rows) | self._unordered(rows)) & (shared >= LEAST_SHARED)
         worth &= scores[None, :] >= scores[:, None] - _BEHIND_NATS
         found: dict[int, list[int]] = {}
         for older, newer in np.argwhere(worth).tolist():
@@ -214,16 +218,30 @@ class _Comparison:
 
     def _newer(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which lines (columns) are newer than which (rows): by day, or by place."""
-        files: dict[str, int] = {}
-        paths = (self._path(row) for row in rows.tolist())
-        file = np.array([files.setdefault(path, len(files)) for path in paths])
         days = self._table.days[rows]
         later: NDArray[np.bool_] = np.where(
-            file[:, None] == file[None, :],
+            self._in_one_file(rows),
             rows[None, :] > rows[:, None],
             days[None, :] > days[:, None],
         )
         return later
+
+    def _unordered(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which lines are of two files without days: only their words may order them."""
+        undated = self._table.days[rows] == 0
+        both: NDArray[np.bool_] = undated[:, None] & undated[None, :] & ~self._in_one_file(rows)
+        return both
+
+    def _in_one_file(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        files: dict[str, int] = {}
+        paths = (self._path(row) for row in rows.tolist())
+        file = np.array([files.setdefault(path, len(files)) for path in paths])
+        same: NDArray[np.bool_] = file[:, None] == file[None, :]
+        return same
+
+    def _are_unordered(self, one: ComparedLine, other: ComparedLine) -> bool:
+        rows = np.array([one.row, other.row])
+        return bool(self._unordered(rows)[0, 1])
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""

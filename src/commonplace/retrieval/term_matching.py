@@ -15,6 +15,7 @@ from commonplace.retrieval.passages import holds
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
+from commonplace.text.time_expressions import MONTH_NAMES
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -30,9 +31,7 @@ __all__ = [
 _MAX_WORDS = 64
 """Words of a query that count, at most: a question has fewer."""
 _DATE_WORD = re.compile(
-    r"(?:\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d|january|february|march|april|may|june|july|august"
-    r"|september|october|november|december)",
-    re.IGNORECASE,
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
 )
 
 

@@ -52,9 +52,11 @@ def is_revision(words: Sequence[str], text: str = "") -> bool:
 
 
 def is_doubtful(words: Sequence[str], text: str = "") -> bool:
-    """Return whether a text asks, plans, reports or quotes rather than states."""
+    """Return whether a text asks, plans, reports, quotes or remembers rather than states."""
     asks = text.rstrip().endswith(("?", "？"))
-    return asks or _OPEN_TASK in text or _cues("doubt").are_in(words, text)
+    if asks or _OPEN_TASK in text or _cues("doubt").are_in(words, text):
+        return True
+    return _cues("once").are_in(words, text) and not is_revision(words, text)
 
 
 def asks_for_past(words: Sequence[str], text: str) -> bool:

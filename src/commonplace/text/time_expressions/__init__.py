@@ -1,10 +1,11 @@
 """Time expressions: the days that a question names ("last week"), and a log's closeness to them.
 
-English, and dates in numbers (ISO 8601, ``7.5.2023``); other languages are not parsed. One regular
+English, dates in numbers (ISO 8601, ``7.5.2023``), and months in some other languages. One regular
 expression recognises a query without a time expression in microseconds.
 """
 
 from commonplace.text.time_expressions.days import Days, closeness
+from commonplace.text.time_expressions.month_names import MONTH_NAMES
 from commonplace.text.time_expressions.parser import TIME_WORD, days_named, without_times
 
-__all__ = ["TIME_WORD", "Days", "closeness", "days_named", "without_times"]
+__all__ = ["MONTH_NAMES", "TIME_WORD", "Days", "closeness", "days_named", "without_times"]

@@ -9,13 +9,14 @@ from datetime import date
 
 from commonplace.text.time_expressions.days import Days
 from commonplace.text.time_expressions.meanings import Words, in_context
+from commonplace.text.time_expressions.month_names import MONTH_NAMES, with_english_months
 from commonplace.text.time_expressions.phrases import Phrase, phrases, rules
 
 __all__ = ["TIME_WORD", "days_named", "without_times"]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
-    r"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec)",
+    rf"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|ju[nl]|aug|sep|oct|nov|dec|{MONTH_NAMES})",
     re.IGNORECASE,
 )
 """A fast check: a question without any of these names no days."""
@@ -32,12 +33,13 @@ def days_named(query: str, today: date) -> Days | None:
     the words around them are unambiguous.
 
     Args:
-        query: English; a date may also be in ISO 8601, or ``7.5.2023``.
+        query: English; a date may also be in ISO 8601, ``7.5.2023``, or have the month of another
+            language.
         today: The day after "yesterday".
     """
     if not TIME_WORD.search(query):
         return None
-    text = " ".join(query.lower().split())
+    text = with_english_months(" ".join(query.lower().split()))
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
 
