@@ -74,6 +74,17 @@ AROUND_A_DATE = {
     "the week of May 6": "2024-05-06..2024-05-13",
     "the month of June 2023": "2023-06-01..2023-06-30",
     "what changed since March": "2024-03-01..2024-05-15",
+    "what held before June 2023": "2023-05-01..2023-05-31",
+}
+OTHER_LANGUAGES = {
+    "Wer kam im Februar 2024?": "2024-02-01..2024-02-29",
+    "im März": "2024-03-01..2024-03-31",
+    "am 20. Dezember 2023": "2023-12-20",
+    "was gilt seit April": "2024-04-01..2024-05-15",
+    "qui est venu en août 2023 ?": "2023-08-01..2023-08-31",
+    "¿quién vino en marzo de 2023?": "2023-03-01..2023-03-31",
+    "il 3 luglio 2023": "2023-07-03",
+    "wie kwam er in mei 2023": "2023-05-01..2023-05-31",
 }
 SEASONS = {
     "last spring": "2023-03-01..2023-05-31",
@@ -133,6 +144,7 @@ YEARS = {
         *MONTHS.items(),
         *PARTS.items(),
         *AROUND_A_DATE.items(),
+        *OTHER_LANGUAGES.items(),
         *SEASONS.items(),
         *FROM_TODAY.items(),
         *LENGTHS_OF_TIME.items(),
@@ -151,6 +163,9 @@ def test_a_question_names_days(query: str, expected: str) -> None:
         "mayor",
         "decide",
         "augustus",
+        "life on mars",
+        "who is Juli",
+        "Marco said",
         "marching band",
         "what may I eat",
         "this may be wrong",

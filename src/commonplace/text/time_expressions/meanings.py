@@ -44,6 +44,8 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _VAGUE_COUNTS = {"couple": 2, "few": 3, "several": 4}
 _COUNTS = {name: number for number, name in enumerate(_NUMBERS)} | _VAGUE_COUNTS
 _UNIT_DAYS = {"day": 1, "night": 1, "fortnight": 14, "month": 30.44, "year": 365.25}
+_BEFORE_DAYS = 31
+"""Length of "before may"."""
 _STEPS = {"last": -1, "past": -1, "previous": -1, "next": 1}
 _DAY_STEPS = {"day before yesterday": -2, "yesterday": -1, "tomorrow": 1, "day after tomorrow": 2}
 
@@ -169,8 +171,10 @@ def in_context(days: Days, words: Words, today: date) -> Days:
         days = third_of(days, words["part"])
     if lead == "since":
         return Days(days.first, max(days.last, today))
-    if has_unit and lead in ("before", "prior to"):
-        return Days(days.first - _length(words), days.last)
+    if lead in ("before", "prior to") and not words.get("part"):
+        if has_unit:
+            return Days(days.first - _length(words), days.last)
+        return Days(days.first - timedelta(_BEFORE_DAYS), days.first - timedelta(1))
     if has_unit and (lead in ("after", "following") or (lead == "of" and words.get("day"))):
         return Days(days.first, days.last + _length(words))
     return days
