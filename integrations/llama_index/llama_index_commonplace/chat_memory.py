@@ -14,6 +14,7 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms import LLM
 from llama_index.core.memory import Memory as StockMemory
 from llama_index.core.storage.chat_store.base_db import MessageStatus
+from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from sqlalchemy import make_url
 
 from commonplace import Memory
@@ -32,9 +33,6 @@ from llama_index_commonplace.token_counting import evicted_messages, tokenize, u
 __all__ = ["ChatMemory"]
 
 logger = logging.getLogger(__name__)
-
-_TABLE = "llama_index_memory"
-_STORE_OPTIONS = ("table_name", "async_database_uri", "async_engine", "db_schema")
 
 
 class ChatMemory(StockMemory):
@@ -103,12 +101,12 @@ class ChatMemory(StockMemory):
         if flush not in get_args(FlushMode):
             raise ValueError(f"flush is {flush!r}; it must be 'before' or 'background'.")
         options.setdefault("tokenizer_fn", tokenize)
-        if options.get("chat_store") is None:
-            own = {name: options.pop(name) for name in _STORE_OPTIONS if name in options}
-            options["chat_store"] = SerialChatStore(own.pop("table_name", _TABLE), **own)
         chat = super().from_defaults(**options)
         if not isinstance(chat, cls):
             raise TypeError(f"LlamaIndex's Memory made a {type(chat).__name__}.")
+        store = chat.sql_store
+        if isinstance(store, SQLAlchemyChatStore) and options.get("chat_store") is None:
+            chat.sql_store = SerialChatStore.like(store, options.get("async_engine"))
         model = checked_llm(llm or Settings.llm)
         chat._begin(memory, model, on_flush, mode=flush)  # noqa: SLF001 - its own class
         if chat_history is not None:

@@ -9,11 +9,12 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 __all__ = ["ConversationLock", "SerialChatStore"]
 
@@ -72,6 +73,16 @@ class SerialChatStore(SQLAlchemyChatStore):
         self._is_own = engine is None or engine.dialect.driver == "aiosqlite"
         is_file = self.is_durable and engine is None
         self._lock = _lock_of(self.async_database_uri if is_file else None)
+
+    @classmethod
+    def like(cls, store: SQLAlchemyChatStore, engine: AsyncEngine | None) -> Self:
+        """Return a store of the same table as one that was not used yet."""
+        return cls(
+            store.table_name,
+            async_database_uri=store.async_database_uri,
+            async_engine=engine,
+            db_schema=store.db_schema,
+        )
 
     @property
     def is_durable(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ pytest.importorskip("llama_index.core", reason="the extra llama-index is not ins
 
 from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
 from llama_index.core.llms import CustomLLM
+from llama_index.core.memory import Memory as StockMemory
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -47,6 +49,7 @@ async def test_puts_at_once_that_evict_lose_and_double_nothing(chat_with, folder
     assert len(await chat.aget_all()) == 60
 
 
+@pytest.mark.slow
 async def test_objects_and_threads_of_one_conversation_wait_for_one_another(
     chat_with, folder, tmp_path, open_folder
 ):
@@ -131,6 +134,8 @@ async def test_a_put_that_is_cancelled_leaves_the_conversation_to_the_next(chat_
 
 
 async def test_a_store_of_the_users_own_is_used_as_it_is(chat_with, folder):
+    if "chat_store" not in inspect.signature(StockMemory.from_defaults).parameters:
+        pytest.skip("LlamaIndex before 0.14.24 takes no store")
     store = SQLAlchemyChatStore("talks")
     chat = chat_with(Writer(), chat_store=store)
     assert chat.sql_store is store
@@ -154,15 +159,15 @@ async def test_a_flush_reads_what_is_new_and_not_what_was_archived(chat_with, fo
         await chat.aput(said(turn))
     first = max(read)
     read.clear()
-    for turn in range(30, 150):
+    for turn in range(30, 80):
         await chat.aput(said(turn))
     assert max(read) <= first
-    await agree(chat, folder, [fact(turn) for turn in range(150)])
+    await agree(chat, folder, [fact(turn) for turn in range(80)])
 
 
 async def test_an_exchange_that_is_repeated_much_later_is_written_down_again(chat_with, folder):
     chat = chat_with(Writer())
-    for turn in (*range(30), *range(3), *range(30, 60), *range(3)):
+    for turn in (*range(15), *range(3), *range(15, 30), *range(3)):
         await chat.aput(said(turn))
         await chat.aput(ChatMessage(role="assistant", content="Noted."))
     await chat.aflush()
@@ -170,12 +175,11 @@ async def test_an_exchange_that_is_repeated_much_later_is_written_down_again(cha
     assert told.count(f"User: {fact(1)} ") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["another object", "the stock memory"])
 async def test_what_something_else_put_into_the_conversation_is_written_down(
     chat_with, folder, tmp_path, open_folder, change
 ):
-    from llama_index.core.memory import Memory as StockMemory
-
     options = {"session_id": "one", "async_database_uri": uri_of(tmp_path)}
     memory = open_folder()
     chat = chat_with(Writer(), memory=memory, **options)
