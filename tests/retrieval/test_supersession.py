@@ -191,6 +191,25 @@ def test_the_line_that_a_correction_wrote_takes_the_place_of_the_struck_one(open
     assert pair.first == "memory/2026-04-20.md#L4"
 
 
+PEOPLE = """# Bob
+
+- The desk of Bob is v729.
+- ~~The parking space of Bob is v467.~~ ([corrected 2026-04-20](../2026-04-20.md))
+- The phone number of Bob is v526.
+""" + "".join(f"- Bob likes rain {number}.\n" for number in range(5))
+PARKING = "- The parking space of Bob is v749. ([corrects](people/bob.md#L4))"
+
+
+@pytest.mark.parametrize("embedder", ["bundled", None], ids=["hybrid", "words"])
+@pytest.mark.parametrize(
+    ("what", "answer"), [("parking space", PARKING), ("desk", "- The desk of Bob is v729.")]
+)
+def test_neighbours_of_a_struck_line_do_not_bring_its_window_first(opened, embedder, what, answer):
+    memory = opened({"memory/people/bob.md": PEOPLE} | logs("", "", PARKING), embedder=embedder)
+    results = memory.search(f"What is the {what} of Bob?")
+    assert answer in results[0].snippet
+
+
 @pytest.mark.parametrize(
     "question",
     ["On which port did the VPN listen originally?", "Which port did the VPN use before?"],

@@ -86,12 +86,12 @@ def ordered(evidence: Evidence) -> Evidence:
     windows = list(evidence.windows)
     for _ in evidence.precedences:  # each pass settles one of them, at least
         moved = False
-        for first, behind, _ in evidence.precedences:
+        for first, behind, reason in evidence.precedences:
             later, sooner = _window_of(windows, first), _window_of(windows, behind)
             if sooner is None or (later is not None and later <= sooner):
                 continue
             rows = windows[sooner].rows
-            if rows.start + int(evidence.lines.share[rows].argmax()) != behind:
+            if not _brings(evidence.lines, rows, Precedence(first, behind, reason)):
                 continue  # another line brought the window
             found = Window(first, first, 0.0) if later is None else windows.pop(later)
             windows.insert(sooner, found)
@@ -103,6 +103,20 @@ def ordered(evidence: Evidence) -> Evidence:
         masses[at] = min(masses[at], masses[at - 1] * _LESS)
     places = zip(windows, masses, strict=True)
     return evidence._replace(windows=[window._replace(mass=mass) for window, mass in places])
+
+
+def _brings(lines: LineScores, rows: slice, pair: Precedence) -> bool:
+    """Return whether the line that stands back brought a window.
+
+    The neighbours of a struck line have their evidence from it, unless they say something of the
+    question that the line in its place does not.
+    """
+    start: int = rows.start
+    best = start + int(lines.share[rows].argmax())
+    if best == pair.behind or pair.reason != "struck":
+        return best == pair.behind
+    says_more = bool((lines.present[best] > lines.present[pair.first]).any())
+    return not says_more and start + int(lines.fused[rows].argmax()) == pair.behind
 
 
 def _window_of(windows: Sequence[Window], row: int) -> int | None:
