@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -222,12 +223,13 @@ def thin_ties(
         return hits
     versions = snapshot.versions([seq for seq, _ in hits])
     kept: list[tuple[int, float]] = []
-    ranked = iter(hits)
-    for _, alike in itertools.groupby(scores):
-        group = [next(ranked) for _ in alike]
-        if len(group) > 1:
+    start = 0
+    for count in Counter(scores).values():  # hits of one score stand behind each other
+        group = hits[start : start + count]
+        if count > 1:
             group = sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
         kept += group
+        start += count
     return kept
 
 

@@ -164,14 +164,10 @@ def score_lines(
         table, scores, settings, mean=mean, scales=None if near is None else near.scales,
         places=analyzed.places, fades=analyzed.days is None,
     )  # fmt: skip
+    fused, losses = _shares(scores), np.maximum(faded, repeated)
+    share = _shares(scores - losses) if losses.any() else fused
     return LineScores(
-        table,
-        present,
-        near,
-        faded,
-        repeated if settings.mmr else None,
-        fused=_shares(scores),
-        share=_shares(scores - np.maximum(faded, repeated)),
+        table, present, near, faded, repeated if settings.mmr else None, fused=fused, share=share
     )
 
 

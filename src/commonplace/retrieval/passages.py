@@ -203,23 +203,24 @@ class _Layout:
             The passage; the offset of the chunk in the text; how many of its characters the text
             already held, the newline behind them included; and its day.
         """
-        last = self.passages[-1] if self.passages else None
-        held, text = 0, chunk.text
-        if last is not None and _may_continue(last, chunk):
+        passages, text, day = self.passages, chunk.text, chunk.day or 0
+        if passages and _may_continue(passages[-1], chunk):
             lines = text.split("\n")
-            if _continues(last, chunk, lines):
-                old = min(last.next_line - chunk.start_line, len(lines))
-                held = sum(len(line) + 1 for line in lines[:old])
-                self._grow(last, chunk, lines[old:])
-                return len(self.passages) - 1, self._start_of(text), held, chunk.day or 0
-        self.passages.append(
+            if _continues(passages[-1], chunk, lines):
+                old = min(passages[-1].next_line - chunk.start_line, len(lines))
+                self._grow(passages[-1], chunk, lines[old:])
+                # The chunk ends where the text ends.
+                start = self.end - 1 - len(text)
+                return len(passages) - 1, start, sum(len(line) + 1 for line in lines[:old]), day
+        start, behind = self.end, chunk.start_line + text.count("\n") + 1
+        passages.append(
             Passage(
-                chunk.path, chunk.source, chunk.day, chunk.start_line, self.end,
-                chunk.start_line + text.count("\n") + 1, chunk.ordinal, [text],
+                chunk.path, chunk.source, chunk.day, chunk.start_line, start, behind,
+                chunk.ordinal, [text],
             )
         )  # fmt: skip
         self._append(text)
-        return len(self.passages) - 1, self._start_of(text), 0, chunk.day or 0
+        return len(passages) - 1, start, 0, day
 
     def _grow(self, passage: Passage, chunk: StoredChunk, lines: list[str]) -> None:
         passage.last_ordinal = chunk.ordinal
@@ -232,15 +233,14 @@ class _Layout:
         self.parts.append(text)
         self.end += len(text) + 1
 
-    def _start_of(self, text: str) -> int:
-        """Return the offset of the chunk that was added last: it ends where the text ends."""
-        return self.end - 1 - len(text)
-
 
 def _may_continue(passage: Passage, chunk: StoredChunk) -> bool:
     """Return whether a chunk begins in a passage or right behind it, on the same day."""
-    same = passage.path == chunk.path and passage.day == chunk.day
-    return same and chunk.start_line <= passage.next_line
+    return (
+        passage.path == chunk.path
+        and passage.day == chunk.day
+        and chunk.start_line <= passage.next_line
+    )
 
 
 def _continues(passage: Passage, chunk: StoredChunk, lines: list[str]) -> bool:

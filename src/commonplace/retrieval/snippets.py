@@ -67,9 +67,10 @@ def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[Searc
     """Return the first results, as many as an answer of so many characters holds."""
     budget, found = Budget(max_chars), []
     for result in results:
-        if result.chars > budget.room:
+        chars = result.chars
+        if chars > budget.room:
             break
-        budget.take(result.chars)
+        budget.take(chars)
         found.append(result)
     return found
 
