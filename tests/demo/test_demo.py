@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from commonplace.demo import (
+    DEMO_DAY,
     DEMO_QUESTIONS,
     QuestionTemplate,
     demo_files,
     demo_questions,
     evaluation_questions,
+    open_demo,
     write_demo_workspace,
     write_questions,
     write_repeating_workspace,
@@ -263,3 +266,12 @@ def test_a_log_of_too_few_days_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="days is 20"):
         write_repeating_workspace(tmp_path, today=TODAY, days=20)
     assert contents(tmp_path) == {}
+
+
+def test_the_demo_opens_in_a_temporary_folder_on_its_day(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with open_demo() as memory:
+        assert memory.now().date() == DEMO_DAY
+        [hit] = memory.search("How much does a club pay for the hosted plan now?", max_results=1)
+        assert "45 euros" in hit.snippet
+        assert memory.workspace.root.is_relative_to(tmp_path)

@@ -104,7 +104,9 @@ def _environment(folder: Path) -> dict[str, str]:
     scratch = folder / SCRATCH
     scratch.mkdir()
     its_own = ("TMPDIR", "TEMP", "TMP", "COMMONPLACE_STATE_DIR", "IPYTHONDIR")
-    alone = {"COMMONPLACE_CONFIG": "", "LANGSMITH_TRACING": "false"}
+    # Beside the notebooks is what they import; a kernel of Jupyter runs there.
+    path = os.pathsep.join(filter(None, (str(FOLDER), os.environ.get("PYTHONPATH"))))
+    alone = {"COMMONPLACE_CONFIG": "", "LANGSMITH_TRACING": "false", "PYTHONPATH": path}
     return kept | dict.fromkeys(its_own, str(scratch)) | alone
 
 

@@ -13,15 +13,17 @@ from commonplace.demo.questions import (
     write_questions,
 )
 from commonplace.demo.repeating import write_repeating_workspace
-from commonplace.demo.workspace import demo_files, write_demo_workspace
+from commonplace.demo.workspace import DEMO_DAY, demo_files, open_demo, write_demo_workspace
 
 __all__ = [
+    "DEMO_DAY",
     "DEMO_QUESTIONS",
     "MORE_QUESTIONS",
     "QuestionTemplate",
     "demo_files",
     "demo_questions",
     "evaluation_questions",
+    "open_demo",
     "write_demo_workspace",
     "write_questions",
     "write_repeating_workspace",

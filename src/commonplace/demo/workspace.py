@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from commonplace.errors import WorkspaceError, WorkspaceNotFoundError, WorkspaceReadOnlyError
 
-__all__ = ["demo_files", "fill", "note_path", "write_demo_workspace", "write_new_files"]
+if TYPE_CHECKING:
+    from commonplace.memory import Memory
+
+__all__ = [
+    "DEMO_DAY",
+    "demo_files",
+    "fill",
+    "note_path",
+    "open_demo",
+    "write_demo_workspace",
+    "write_new_files",
+]
+
+DEMO_DAY = date(2026, 11, 20)
+"""Day of the demo where no other is given."""
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Not strftime("%A"): its names depend on the machine's locale.
@@ -27,6 +43,19 @@ def write_demo_workspace(folder: Path, *, today: date) -> Path:
         WorkspaceError: A file of the demo exists already; nothing is written.
     """
     return write_new_files(folder, demo_files(today))
+
+
+def open_demo(*, today: date = DEMO_DAY) -> Memory:
+    """Write the demo's notes into a temporary folder, and open them on a day.
+
+    The vectors are the bundled ones. `memory.workspace.root` is the folder of the notes; the index
+    is beside it.
+    """
+    from commonplace.evaluation import open_at
+
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-"))
+    notes = write_demo_workspace(folder / "notes", today=today)
+    return open_at(notes, now=today, embedder="bundled", index=folder / "index.sqlite")
 
 
 def demo_files(today: date) -> dict[str, str]:
