@@ -10,40 +10,9 @@ import sys
 from datetime import date
 
 import pytest
-from click.testing import CliRunner
-
-from commonplace.cli.app import app
 
 MEMORY = "# Memory\n\n- The VPN listens on port 1194.\n- Ada prefers tea.\n- Ada prefers tea.\n"
 TODAY = date.today().isoformat()  # noqa: DTZ011 - as the command line does
-
-
-@pytest.fixture(autouse=True)
-def environment(tmp_path, monkeypatch):
-    for name in list(os.environ):
-        if name.startswith("COMMONPLACE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def notes(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(MEMORY, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture
-def run(notes):
-    def run(*arguments, stdin=None):
-        options = ["-w", str(notes), "--embedder", "none"]
-        return CliRunner().invoke(app, [*options, *arguments], input=stdin)
-
-    return run
 
 
 def done(result):

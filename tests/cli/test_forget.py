@@ -8,36 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
-
-from commonplace.cli.app import app
 
 MEMORY = "# Memory\n\n- The VPN listens on 51820.\n- Ann lives at 12 Elm Street.\n"
-
-
-@pytest.fixture(autouse=True)
-def environment(tmp_path, monkeypatch):
-    for name in list(os.environ):
-        if name.startswith("COMMONPLACE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
-@pytest.fixture
-def notes(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(MEMORY, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture
-def run(notes):
-    def run(*arguments):
-        return CliRunner().invoke(app, ["-w", str(notes), "--embedder", "none", *arguments])
-
-    return run
 
 
 def holding(folder, text):
