@@ -19,6 +19,7 @@ from commonplace.indexing.pipeline import IndexPipeline
 from commonplace.indexing.planner import IndexPlan
 from commonplace.store.registry import open_store
 from commonplace.store.union import SnapshotUnion
+from commonplace.system.files import make_private_folder
 from commonplace.types import MemoryFile
 from commonplace.workspace.file_text import FileText, decode_text
 
@@ -214,7 +215,7 @@ class PastIndex:
         """Make a folder for the old texts; those that killed processes left go."""
         import tempfile
 
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         for left in self._folder.glob(f"{_PREFIX}*"):
             if time.time() - left.stat().st_mtime > _LEFT_S:
                 shutil.rmtree(left, ignore_errors=True)

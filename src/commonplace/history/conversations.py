@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace.system.files import sync, sync_folder
 from commonplace.text.redaction import redact
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.folder_walk import walk_folders
@@ -160,11 +161,12 @@ def _replace(path: Path, text: str, before: os.stat_result) -> None:
         with open(descriptor, "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno())
         os.chmod(temporary, before.st_mode & 0o777)
         now = os.stat(path)
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise _ChangedError
         os.replace(temporary, path)
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)

@@ -253,6 +253,7 @@ class DatabaseFile:
             if self.path is not None:
                 enable_wal(connection, timeout_ms=_BUSY_TIMEOUT_MS)
             connection.pragma("synchronous", "full")
+            connection.pragma("fullfsync", True)  # macOS
             connection.pragma("secure_delete", True)  # conversations do not stay in free pages
             self._create_tables(connection)
         except BaseException:

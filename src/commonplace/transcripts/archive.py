@@ -7,11 +7,13 @@ import hashlib
 import json
 import os
 import re
+import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from commonplace.system.files import make_private_folder, sync, sync_folder
 from commonplace.text.redaction import mask, redact
 from commonplace.types import FlushMessage
 from commonplace.workspace.sessions import UNWRITTEN
@@ -48,7 +50,7 @@ def write_session_file(
     Raises:
         OSError: The file cannot be written; no partial file is left behind.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     path = session_file(folder, session=session, moment=moment, key=key, unwritten=unwritten)
     session = redact(session)
     lines = [
@@ -141,14 +143,15 @@ def _file_name(session: str, moment: datetime, key: str, *, keep_end: bool) -> s
 
 
 def _write_whole(path: Path, text: str) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno())
         os.replace(beside, path)
+        sync_folder(path.parent)
     except OSError:
         with contextlib.suppress(OSError):
             os.unlink(beside)
