@@ -71,6 +71,26 @@ def test_front_matter_that_changes_alone_is_noticed(notes):
             assert {one.metadata["mood"] for one in found} == {mood}
 
 
+def test_what_changed_without_an_embedder_is_completed_by_one(notes):
+    draw = random.Random(5)
+    lines = some_lines(draw, 300)
+    for embedder in (None, HashedWords(), None, None):
+        notes.write(LOG, "\n".join(lines))
+        with notes.open(embedder, LINES) as memory:
+            memory.index()
+            lines = changed(draw, lines)
+            notes.write(LOG, "\n".join(lines))
+            memory.index()
+            memory.append("- the end", path=LOG)
+            lines.append("- the end")
+    with notes.open(HashedWords(), LINES) as memory:
+        memory.index()
+        assert memory.status().stale == ()
+    with notes.open(HashedWords(), LINES, notes.index_at("fresh")) as memory:
+        memory.index()
+    assert notes.rows() == notes.rows(notes.index_at("fresh"))
+
+
 @pytest.mark.slow
 @pytest.mark.timing
 @pytest.mark.sqlite("time of the default engine")

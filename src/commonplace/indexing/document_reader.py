@@ -219,6 +219,8 @@ class DocumentReader:
         if before and before.hash == record.hash and not before.pending:
             return ReadDocument(file, before, record, None, known=known)
         places = self._known_places(before)
+        if before is not None and places:
+            record = replace(record, pending=before.pending)  # of the chunks that stay
         chunks, changes = self._cut(read.text[matter.body :], matter, places)
         return ReadDocument(
             *(file, before, record, chunks),
@@ -230,8 +232,9 @@ class DocumentReader:
 
     def _known_places(self, before: FileRecord | None) -> Sequence[ChunkPlace]:
         """Return the chunks in the index, where some of them may stay."""
-        is_long = before is not None and before.size >= _LONG_BYTES and not before.pending
-        if before is None or not is_long or "windows" not in self._store.capabilities:
+        if before is None or before.size < _LONG_BYTES or (before.pending and self._completes):
+            return ()
+        if "windows" not in self._store.capabilities:
             return ()
         with self._store.snapshot() as snapshot:
             return snapshot.places(before.path)

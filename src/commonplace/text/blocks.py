@@ -33,7 +33,7 @@ _LEAD = re.compile(rf"[ \t]*(?:(?:{_MARKER}|>[ \t]?)[ \t]*)*")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _DELIMITER_LINE = re.compile(r"\n[ \t>|:-]*[|:][ \t>|:-]*(?=\n|\Z)")
-_BEGINNING = re.compile("```|~~~|<!--")
+_BEGINNINGS = ("```", "~~~", "<!--")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
 
@@ -185,10 +185,15 @@ class _Scanner:
 
 def _beginnings(text: str) -> list[int]:
     """Return the lines at which a block may begin, ascending: next to all others are skipped."""
-    places = [match.start() for match in _BEGINNING.finditer(text)]
+    places: list[int] = []
+    for mark in _BEGINNINGS:
+        place = text.find(mark) if mark[0] in text else -1  # one character is found much faster
+        while place >= 0:
+            places.append(place)
+            place = text.find(mark, place + len(mark))
     if "|" in text:  # the row above a delimiter row
         places += (match.start() for match in _DELIMITER_LINE.finditer(text))
-        places.sort()
+    places.sort()
     found: list[int] = []
     number = counted = 0
     for place in places:

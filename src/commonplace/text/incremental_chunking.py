@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from commonplace.settings import ChunkingSettings
-from commonplace.text.blocks import BLOCK_MARKS, MAX_CONTEXT_CHARS, context_at, find_blocks
+from commonplace.text.blocks import MAX_CONTEXT_CHARS, context_at, find_blocks
 from commonplace.text.chunking import (
     has_text,
     heading_of,
@@ -103,7 +103,7 @@ class _ChangedText:
         self._text = text = text.removesuffix("\n")
         self._lines = text.split("\n")
         self._lengths = list(accumulate(map(len, self._lines), initial=0))
-        self.blocks = find_blocks(self._lines) if any(mark in text for mark in BLOCK_MARKS) else []
+        self.blocks = find_blocks(self._lines)
         self._outline = read_outline(self._lines, self.blocks)
         self._known = known
         self._settings = settings
