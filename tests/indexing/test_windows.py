@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from commonplace.store.memory.store import MemoryStore
+from commonplace.store.sqlite.store import SqliteStore
 from support.fakes import HashedWords
 from support.notes import CHUNKS, LINES
 
@@ -59,6 +61,33 @@ def test_an_index_that_followed_changes_is_that_of_the_last_text(notes, settings
         with notes.open(HashedWords(), settings, fresh) as other:
             other.index()
         assert notes.rows() == notes.rows(fresh)
+
+
+def test_an_engine_without_windows_writes_whole_files(notes, monkeypatch):
+    windows = []
+
+    def noted(write):
+        def note(store, files, removed=()):
+            windows.extend(file.window for file in files)
+            return write(store, files, removed)
+
+        return note
+
+    for engine in (SqliteStore, MemoryStore):
+        monkeypatch.setattr(engine, "capabilities", frozenset({"exact-fts5-bm25"}))
+        monkeypatch.setattr(engine, "write", noted(engine.write))
+    draw = random.Random(9)
+    lines = some_lines(draw, 200)
+    with notes.open(HashedWords(), LINES) as memory:
+        for _ in range(3):
+            lines = changed(draw, lines)
+            notes.write(LOG, "\n".join(lines))
+            memory.index()
+    with notes.open(HashedWords(), LINES, notes.index_at("fresh")) as memory:
+        memory.index()
+    assert notes.rows() == notes.rows(notes.index_at("fresh"))
+    assert set(windows) == {None}
+    assert len(windows) > 3
 
 
 def test_front_matter_that_changes_alone_is_noticed(notes):

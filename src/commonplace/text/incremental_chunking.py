@@ -78,7 +78,7 @@ def _is_at(place: ChunkPlace, chunk: Chunk, *, lines: int) -> bool:
 def rechunk_markdown(
     text: str, known: Sequence[ChunkPlace], settings: ChunkingSettings, *, label: str = ""
 ) -> ChunkChanges | None:
-    """Chunk what changed in a text; None where that takes no less than chunking all of it.
+    """Chunk what changed in a text; None where known chunks do not tell which of them stay.
 
     Args:
         text: The new text.
@@ -89,7 +89,7 @@ def rechunk_markdown(
     if not known or _COMMENT_MARK.search(text):
         return None
     new = _ChangedText(text, known, settings, label)
-    if any(len(block.lead[0]) > MAX_CONTEXT_CHARS for block in new.blocks):
+    if any(len("".join(block.lead)) > MAX_CONTEXT_CHARS for block in new.blocks):
         return None  # a context is left out: chunks do not tell whether they lie in the block
     return new.changes()
 

@@ -17,6 +17,7 @@ _BLANK_START = re.compile(r"\A(?:[^\S\n]*\n)+")
 _BLANK_END = re.compile(r"\n[ \t\r]*\n\Z")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
 _SPACE = re.compile(r"\s+")
+_SAMPLE_CHARS = 1 << 16
 _MOST_SOUGHT = 20
 """Pieces of a note that are searched for in a text one by one; for more, its blocks are indexed."""
 
@@ -88,25 +89,20 @@ def _deduplicated(note: str, held: str) -> str | None:
 def _holds(text: str, piece: str) -> bool:
     """Check whether consecutive blocks of a text have the words of a piece.
 
-    The word whose first place is the last one is the rarest, as far as one can tell without a look
-    at all of the text; a note that says something new often has a word that is nowhere.
+    All of the text is searched for the rarest of the words alone, as far as a sample tells it: a
+    note that says something new often has a word that is nowhere.
     """
     words = piece.split()
-    at, rarest = -1, ""
-    for word in dict.fromkeys(words):
-        first = text.find(word)
-        if first < 0:
-            return False
-        if first > at:
-            at, rarest = first, word
+    sample = text[:_SAMPLE_CHARS]
+    places = {word: sample.find(word) for word in words}
+    rarest = max(places, key=lambda word: (places[word] < 0, places[word], len(word)))
     number = words.index(rarest)
-    while at >= 0:
-        start = _start_of_words(text, at, words, number)
+    for found in re.finditer(re.escape(rarest), text):
+        start = _start_of_words(text, found.start(), words, number)
         if start is not None and _starts_block(text, start):
-            end = _end_of_words(text, at, words, number)
+            end = _end_of_words(text, found.start(), words, number)
             if end is not None and _ends_block(text, end):
                 return True
-        at = text.find(rarest, at + 1)
     return False
 
 
