@@ -30,11 +30,13 @@ class DueFlush:
         messages: The messages.
         after: Fingerprints of the conversation before them; None if they are all of it.
         queue: The queue behind the flush; None where the tail is not followed.
+        resumes: Whether to finish what another process began, even if there is nothing new.
     """
 
     messages: Sequence[FlushMessage] = ()
     after: Fingerprinter | None = None
     queue: Sequence[FlushMessage] | None = None
+    resumes: bool = False
 
 
 class ConversationFlusher:
@@ -78,7 +80,7 @@ class ConversationFlusher:
         await asyncio.to_thread(self._tail.put, new)
         unflushed = list(self._tail.unflushed)
         if evicted <= len(queue) + len(new) - len(unflushed):
-            return DueFlush()
+            return DueFlush(resumes=bool(evicted) and not self._opened)
         return DueFlush(unflushed, self._tail.flushed, [*queue, *new])
 
     async def rest(self, active: Sequence[ChatMessage]) -> DueFlush | None:
@@ -119,7 +121,7 @@ class ConversationFlusher:
 
     def flush(self, due: DueFlush, *, reason: FlushReason = "compaction") -> FlushReport | None:
         """Write down what is due; None if nothing is, and the session goes on."""
-        if not due.messages and reason == "compaction":
+        if _is_idle(due, reason):
             self._start_pending()
             return None
         flush = self.flusher.enqueue if self._is_beside(reason) else self.flusher.flush
@@ -130,7 +132,7 @@ class ConversationFlusher:
         self, due: DueFlush, *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
         """Run `flush` without blocking the event loop."""
-        if not due.messages or self._is_beside(reason):
+        if self._is_beside(reason) or _is_idle(due, reason):
             return await asyncio.to_thread(self.flush, due, reason=reason)
         report = await self.flusher.aflush(
             due.messages, thread=self._session, reason=reason, after=due.after
@@ -161,3 +163,7 @@ class ConversationFlusher:
         if again or not self._opened:
             self._opened = True
             self.flusher.start_pending()
+
+
+def _is_idle(due: DueFlush, reason: FlushReason) -> bool:
+    return not due.messages and not due.resumes and reason == "compaction"

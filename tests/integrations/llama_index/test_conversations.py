@@ -230,6 +230,25 @@ async def test_a_sync_model_is_called_in_a_thread_and_keeps_its_deadline(
     assert fact(100) in facts_in(log_of(folder))
 
 
+async def test_what_a_process_left_is_written_before_its_messages_leave(
+    chat_with, folder, open_folder, tmp_path
+):
+    options = {"session_id": "one", "async_database_uri": uri_of(tmp_path), "token_limit": 2_000}
+    memory = open_folder()
+    chat = chat_with(Writer(), memory=memory, **options)
+    for turn in range(40):
+        await chat.aput(said(turn))
+    rest = await chat._flusher.rest(await chat.aget_all())
+    report = chat._flusher.flusher.enqueue(rest.messages, thread="one")  # and it is killed
+    assert report.safe
+    llm = Writer()
+    restarted = chat_with(llm, memory=memory, **{**options, "token_limit": 400})
+    await restarted.aput(said(40))
+    logged = facts_in(log_of(folder))
+    assert sorted(logged) == sorted(fact(turn) for turn in range(40))
+    assert len(await restarted.aget()) < 40
+
+
 async def test_a_flush_in_the_background_keeps_no_put_waiting(chat_with, folder):
     begun, goes_on = threading.Event(), threading.Event()
 
