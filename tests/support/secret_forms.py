@@ -52,19 +52,26 @@ class Form(NamedTuple):
 def forms(name: str, *, seed: int = 0) -> Iterator[Form]:
     """Yield the forms of a file of the data, drawn anew for each seed."""
     lines = (DATA / f"{name}.txt").read_text("utf-8").split("\n")
-    chosen = [line for line in lines if line.strip() and not re.match(r"#|== ", line)]
-    for number, line in enumerate(chosen):
+    number, looked_at = -1, False
+    for line in lines:
+        if line.startswith("== "):
+            looked_at = line.endswith("looked at")
+        if not line.strip() or re.match(r"# |== ", line):
+            continue
+        number += 1
         drawn = random.Random(f"{seed} {line}")
         text = line.replace("⏎", "\n").replace("⇥", "\t").replace("‹zw›", "\u200b")
         text = SPEC.sub(lambda spec, drawn=drawn: _drawn(drawn, spec[1], int(spec[2])), text)
         secrets = tuple(MARKS.findall(text))
-        yield Form(line, text.replace("⟦", "").replace("⟧", ""), secrets, number % 3 == 2)
+        yield Form(
+            line, text.replace("⟦", "").replace("⟧", ""), secrets, number % 3 == 2 and not looked_at
+        )
 
 
 def _drawn(drawn: random.Random, kind: str, count: int) -> str:
     chars = "".join(drawn.choices(ALPHABETS[kind], k=count))
     # A token begins and ends with a letter or digit.
-    return chars if kind in "dh" else "x" * 0 + re.sub(r"^[^A-Za-z0-9]|[^A-Za-z0-9]$", "k", chars)
+    return chars if kind in "dh" else re.sub(r"^[^A-Za-z0-9]|[^A-Za-z0-9]$", "k", chars)
 
 
 def _bare(text: str) -> str:

@@ -51,11 +51,12 @@ _QUOTED = re.compile(
 )
 _NEXT_PARAMETER = re.compile(r"&[A-Za-z_][\w.-]{0,40}=")
 _OPENED = re.compile(r"[\\\"'`*_(„“«「]{1,4}")
+_QUOTES = ('"', "'", "`")
 _CALL = re.compile(r"[A-Za-z_][\w.]{0,80}[(\[]")
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".!?:*_)]}`"
 _PLACEHOLDER = re.compile(
-    r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|[*.…_•xX-]{2,}"
+    r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*"
     r"|(?:your|insert|enter|put|replace|change|some|the)[-_ ].*|.*[-_](?:here|placeholder)",
     re.IGNORECASE | re.DOTALL,
@@ -67,6 +68,7 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 """Variable, tag, flag or path: where a secret is, not what it is."""
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
 _CODE = re.compile(
     r"[A-Za-z_][\w.]*[(\[].*|(?:self|this|os|process|config|settings|user|env|props|data|request|args|options|params|cfg"
     r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+,?"
@@ -76,8 +78,8 @@ _CODE = re.compile(
 )
 _NUMBER = re.compile(r"[+-]?\d{1,7}(?:[.,]\d+)?[kKmM]?%?|\d{4}-\d\d-\d\d\S*")
 _PIN = re.compile(
-    r"[\"'`*]{0,3}(#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_])"
-    r"|(?=[A-Z]*\d)[A-Z0-9]{4,8}(?![A-Za-z0-9_-]))"
+    r"[\"'`*,;/ ]{0,3}((?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}(?![\w-])"
+    r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])|(?=[A-Z]*\d)[A-Z0-9]{4,8}(?![A-Za-z0-9_-]))"
 )
 _TOTP = re.compile(r"[\"'`*]{0,3}([A-Z2-7]{16,64})(?!\w)")
 _PHRASE = re.compile(
@@ -86,7 +88,9 @@ _PHRASE = re.compile(
     r"(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8})(?![a-z])"
 )
 _PAIR = re.compile(
-    r"[ \t]{0,3}[\"'`]?[^\s/|,;]{1,64}(?:[ \t][^\s/|,;]{1,20}){0,2}[\"'`]?(?:[ \t]/[ \t]|:(?!//))"
+    r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
+    r"[\"'`]?[^\s/|,;]{1,64}(?:[ \t][^\s/|,;]{1,20}){0,2}[\"'`]?"
+    r"(?:[ \t](?:/|\||and|und)[ \t]|:(?!//))"
 )
 _FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 _MORE = re.compile(r"[\"'`]?(?:,[ \t]?|[ \t](?:and|or|und|et|y)[ \t])[\"'`]?")
@@ -184,7 +188,7 @@ class _Name:
             return None
         value = self._text[span[0] : span[1]]
         if sep.lastgroup == "cell":
-            return span if self._accepts_in_prose(value, quoted=False) else None
+            return span if self._accepts_in_prose(value, quoted="") else None
         return span if self._accepts(value, span[1], quoted=quoted) else None
 
     def _in_prose(self) -> Span | None:
@@ -239,7 +243,7 @@ class _Name:
         pattern = _FROM_TO if self._text[self._end : self._end + 6] == " from " else _MORE
         for _ in range(12):
             sep = pattern.match(self._text, end)
-            span, _ = self._value(sep.end()) if sep else (None, False)
+            span, _ = self._value(sep.end()) if sep else (None, "")
             if span is None or not looks_chosen(self._text[slice(*span)][:JUDGED_CHARS]):
                 return
             yield span
@@ -251,7 +255,7 @@ class _Name:
             return
         low = max(0, self._text.rfind("\n", 0, self._start) + 1, self._start - 200)
         found = REVERSED.search(self._text[low : self._start])
-        if found and self._accepts_in_prose(found["value"].rstrip(_TRAILING), quoted=False):
+        if found and self._accepts_in_prose(found["value"].rstrip(_TRAILING), quoted=""):
             start = low + found.start("value")
             yield start, start + len(found["value"].rstrip(_TRAILING))
 
@@ -263,59 +267,70 @@ class _Name:
             sep = _ADJACENT.match(self._text, self._end)
         if sep is None or "gpio" in self.before.lower():
             return
-        pattern = _TOTP if "secret" in self._word else _PIN
-        found = pattern.match(self._text, sep.end())
-        if found and len(found[1].strip("#*")) >= 4:
+        pattern = _TOTP if self._word.endswith(("secret", "key", "seed")) else _PIN
+        at = sep.end()
+        for _ in range(12 if self._word.endswith("codes") else 1):
+            found = pattern.match(self._text, at)
+            if found is None or len(found[1].strip("#*")) < 4:
+                return
             yield found.span(1)
+            at = found.end()
 
     # -- values ----------------------------------------------------------------------------------
 
-    def _value(self, start: int) -> tuple[Span | None, bool]:
-        """Return the place of the value that begins at a place, and whether it is quoted."""
+    def _value(self, start: int) -> tuple[Span | None, str]:
+        """Return the place of the value that begins at a place, and the quote before it, if any."""
+        quote = self.before[-1:]
+        if quote in _QUOTES and self._text[self._end : start + 1].find(quote) == start - self._end:
+            return None, ""  # it ends what the name stands in, and opens nothing
         if quoted := _QUOTED.match(self._text, start):
             group = "value" if quoted["value"] is not None else "other"
-            return quoted.span(group), True
+            return quoted.span(group), (quoted["open"] or quoted[0][:1])[-1]
         if opened := _OPENED.match(self._text, start):
             start = opened.end()
         bare = _BARE.match(self._text, start, start + JUDGED_CHARS)
         if bare is None or _CALL.match(self._text, start) or bare[0].endswith(("...", "…")):
-            return None, False
+            return None, ""
         shown = _NEXT_PARAMETER.split(bare[0], maxsplit=1)[0]
         end = start + len(shown.rstrip(_TRAILING))
-        return ((start, end) if end > start else None), False
+        return ((start, end) if end > start else None), ""
 
-    def _accepts(self, value: str, end: int, *, quoted: bool) -> bool:
+    def _accepts(self, value: str, end: int, *, quoted: str) -> bool:
         """Return whether an assigned value is a secret."""
         value = value[:JUDGED_CHARS]
         if self._is_harmless(value, quoted=quoted):
             return False
         if self._strict:
             if self._kind == "short":
-                return looks_chosen(value) or (quoted and len(value) > 3)
+                return looks_chosen(value) or bool(quoted and len(value) > 3)
             return looks_random(value)
         if self._word.startswith(("token", "login", "wi", "wlan")) and _NUMBER.fullmatch(value):
             return False
         if not quoted and _PLAIN_WORD.fullmatch(value):
             # "password: must have ..." is a sentence, "password: swordfish" is not.
             loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
-            return not (loose or _SENTENCE.match(self._text, end))
+            acronym = self._kind == "token" and value.isupper()
+            return not (loose or acronym or _SENTENCE.match(self._text, end))
         return True
 
-    def _accepts_in_prose(self, value: str, *, quoted: bool) -> bool:
+    def _accepts_in_prose(self, value: str, *, quoted: str) -> bool:
         """Return whether a value in a sentence is a secret, and not a word of it."""
         value = value[:JUDGED_CHARS]
         if self._is_harmless(value, quoted=quoted):
             return False
-        if self._kind in ("password", "short"):
+        if self._kind in ("password", "short") or self._word.startswith(("cred", "log", "sign")):
             if quoted and self._kind == "password":
                 return len(value) >= 4 and len(value.split()) <= 8
-            return looks_chosen(value)
+            least = 4 if self._word.startswith(("passcode", "clave")) else 6
+            return looks_chosen(value) or (value.isdecimal() and len(value) >= least)
         return looks_random(value)
 
-    def _is_harmless(self, value: str, *, quoted: bool) -> bool:
+    def _is_harmless(self, value: str, *, quoted: str) -> bool:
         if is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
             return True
         if _PLACEHOLDER.fullmatch(value) or TECHNICAL.fullmatch(value):
+            return True
+        if quoted == '"' and _VARIABLE.fullmatch(value):
             return True
         return not quoted and bool(_REFERENCE.fullmatch(value) or _CODE.fullmatch(value))
 

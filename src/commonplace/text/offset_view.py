@@ -12,7 +12,7 @@ __all__ = ["OffsetView", "decoded_views", "visible_view"]
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
-_PERCENT = re.compile(r"%[2-7][0-9A-Fa-f]")
+_PERCENT = re.compile(r"%(?:25){0,3}[2-7][0-9A-Fa-f]")
 
 
 class OffsetView:
@@ -59,5 +59,5 @@ def decoded_views(text: str) -> list[OffsetView]:
     if _ENTITY.search(text):
         views.append(OffsetView(text, _ENTITY, html.unescape))
     if _PERCENT.search(text):
-        views.append(OffsetView(text, _PERCENT, unquote))
+        views.append(OffsetView(text, _PERCENT, lambda code: unquote(f"%{code[-2:]}")))
     return views

@@ -66,6 +66,12 @@ SHORT_TOKENS = (
 )  # fmt: skip
 """Tokens that may be shorter than `LONG`."""
 
+_VENDORS = (
+    "dropbox|twitch|okta|cloudflare|heroku|datadog|twilio|mailgun|sendgrid|algolia|auth0|openai"
+    "|anthropic|mistral|cohere|replicate|pinecone|discord|telegram|notion|airtable|grafana|sentry"
+    "|new ?relic|doppler|planetscale|terraform|square|mailchimp|stripe|paypal|plaid|zendesk"
+    "|intercom|hubspot|atlassian|jira|bitbucket|gitlab|netlify|vercel|supabase|linear|figma|asana"
+)
 LONG_TOKENS = (
     # AI
     _prefixed("hf_", "api_org_", "r8_", "lsv2_pt_", "lsv2_sk_", "pcsk_", rest=r"[A-Za-z0-9_]{20,}"),
@@ -155,6 +161,9 @@ LONG_TOKENS = (
     _prefixed("sk.eyJ", rest=r"[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}"),
     _pattern("okta", regex=rf"(?i:okta)[^\n]{{0,60}}?{_START}(00[A-Za-z0-9_-]{{40}}){_END}"),
     _pattern("okta", regex=rf"{_START}(00[A-Za-z0-9_-]{{40}}){_END}[^\n]{{0,60}}?(?i:okta)"),
+    _pattern(*_VENDORS.replace("?", "").split("|"),
+             regex=rf"(?i:{_VENDORS})[ \t]?[:=][ \t]?[\"'`]?(?=[^\s\d]{{0,60}}\d)"
+             r"(?=[^\sA-Z]{0,60}[A-Z])([A-Za-z0-9_-]{24,})"),
     # Keys, tokens of any service, hashes of passwords
     _prefixed("AGE-SECRET-KEY-1", rest=r"[A-Z0-9]{20,}"),
     _pattern("eyj",
@@ -167,6 +176,11 @@ LONG_TOKENS = (
              r"\$[./A-Za-z0-9$=,+_-]{20,})"),
     _pattern("{sha}", "{ssha}", regex=r"(\{S?SHA\}[A-Za-z0-9+/=]{20,})", flags=_I),
     _pattern("ls0tls1crudjti", regex=r"(LS0tLS1CRUdJTi[A-Za-z0-9+/=]{20,})"),
+    _pattern("_|warning:", regex=r"_\|WARNING:[^\n|]{0,160}\|_([A-F0-9]{60,})"),
+    _pattern("-",
+             regex=r"(?<![\w-])(?=[A-Z-]{0,24}\d)(?=[\d-]{0,24}[A-Z])([A-Z0-9]{5}(?:-[A-Z0-9]{5}){4,5})"
+             r"(?![\w-])"),
+    _pattern("-", regex=r"(?<![\w-])(\d{6}(?:-\d{6}){7})(?![\w-])"),
     # PuTTY
     _pattern("private-lines",
              regex=r"Private-Lines: \d{1,4}\s{1,4}((?:[A-Za-z0-9+/=]{16,}\s{1,4}){0,200}"
@@ -200,6 +214,28 @@ SYNTAX = (
              rf"{_VALUE}([^\s\"'$=-][^\s\"']{{2,255}})"),
     _pattern("login", regex=r"\b(?:docker|podman|az|helm|skopeo|buildah|oras)\s[^\n]{0,60}\blogin\s"
              rf"[^\n]{{0,200}}?\s-p\s{{1,4}}{_VALUE}([^\s\"'$-][^\s\"']{{2,255}})"),
+    _pattern("zip", "7z", "redis-cli", "mongo", "openssl", "rclone",
+             regex=r"\b(?:(?:un)?zip(?=\s)[^\n]{0,200}?\s-P\s?|7z[ar]?(?=\s)[^\n]{0,200}?\s-p"
+             r"|redis-cli(?=\s)[^\n]{0,200}?\s-a\s|mongo\w{0,10}(?=\s)[^\n]{0,200}?\s-p\s"
+             r"|openssl(?=\s)[^\n]{0,200}?\s-k\s|rclone\sobscure\s)"
+             rf"{_VALUE}([^\s\"'$<-][^\s\"']{{3,127}})"),
+    _pattern("sudo",
+             regex=r"\becho\s{1,4}(?:-\w\s)?[\"']?([^\s\"'$|]{4,128})[\"']?\s{0,4}\|\s{0,4}sudo"),
+    _pattern("net use", regex=r"\bnet use\s[^\n]{0,160}?/user:[^\s]{1,80}\s{1,4}([^\s/]{4,128})",
+             flags=_I),
+    _pattern("mysqli", "connect(", "login(",
+             regex=r"\b(?:mysqli|\w{0,30}connect|\w{0,20}login)\("
+             r"(?:\s{0,4}[\"'][^\"'\n]{0,80}[\"']\s{0,4},){2}"
+             r"\s{0,4}[\"']([^\"'\n]{4,128})[\"']", flags=_I),
+    _pattern("auth",
+             regex=r"auth[\w-]{0,20}[\"']?\]?\s{0,4}[:=]\s{0,4}f?[\"']"
+             r"(?:Basic|Bearer|Token)\s{1,4}([A-Za-z0-9._+/=~-]{8,})", flags=_I),
+    _pattern("admin", "root", "postgres",
+             regex=r"\b(?:admin|administrator|root|postgres|sa)[ \t]{1,2}/[ \t]{1,2}[`\"']?"
+             r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|`\"']{6,64})", flags=_I),
+    _pattern(" p:", regex=r"\bu(?:ser)?:\s?[^\s,;]{1,64}[\s,;]{1,3}p:\s?([^\s,;]{4,128})"),
+    _pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"
+             r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|]{6,64})"),
     _pattern("htpasswd", regex=r"\bhtpasswd\s[^\n]{0,80}?-\w{0,4}b\w{0,4}\s[^\n]{0,120}?"
              r"(?<=\s)([^\s\"'$]{4,128})[ \t]*(?=$|[\n;|&])"),
     _pattern("auth", regex=r"\bauth\s{0,4}=\s{0,4}(?:\w{1,30})?\(\s{0,4}[\"'][^\"'\n]{0,80}[\"']"
