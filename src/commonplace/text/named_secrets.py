@@ -52,7 +52,7 @@ _QUOTED = re.compile(
 _NEXT_PARAMETER = re.compile(r"&[A-Za-z_][\w.-]{0,40}=")
 _OPENED = re.compile(r"[\\\"'`*_(„“«「]{1,4}")
 _QUOTES = ('"', "'", "`")
-_CALL = re.compile(r"[A-Za-z_][\w.]{0,80}[(\[]")
+_CALL = re.compile(r"[A-Za-z_][\w.]{0,80}[(\[]|![a-z][\w/.-]{0,40}[ \t]+\S")
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".!?:*_)]}`"
 _PLACEHOLDER = re.compile(
@@ -63,7 +63,7 @@ _PLACEHOLDER = re.compile(
 )
 """Value that stands for a secret, also in quotes."""
 _REFERENCE = re.compile(
-    r"\$[A-Za-z_]\w*|\$\(.*|%\w+%|![a-z]\w*|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
+    r"\$[A-Za-z_]\w*|\$\(.*|%\w+%|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
     r"|(?:\.{0,2}/[a-z_][a-z0-9_.-]{0,30})+/?",
     re.DOTALL,
 )
