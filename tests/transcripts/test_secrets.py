@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -84,6 +85,9 @@ def all_secrets(draw):
         found.append((body, form))
     # Of a link, what is secret is its end. Short and common texts stand anywhere.
     tails = [(secret.rsplit("/", 1)[-1], secret, form) for secret, form in found]
+    # A lower-case word before more words is one of a sentence: "password: whatever you like".
+    words = re.compile("[A-Z]?[a-z]+|[A-Z]{1,6}")
+    tails = [one for one in tails if not words.fullmatch(one[0])]
     telling = (one for one in tails if len(one[0].strip()) >= 10 and one[0].strip() == one[0])
     return [one for one in telling if not shows(kept_anyway(), one[0])]
 

@@ -95,6 +95,7 @@ _PAIR = re.compile(
 _FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 _MORE = re.compile(r"[\"'`]?(?:,[ \t]?|[ \t](?:and|or|und|et|y)[ \t])[\"'`]?")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_WORD = re.compile(r"[A-Z]?[^\WA-Z\d_]+(?:['’-][^\W\d_]+)*|[A-Z]{1,6}")
 _SENTENCE = re.compile(r"[ \t]+[\w(\"'`&<$]")
 
 
@@ -310,7 +311,8 @@ class _Name:
             # "password: must have ..." is a sentence, "password: swordfish" is not.
             loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
             acronym = self._kind == "token" and value.isupper()
-            return not (loose or acronym or _SENTENCE.match(self._text, end))
+            sentence = _WORD.fullmatch(value) and _SENTENCE.match(self._text, end)
+            return not (loose or acronym or sentence)
         return True
 
     def _accepts_in_prose(self, value: str, *, quoted: str) -> bool:
