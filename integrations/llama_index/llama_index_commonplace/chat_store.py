@@ -21,21 +21,26 @@ __all__ = ["ConversationLock", "SerialChatStore"]
 _T = TypeVar("_T")
 
 
-@functools.cache
-def _store_loop(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001 - a fork has no threads
-    """Return the event loop of all stores, in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="commonplace-chats", daemon=True).start()
-    return loop
-
-
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
+"""Event loop of all stores by process: a fork has none of its parent's threads."""
 _LOCKS: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-_LOCKS_GUARD = threading.Lock()
+_GUARD = threading.Lock()
+
+
+def _store_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of all stores, in a thread of its own."""
+    with _GUARD:
+        loop = _LOOPS.get(os.getpid())
+        if loop is None:
+            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
+            run = loop.run_forever
+            threading.Thread(target=run, name="commonplace-chats", daemon=True).start()
+        return loop
 
 
 def _lock_of(key: str | None) -> asyncio.Lock:
     """Return the lock of a key for the loop of the stores; without a key, a new one."""
-    with _LOCKS_GUARD:
+    with _GUARD:
         lock = asyncio.Lock() if key is None else _LOCKS.get(key) or asyncio.Lock()
         if key is not None:
             _LOCKS[key] = lock
@@ -102,7 +107,7 @@ class SerialChatStore(SQLAlchemyChatStore):
     _dump_db_data = _serial("_dump_db_data")
 
     async def _serially(self, operation: Callable[[], Awaitable[_T]]) -> _T:
-        loop = _store_loop(os.getpid())
+        loop = _store_loop()
         if not self._is_own or asyncio.get_running_loop() is loop:  # a part of another operation
             return await operation()
 
@@ -171,7 +176,7 @@ class ConversationLock:
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        return _store_loop(os.getpid())
+        return _store_loop()
 
     @contextlib.contextmanager
     def _marked(self) -> Iterator[None]:

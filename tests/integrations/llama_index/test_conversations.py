@@ -18,7 +18,7 @@ from llama_index.core.memory import Memory as StockMemory
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from llama_index_commonplace import ChatMemory
+from llama_index_commonplace import ChatMemory, chat_store
 from support.llama_index_talk import FILLER, Writer, agree, fact, facts_in, log_of
 
 
@@ -28,6 +28,17 @@ def said(turn):
 
 def uri_of(tmp_path):
     return f"sqlite+aiosqlite:///{tmp_path / 'chat.db'}"
+
+
+async def test_stores_of_all_threads_have_one_loop(monkeypatch):
+    monkeypatch.setattr(chat_store, "_LOOPS", {})
+    found = await asyncio.gather(*(asyncio.to_thread(chat_store._store_loop) for _ in range(20)))
+    assert len(set(found)) == 1
+    found[0].call_soon_threadsafe(found[0].stop)
+    await asyncio.to_thread(
+        lambda: [time.sleep(0.001) for _ in range(999) if found[0].is_running()]
+    )
+    found[0].close()
 
 
 @pytest.mark.parametrize("kind", ["memory", "file", "engine"])
