@@ -40,14 +40,14 @@ class Palette:
 PALETTES: dict[Theme, Palette] = {
     "light": Palette(
         "#ffffff", "#1f2328", "#59636e", "#dfe3e8",
-        accent="#0065a8", other="#b65a00", tint="#b9d4ea",
-        series=("#0072b2", "#d98500", "#00896b", "#c65f99", "#56b4e9", "#a33c00", "#8a7a00"),
+        accent="#0065a8", other="#b65a00", tint="#a6c9e6",
+        series=("#0072b2", "#d98500", "#00896b", "#c65f99", "#56b4e9", "#a33c00", "#1f2328"),
         ages=("#003f73", "#0072b2", "#5aa5d8", "#d9b06a", "#d98500", "#9a4a00"),
     ),
     "dark": Palette(
         "#16181d", "#e6e8eb", "#a0a9b4", "#343a43",
-        accent="#5cb0ee", other="#f0a03c", tint="#23405a",
-        series=("#3f94d6", "#f0a830", "#17b890", "#e58fbf", "#a5dbfa", "#e0672a", "#e3d75a"),
+        accent="#5cb0ee", other="#f0a03c", tint="#1d4569",
+        series=("#3f94d6", "#f0a830", "#17b890", "#c64f9c", "#a5dbfa", "#e0672a", "#ffffff"),
         ages=("#b5e0ff", "#5cb0ee", "#2f7ab5", "#a8812f", "#e39a2b", "#ffcf7a"),
     ),
 }  # fmt: skip
