@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.workspace.file_text import UnreadableFileError, open_file
 from commonplace.workspace.folder_walk import walk_folders
 
 if TYPE_CHECKING:
@@ -67,8 +68,9 @@ def _holding(workspace: Workspace, runs: Collection[str], notes: Collection[str]
         try:
             if os.path.getsize(path) > _MOST_BYTES:
                 continue
-            data = Path(path).read_bytes()
-        except OSError:
+            with open_file(Path(path)) as file:
+                data = file.read()
+        except (OSError, UnreadableFileError):
             continue
         if any(run in data for run in encoded):
             yield workspace.display_path(path)

@@ -97,12 +97,12 @@ class DatabaseFile:
     def kept_open(self) -> Iterator[None]:
         """Keep a connection open during a block: closing the last one runs a checkpoint."""
         with self._translated():
-            connection = self._opened()
+            opened = _Opened(self._opened(), self._key())
         try:
             yield
         finally:
             with contextlib.suppress(apsw.Error):
-                connection.close()
+                self._end(opened)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
