@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from commonplace.history.ledger import OriginLedger
     from commonplace.history.versions import GroupId, VersionLog
     from commonplace.types import Change, Origin
+    from commonplace.workspace.file_text import FileText
 
 __all__ = ["Mutation", "Mutator"]
 
@@ -225,18 +225,18 @@ class Mutator:
 
     def _planned(self, mutation: Mutation) -> _Step:
         place = self.place(mutation.path)
-        before: bytes | None
+        read: FileText | None = None
         try:
-            before = read_text(place).data
-        except FileNotFoundError:
-            before = None
+            with contextlib.suppress(FileNotFoundError):
+                read = read_text(place)
         except UnreadableFileError as error:
             raise WorkspaceError(f"{mutation.path}: {error}. Nothing was written.") from error
-        if mutation.target is None and before is not None and os.lstat(place).st_nlink > 1:
+        if mutation.target is None and read is not None and read.links > 1:
             said = "%s has another name on the disk, a hard link, which keeps the text of before"
             logger.warning(said, mutation.path)
         target = self.place(mutation.target) if mutation.target else None
         temporary = place.with_name(f".commonplace-{uuid.uuid4().hex[:16]}.tmp")
+        before = None if read is None else read.data
         after = mutation.compute(before)
         return _Step(mutation, FileChange(place, before, after, temporary, target))
 

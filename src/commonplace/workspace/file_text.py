@@ -55,6 +55,7 @@ class FileText:
         size: Bytes on disk.
         mtime_ns: Time of the last change, in nanoseconds.
         stamp: What `file_stamp` returns.
+        links: How many names the file has.
         note: Warning about the encoding and how the file was read; None for plain UTF-8.
         data: The bytes.
     """
@@ -65,6 +66,7 @@ class FileText:
     note: str | None = None
     data: bytes = b""
     stamp: str = ""
+    links: int = 1
 
 
 class Folder:
@@ -154,7 +156,8 @@ def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
         if found is not None:
             data, info = found
             text, note = decode_text(data)
-            return FileText(text, info.st_size, info.st_mtime_ns, note, data, file_stamp(info))
+            what = text, info.st_size, info.st_mtime_ns, note, data
+            return FileText(*what, stamp=file_stamp(info), links=info.st_nlink)
     raise UnreadableFileError("it kept changing while it was read; index again when it is quiet")
 
 
