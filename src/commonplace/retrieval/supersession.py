@@ -206,16 +206,20 @@ class _Comparison:
         for at in stale:  # grows: what corrects another line may be corrected in its turn
             for later in newer_lines[at]:
                 older, newer = self._line(self._best[at]), self._line(self._best[later])
-                if self._are_unordered(older, newer) and not names_old_value(
-                    self._question, older, newer
-                ):
-                    continue
-                judgement = judge(self._question, older, newer, same_place=self._are_in_one_place)
+                judgement = self._judged(older, newer)
                 if judgement is None:
                     continue
                 yield older, newer, judgement
                 if judgement.older_stands_back and later in newer_lines and later not in stale:
                     stale.append(later)
+
+    def _judged(self, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
+        question = self._question
+        if self._are_unordered(older.row, newer.row) and not names_old_value(
+            question, older, newer
+        ):
+            return None
+        return judge(question, older, newer, same_place=self._are_in_one_place)
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
@@ -247,15 +251,16 @@ class _Comparison:
         return both
 
     def _in_one_file(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which lines are of one file with which."""
         files: dict[str, int] = {}
         paths = (self._path(row) for row in rows.tolist())
         file = np.array([files.setdefault(path, len(files)) for path in paths])
         same: NDArray[np.bool_] = file[:, None] == file[None, :]
         return same
 
-    def _are_unordered(self, one: ComparedLine, other: ComparedLine) -> bool:
-        rows = np.array([one.row, other.row])
-        return bool(self._unordered(rows)[0, 1])
+    def _are_unordered(self, one: int, other: int) -> bool:
+        is_dated = self._table.days[one] or self._table.days[other]
+        return not is_dated and self._path(one) != self._path(other)
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""
