@@ -227,7 +227,7 @@ class _Comparison:
         scores = self._scores[rows]
         held = self._lines.present[rows]
         shared = (held * self._question.weights) @ held.T
-        worth = (self._newer(rows) | self._unordered(rows)) & (shared >= LEAST_SHARED)
+        worth = self._newer(rows) & (shared >= LEAST_SHARED)
         worth &= scores[None, :] >= scores[:, None] - _BEHIND_NATS
         found: dict[int, list[int]] = {}
         for older, newer in np.argwhere(worth).tolist():
@@ -235,30 +235,20 @@ class _Comparison:
         return found
 
     def _newer(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which lines (columns) are newer than which (rows): by day, or by place."""
-        days = self._table.days[rows]
-        later: NDArray[np.bool_] = np.where(
-            self._in_one_file(rows),
-            rows[None, :] > rows[:, None],
-            days[None, :] > days[:, None],
-        )
-        return later
-
-    def _unordered(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which lines are of two files without days: only their words may order them."""
-        undated = self._table.days[rows] == 0
-        both: NDArray[np.bool_] = undated[:, None] & undated[None, :] & ~self._in_one_file(rows)
-        return both
-
-    def _in_one_file(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which lines are of one file with which."""
+        """Return which lines (columns) may be newer than which (rows): by day, or by place."""
         files: dict[str, int] = {}
         paths = (self._path(row) for row in rows.tolist())
         file = np.array([files.setdefault(path, len(files)) for path in paths])
-        same: NDArray[np.bool_] = file[:, None] == file[None, :]
-        return same
+        days = self._table.days[rows]
+        later: NDArray[np.bool_] = np.where(
+            file[:, None] == file[None, :],
+            rows[None, :] > rows[:, None],
+            (days[None, :] > days[:, None]) | (days[None, :] + days[:, None] == 0),
+        )
+        return later
 
     def _are_unordered(self, one: int, other: int) -> bool:
+        """Return whether only their words may order two lines: of two files without a day."""
         is_dated = self._table.days[one] or self._table.days[other]
         return not is_dated and self._path(one) != self._path(other)
 
