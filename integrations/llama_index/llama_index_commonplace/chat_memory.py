@@ -9,7 +9,7 @@ from typing import Any, Self, get_args
 
 from llama_index.core import Settings
 from llama_index.core.async_utils import asyncio_run
-from llama_index.core.base.llms.types import ChatMessage, ContentBlock
+from llama_index.core.base.llms.types import ChatMessage, ContentBlock, TextBlock
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms import LLM
 from llama_index.core.memory import Memory as StockMemory
@@ -292,7 +292,16 @@ class ChatMemory(StockMemory):
     def _estimate_token_count(
         self, message_or_blocks: str | ChatMessage | list[ChatMessage] | list[ContentBlock]
     ) -> int:
-        """Count as the stock class does, plus tool calls and thoughts."""
+        """Count as the stock class does, plus tool calls and thoughts.
+
+        Plain messages are counted a few times faster: the stock class counts all of the queue on
+        the event loop, several times in one put.
+        """
+        if isinstance(message_or_blocks, ChatMessage) and not message_or_blocks.additional_kwargs:
+            blocks = message_or_blocks.blocks
+            plain = [block.text for block in blocks if isinstance(block, TextBlock)]
+            if len(plain) == len(blocks):
+                return sum(len(self.tokenizer_fn(text)) for text in plain)
         parts = message_or_blocks if isinstance(message_or_blocks, list) else [message_or_blocks]
         texts = [
             text

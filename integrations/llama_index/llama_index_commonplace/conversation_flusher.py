@@ -73,14 +73,16 @@ class ConversationFlusher:
             messages: Messages that are about to be put.
             evicted: How many of the oldest will be evicted.
         """
-        queue = await asyncio.to_thread(flush_messages, active)
         new = await asyncio.to_thread(flush_messages, messages)
-        if evicted:
-            await self._follow(queue)
+        if not evicted:
+            await asyncio.to_thread(self._tail.put, new)
+            return DueFlush()
+        queue = await asyncio.to_thread(flush_messages, active)
+        await self._follow(queue)
         await asyncio.to_thread(self._tail.put, new)
         unflushed = list(self._tail.unflushed)
         if evicted <= len(queue) + len(new) - len(unflushed):
-            return DueFlush(resumes=bool(evicted) and not self._opened)
+            return DueFlush(resumes=not self._opened)
         return DueFlush(unflushed, self._tail.flushed, [*queue, *new])
 
     async def rest(self, active: Sequence[ChatMessage]) -> DueFlush | None:

@@ -324,6 +324,9 @@ async def test_tool_calls_are_counted(chat_with):
     assert chat._estimate_token_count(call) > 500
     assert chat._estimate_token_count([call, call]) == 2 * chat._estimate_token_count(call)
     assert chat._estimate_token_count("a few words") < 20
+    plain = ChatMessage(role="user", content=FILLER)
+    assert chat._estimate_token_count(plain) == chat._estimate_token_count([plain]) > 10
+    assert chat._estimate_token_count(ChatMessage(role="user", content=None)) == 0
 
 
 async def test_one_put_is_one_flush_however_much_leaves(chat_with):
