@@ -51,13 +51,14 @@ class MemoryFileBackend(FilesystemBackend):
     are masked. Other files of the folder cannot be written.
     """
 
-    def __init__(self, memory: MemorySource, *, redact: bool = True) -> None:
+    def __init__(self, memory: MemorySource, *, redact: bool | Literal[personal] = True) -> None:
         """Set up the files of an agent.
 
         Args:
             memory: The memory, or a function from a run's configuration to it, such as
                 ``pool.resolver("user_id")``; it is not closed by the backend.
-            redact: Whether keys, tokens and passwords in what is written are masked.
+            redact: Whether keys, tokens and passwords in what is written are masked;
+                with ``"personal"`` also numbers of cards, IBANs and US social security.
         """
         self._source = memory
         self.redact = redact
@@ -157,7 +158,9 @@ class MemoryFileBackend(FilesystemBackend):
                     memory.record_exposure(current_thread())
 
     def _masked(self, text: str) -> str:
-        return mask_secrets(text) if self.redact else text
+        if not self.redact:
+            return text
+        return mask_secrets(text, personal=self.redact == "personal")
 
 
 def _note(file_path: str) -> str:

@@ -187,7 +187,7 @@ class MemoryGetTool(_MemoryTool):
 class _MemoryWriteTool(_MemoryTool):
     """Tool that writes notes. The artifact is the answer as a dict."""
 
-    redact: bool = True
+    redact: bool | Literal["personal"] = True
     """Whether keys, tokens and passwords in what is written are masked."""
 
     def _spec(self) -> ToolSpec:
@@ -254,7 +254,7 @@ def memory_tools(
     write: WriteAccess = False,
     citations: Citations | None = None,
     private: bool = True,
-    redact: bool = True,
+    redact: bool | Literal["personal"] = True,
     name: str | None = None,
 ) -> list[BaseTool]:
     """Return the memory's tools, for ``create_agent(model, tools=memory_tools(memory))``.
@@ -268,7 +268,8 @@ def memory_tools(
         citations: Whether results carry citations; None is the memory's setting.
         private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
             left out, ``auto`` citations are off, and MEMORY.md is not written.
-        redact: Whether keys, tokens and passwords in what a model writes are masked.
+        redact: Whether keys, tokens and passwords in what a model writes are masked;
+            with ``"personal"`` also numbers of cards, IBANs and US social security.
         name: Name of the memory, for an agent with several: ``team`` gives ``team_memory_search``,
             and each answer says that it is the team's.
 

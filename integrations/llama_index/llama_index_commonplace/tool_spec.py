@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from llama_index.core.tools import FunctionTool, ToolMetadata
 from llama_index.core.tools.tool_spec.base import SPEC_FUNCTION_TYPE, BaseToolSpec
@@ -43,7 +43,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         write: WriteAccess = False,
         citations: Citations | None = None,
         private: bool = True,
-        redact: bool = True,
+        redact: bool | Literal["personal"] = True,
         name: str | None = None,
         agent: str | None = None,
     ) -> None:
@@ -57,7 +57,8 @@ class CommonplaceToolSpec(BaseToolSpec):
             citations: Whether results carry citations; None is the memory's setting.
             private: Whether the conversation has one user only; if not, MEMORY.md and sessions are
                 left out, ``auto`` citations are off, and MEMORY.md is not written.
-            redact: Whether keys, tokens and passwords in what a model writes are masked.
+            redact: Whether keys, tokens and passwords in what a model writes are masked;
+                with ``"personal"`` also numbers of cards, IBANs and US social security.
             name: Name of the memory, for an agent with several: ``team`` gives
                 ``team_memory_search``, and each answer says that it is the team's.
             agent: Name of the agent, where several share the memory: the origin of what it writes

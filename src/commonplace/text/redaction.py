@@ -25,10 +25,15 @@ _MAX_ROUNDS = 8
 Span = tuple[int, int]
 
 
-def redact(text: str) -> str:
-    """Mask every secret that is recognised in a text."""
+def redact(text: str, *, personal: bool = False) -> str:
+    """Mask every secret that is recognised in a text.
+
+    Args:
+        text: The text.
+        personal: Whether numbers of persons are masked, too: cards, IBANs, social security.
+    """
     for _ in range(_MAX_ROUNDS):
-        masked = _mask_once(text)
+        masked = _mask_once(text, personal)
         if masked == text:
             break
         text = masked
@@ -42,18 +47,22 @@ def mask(secret: str) -> str:
     return "***" if len(secret) < _SHORT else f"{secret[:_HEAD]}…{secret[-_TAIL:]}"
 
 
-def _mask_once(text: str) -> str:
+def _mask_once(text: str, personal: bool) -> str:
     text = _without_private_keys(text)
     parts, at = [], 0
-    for start, end, secret in _secrets(text):
+    for start, end, secret in _secrets(text, personal):
         parts += [text[at:start], mask(secret)]
         at = end
     return "".join([*parts, text[at:]])
 
 
-def _secrets(text: str) -> list[tuple[int, int, str]]:
+def _secrets(text: str, personal: bool) -> list[tuple[int, int, str]]:
     """Return start, end and characters of the secrets, in order; none overlaps with another."""
     found = [(start, end, text[start:end]) for start, end in _spans(text)]
+    if personal:
+        from commonplace.text.personal_numbers import personal_numbers
+
+        found += [(start, end, text[start:end]) for start, end in personal_numbers(text)]
     if not text.isascii() or "&" in text or "%" in text:
         from commonplace.text.offset_view import decoded_views, visible_view
 

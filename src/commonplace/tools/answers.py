@@ -134,7 +134,7 @@ def append_answer(
     long_term: bool = True,
     when: date | None = None,
     private: bool = True,
-    redact: bool = True,
+    redact: bool | Literal["personal"] = True,
     name: str | None = None,
     session: str | None = None,
     agent: str | None = None,
@@ -147,7 +147,8 @@ def append_answer(
         long_term: Whether the tool has the argument ``longTerm``.
         when: Day of the log; None is today.
         private: Whether the conversation has one user only; if not, ``longTerm`` is refused.
-        redact: Whether keys, tokens and passwords in the text are masked.
+        redact: Whether keys, tokens and passwords in the text are masked;
+            with ``"personal"`` also numbers of cards, IBANs and US social security.
         name: Name of the memory, where an agent has several; the answer then carries it.
         session: Conversation of the call; None if it is not known.
         agent: Name of the agent, where several share the memory; the origin then has it.
@@ -163,7 +164,7 @@ def append_answer(
     if not text.strip():
         raise ToolInputError(f"{tool.name}: text is empty; it must hold the note to write down.")
     if redact:
-        text = mask_secrets(text)
+        text = mask_secrets(text, personal=redact == "personal")
     written_to = visible_memory(memory, private=private)
     origin = agent_origin(tool.name, session=session, agent=agent)
     if values.flag("longTerm"):

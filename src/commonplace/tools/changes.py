@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EditError, ToolInputError
@@ -26,7 +26,7 @@ def write_answer(
     *,
     tool: ToolSpec,
     private: bool = True,
-    redact: bool = True,
+    redact: bool | Literal["personal"] = True,
     name: str | None = None,
     session: str | None = None,
     agent: str | None = None,
@@ -47,7 +47,7 @@ def change_answer(
     *,
     tool: ToolSpec,
     private: bool = True,
-    redact: bool = True,
+    redact: bool | Literal["personal"] = True,
     name: str | None = None,
     session: str | None = None,
     agent: str | None = None,
@@ -59,7 +59,8 @@ def change_answer(
         arguments: The model's arguments.
         tool: Which of the three, as `change_tools` returns it.
         private: Whether the conversation has one user only; if not, MEMORY.md is refused.
-        redact: Whether keys, tokens and passwords in what is written are masked.
+        redact: Whether keys, tokens and passwords in what is written are masked;
+            with ``"personal"`` also numbers of cards, IBANs and US social security.
         name: Name of the memory, where an agent has several; the answer then carries it.
         session: Conversation of the call; None if it is not known.
         agent: Name of the agent, where several share the memory; the origin then has it.
@@ -95,7 +96,7 @@ class _Change:
         tool: ToolSpec,
         origin: Origin,
         *,
-        redact: bool,
+        redact: bool | Literal["personal"],
     ) -> None:
         self._values, self._memory, self._tool = values, memory, tool
         self._origin, self._redact = origin, redact
@@ -119,4 +120,6 @@ class _Change:
 
     def _written(self, name: str) -> str:
         text = self._values.text(name)
-        return mask_secrets(text) if self._redact else text
+        if not self._redact:
+            return text
+        return mask_secrets(text, personal=self._redact == "personal")
