@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import (
@@ -51,7 +52,7 @@ class MemoryFileBackend(FilesystemBackend):
     are masked. Other files of the folder cannot be written.
     """
 
-    def __init__(self, memory: MemorySource, *, redact: bool | Literal[personal] = True) -> None:
+    def __init__(self, memory: MemorySource, *, redact: bool | Literal["personal"] = True) -> None:
         """Set up the files of an agent.
 
         Args:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 __all__ = ["personal_numbers"]
 
 _CARD = re.compile(r"(?<![\w.-])[2-6](?:[ -]?[0-9]){12,18}(?![\w-])", re.ASCII)
+_ISSUED = re.compile(r"[2456]\d{15}|3[47]\d{13}|3[0689]\d{12}|[46]\d{18}", re.ASCII)
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{2,4}){3,8}(?!\w)", re.ASCII)
 _SOCIAL_SECURITY = re.compile(
     r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\d-])", re.ASCII
@@ -24,8 +25,11 @@ def personal_numbers(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_card(number: str) -> bool:
-    """Check the last digit by Luhn's rule."""
-    digits = [int(sign) for sign in reversed(number) if sign.isdigit()]
+    """Check the issuer and length, and the last digit by Luhn's rule."""
+    plain = re.sub("[ -]", "", number)
+    if not _ISSUED.fullmatch(plain):
+        return False
+    digits = [int(sign) for sign in reversed(plain)]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return len(set(digits)) > 1 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
