@@ -26,7 +26,8 @@ def memory(tmp_path_factory):
 
 
 def values(picture, layer=0):
-    return picture.spec["layer"][layer]["data"]["values"]
+    data = picture.spec["layer"][layer]["data"]
+    return picture.spec["datasets"][data["name"]] if "name" in data else data["values"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -150,8 +150,9 @@ def _spec(found: LineMap, keys: _Keys, palette: Palette, query: str | None) -> d
     side = {"align": "left", "dx": -5} if _is_small(found) else {}
     halo = {"stroke": palette.paper, "strokeWidth": 4, "strokeJoin": "round", "fill": palette.paper}
     labels = {"values": list(_labels(found, scale))}
-    texts = {"values": list(_points(found, keys)) if _is_small(found) else []}
-    hits = {"values": [row for row in _points(found, keys) if "rank" in row]}
+    lines = list(_points(found, keys))
+    hits = {"values": [row for row in lines if "rank" in row]}
+    texts: dict[str, Any] = {"name": "lines"} if _is_small(found) else {"values": []}
     disc = {"type": "point", "filled": True, "opacity": 1, "color": palette.ink, "size": 260}
     return {
         "$schema": _SCHEMA,
@@ -159,10 +160,11 @@ def _spec(found: LineMap, keys: _Keys, palette: Palette, query: str | None) -> d
         "width": _WIDTH,
         "height": (bottom - top) / scale,
         "background": palette.paper,
+        "datasets": {"lines": lines},
         "encoding": place,
         "layer": [
             {
-                "data": {"values": list(_points(found, keys))},
+                "data": {"name": "lines"},
                 "params": [
                     {"name": "pan", "select": "interval", "bind": "scales"},
                     {"name": "key", "bind": "legend",
@@ -175,7 +177,7 @@ def _spec(found: LineMap, keys: _Keys, palette: Palette, query: str | None) -> d
             {"data": labels, "mark": text | halo | side, "encoding": {"text": {"field": "words"}}},
             {"data": labels, "mark": text | side | {"color": palette.ink},
              "encoding": {"text": {"field": "words"}}},
-            *_pinned(found, keys, palette, (bottom - top) / scale - _PINNED),
+            *_pinned(palette, (bottom - top) / scale - _PINNED),
             {"data": texts, "mark": {"type": "text", "fontSize": 11, "align": "left", "dx": 14,
                                      "limit": _WIDTH / max(1, len(found.groups)) - 30,
                                      "color": palette.ink},
@@ -190,13 +192,13 @@ def _spec(found: LineMap, keys: _Keys, palette: Palette, query: str | None) -> d
     }  # fmt: skip
 
 
-def _pinned(found: LineMap, keys: _Keys, palette: Palette, top: float) -> Iterator[dict[str, Any]]:
+def _pinned(palette: Palette, top: float) -> Iterator[dict[str, Any]]:
     """Yield the layers of the line that was clicked, and of the hint where none was."""
     place = {"x": {"value": 0}, "y": {"value": top}}
     mark = {"type": "text", "align": "left", "baseline": "top", "fontSize": 11, "lineHeight": 15}
     lines = f"replace(datum.line, regexp('(.{{1,{_PINNED_CHARS}}})(\\\\s|$)', 'g'), '$1\\n')"
     yield {
-        "data": {"values": list(_points(found, keys))},
+        "data": {"name": "lines"},
         "transform": [
             {"filter": {"param": "pin", "empty": False}},
             {"calculate": f"split(datum.citation + '\\n' + {lines}, '\\n')", "as": "shown"},
@@ -323,5 +325,5 @@ def _config(palette: Palette) -> dict[str, Any]:
         "title": {"color": palette.ink, "fontSize": 15, "subtitleColor": palette.faint,
                   "subtitleFontSize": 11, "offset": 8},
         "legend": {"labelColor": palette.ink, "titleColor": palette.faint, "orient": "bottom",
-                   "direction": "horizontal", "columns": 4, "symbolSize": 90, "labelLimit": 220},
+                   "direction": "horizontal", "columns": 3, "symbolSize": 90, "labelLimit": 220},
     }  # fmt: skip
