@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,18 +28,10 @@ def blocks(text: str) -> list[Block]:
 
 
 class Example(NamedTuple):
-    """Code, the commands that run it, and what they print.
-
-    Code whose first line is a file's name is that file, and the commands are those below it.
-    """
+    """Code, and what it prints."""
 
     code: str
-    commands: list[list[str]]
     output: str
-
-    @property
-    def file(self) -> str | None:
-        return Block("python", self.code).file
 
     @property
     def framework(self) -> str | None:
@@ -51,17 +43,10 @@ class Example(NamedTuple):
 
 def examples(text: str) -> list[Example]:
     """Return the Python of a page whose every block is followed by what it prints."""
-    found, rest = [], blocks(text)
-    while rest:
-        block = rest.pop(0)
-        if block.language != "python":
-            continue
-        commands = [["python", "-c", block.text]]
-        if block.file and rest[0].language == "sh":
-            commands = [shlex.split(line) for line in rest.pop(0).text.splitlines()]
-        assert rest[0].language == "text"
-        found.append(Example(block.text, commands, rest.pop(0).text))
-    return found
+    found = blocks(text)
+    pairs = [(code, shown) for code, shown in pairwise(found) if code.language == "python"]
+    assert all(shown.language == "text" for _, shown in pairs)
+    return [Example(code.text, shown.text) for code, shown in pairs]
 
 
 def without_days(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The parts of the README that are made: run this file to make them anew.
+"""The parts of the documentation that are made: run this file to make them anew.
 
-python tests/support/readme_parts.py
+python tests/support/made_parts.py
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from commonplace import Memory
 from commonplace.demo import write_demo_workspace
 from commonplace.settings import Settings, SyncSettings
 
-README = Path(__file__).parents[2] / "README.md"
-SETTINGS = README.parent / "docs" / "settings.md"
-PICTURE = README.parent / "notebooks" / "images" / "search.svg"
+_ROOT = Path(__file__).parents[2]
+SETTINGS = _ROOT / "docs" / "settings.md"
+PICTURE = _ROOT / "notebooks" / "images" / "search.svg"
 
 _TODAY = date(2026, 11, 20)
 _ASKED = "How much does a club pay for the hosted plan now?"
@@ -116,22 +116,19 @@ def _found() -> Any:
             return results_table(memory.search(_ASKED, max_results=2, explain=True), explain=True)
 
 
-def with_parts(text: str) -> str:
-    """Put each part between its two markers."""
-    made = {"settings": settings_table()}
-    for name, part in made.items():
-        text, found = re.subn(
-            rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)",
-            lambda match, part=part: f"{match[1]}\n{part}\n{match[2]}",
-            text,
-            flags=re.DOTALL,
-        )
-        assert found == 1, f"the page has {found} places for {name}; one was expected."
+def with_settings(text: str) -> str:
+    """Put the table of the settings between its two markers."""
+    text, found = re.subn(
+        r"(<!-- settings -->\n).*?(\n<!-- /settings -->)",
+        lambda match: f"{match[1]}\n{settings_table()}\n{match[2]}",
+        text,
+        flags=re.DOTALL,
+    )
+    assert found == 1, f"the page has {found} places for the settings; one was expected."
     return text
 
 
 if __name__ == "__main__":
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture(), encoding="utf-8")
-    for page in (README, SETTINGS):
-        page.write_text(with_parts(page.read_text("utf-8")), encoding="utf-8")
+    SETTINGS.write_text(with_settings(SETTINGS.read_text("utf-8")), encoding="utf-8")
