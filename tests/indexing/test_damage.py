@@ -86,6 +86,35 @@ def test_a_damaged_index_is_moved_aside_and_rebuilt_with_one_warning(notes, capl
     assert len(list(notes.index.parent.glob("index.sqlite.damaged-*"))) >= 1
 
 
+COLUMNS = {
+    "a bit of a text": "UPDATE chunk_texts SET text = replace(text, 'note 42', 'note 43')",
+    "cut units": "UPDATE chunk_texts SET units = substr(units, 1, 7)",
+    "units out of the text": "UPDATE chunk_texts SET units = zeroblob(3) || x'7f' || zeroblob(8)",
+    "other lines": "UPDATE chunk_texts SET lines = zeroblob(length(lines))",
+    "another heading": "UPDATE chunk_places SET heading = heading || '!'",
+    "cut vectors": "UPDATE vectors SET embedding = substr(embedding, 1, 7)",
+    "other vectors": "UPDATE vectors SET embedding = zeroblob(length(embedding))",
+    "another source": "UPDATE vectors SET source = 'memoru'",
+}
+
+
+@pytest.mark.parametrize("damage", COLUMNS.values(), ids=COLUMNS)
+def test_a_row_that_is_not_as_it_was_written_is_noticed_and_the_index_rebuilt(tmp_path, damage):
+    notes, embedder = Notes(tmp_path), HashedWords()
+    notes.write("memory/a.md", "# Subjects\n\n- note 42 on the heron\n- note 7 on the owl\n")
+    with notes.open(embedder, LINES) as memory:
+        memory.index()
+        find(memory, "a process's first scan of the vectors is sqlite-vec's")
+        before, rows = find(memory, "note on the heron"), notes.rows()
+    with contextlib.closing(sqlite3.connect(notes.index)) as db, db:
+        db.execute(damage)
+    with notes.open(embedder, LINES) as memory:
+        find(memory, "a process's first scan of the vectors is sqlite-vec's")
+        assert find(memory, "note on the heron") == before
+        assert len([w for w in memory.status().warnings if "was damaged and is rebuilt" in w]) == 1
+    assert notes.rows() == rows
+
+
 @posix
 @pytest.mark.parametrize("damage", [truncate, garble], ids=["truncated", "garbled"])
 def test_an_index_that_is_damaged_while_it_is_open_is_rebuilt(notes, damage):

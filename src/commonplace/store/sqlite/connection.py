@@ -32,6 +32,7 @@ __all__ = [
     "CLOSED",
     "ConnectionPool",
     "IndexFile",
+    "damaged",
     "has_tables",
     "has_vec0",
     "open_connection",
@@ -158,10 +159,7 @@ def translated(path: Path) -> Iterator[None]:
     except apsw.ConnectionClosedError as error:
         raise StoreError(CLOSED) from error
     except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError) as error:
-        raise IndexDamagedError(
-            f"the index {path} is damaged ({error}). It can be deleted: it is rebuilt from the "
-            "Markdown files."
-        ) from error
+        raise damaged(path, error) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexBusyError(
             f"the index {path} was held by another process for {BUSY_TIMEOUT_MS // 1000} s. "
@@ -192,6 +190,12 @@ def translated(path: Path) -> Iterator[None]:
             f"the index {path} failed ({type(error).__name__}: {error}). "
             "It can be deleted: it is rebuilt from the Markdown files."
         ) from error
+
+
+def damaged(path: Path | str, why: object) -> IndexDamagedError:
+    """Return the error of a damaged index, with its remedy."""
+    remedy = "It can be deleted: it is rebuilt from the Markdown files."
+    return IndexDamagedError(f"the index {path} is damaged ({why}). {remedy}")
 
 
 def _means_damage(error: apsw.Error) -> bool:

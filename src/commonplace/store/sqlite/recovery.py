@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 import uuid
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +21,13 @@ from commonplace.store.base import HealthCheck, Recovery
 from commonplace.store.records import RowFilter
 from commonplace.store.sqlite.connection import (
     IndexFile,
+    damaged,
     load_vector_extension,
     translated,
     vector_extension,
 )
 from commonplace.store.sqlite.schema import merge_words
+from commonplace.store.sqlite.snapshot import row_checksum
 from commonplace.system.database import overwrite_free_pages, transaction
 from commonplace.text.analysis import Term
 
@@ -119,15 +122,33 @@ def _is_damaged(path: Path) -> bool:
 
 
 def check_pages(file: IndexFile) -> None:
-    """Read the whole file.
+    """Read the whole file, and compare the checksums of its rows.
 
     Raises:
         IndexDamagedError: It is corrupt.
     """
     with translated(file.path), file.pool.borrowed() as connection:
         answer = connection.pragma("quick_check")
-    if answer != "ok":
-        raise IndexDamagedError(f"the index {file.path} is damaged ({answer}).")
+        if answer != "ok":
+            raise damaged(file.path, answer)
+        if connection.pragma("user_version"):
+            _check_rows(connection)
+
+
+def _check_rows(connection: apsw.Connection) -> None:
+    texts = connection.execute(
+        "SELECT checksum, seq, heading, context, text, units, lines FROM chunks"
+    )
+    for checksum, seq, *values in texts:
+        if row_checksum(*values) != checksum:
+            raise damaged(connection.filename, f"chunk {seq} is not as it was written")
+    vectors = connection.execute(
+        "SELECT checksum, seq, embedding, vectors.source IS place.source AND vectors.day IS "
+        "place.day FROM vectors JOIN chunk_places AS place USING (seq)"
+    )
+    for checksum, seq, embedding, is_of_place in vectors:
+        if zlib.crc32(embedding) != checksum or not is_of_place:
+            raise damaged(connection.filename, f"vector {seq} is not as it was written")
 
 
 def move_aside(path: Path) -> Path:

@@ -8,6 +8,7 @@ deleted ones are listed in a table of their own.
 from __future__ import annotations
 
 import threading
+import zlib
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.records import RowFilter
+from commonplace.store.sqlite.connection import damaged
 from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.vectors.arrays import row_products
 
@@ -316,7 +318,8 @@ def _read(connection: apsw.Connection, *, after: int) -> _Rows:
     """Read the rows behind a seq, in parts, so that little memory is held twice."""
     count = _count(connection, after=after)
     found = connection.execute(
-        "SELECT seq, source, coalesce(day, ?), embedding FROM vectors WHERE seq > ? ORDER BY seq",
+        "SELECT seq, source, coalesce(day, ?), checksum, embedding FROM vectors "
+        "WHERE seq > ? ORDER BY seq",
         (_NO_DAY, after),
     )
     rows = _Rows(
@@ -326,7 +329,9 @@ def _read(connection: apsw.Connection, *, after: int) -> _Rows:
         np.empty(count, dtype=np.int32),
     )
     for start in range(0, count, _ROWS_AT_ONCE):
-        seqs, sources, days, blobs = zip(*islice(found, _ROWS_AT_ONCE), strict=True)
+        seqs, sources, days, checksums, blobs = zip(*islice(found, _ROWS_AT_ONCE), strict=True)
+        if tuple(map(zlib.crc32, blobs)) != checksums or not set(sources) <= _SOURCES.keys():
+            raise damaged(connection.filename, "a vector is not as it was written")
         some = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(seqs), -1)
         if start == 0:
             rows = rows._replace(matrix=np.empty((count, some.shape[1]), dtype=np.float32))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from commonplace.types import Source
     from commonplace.vectors import Vector
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "create_tables",
     "create_words",
     "get_meta",
+    "mean_of_lines",
     "merge_words",
     "nearest_by_scan",
     "nearest_by_vec0",
@@ -65,14 +67,16 @@ SCHEMA = (
     # Document frequencies are counted for notes and sessions apart.
     "CREATE INDEX chunks_of_sessions ON chunk_places (source) WHERE source = 'sessions'",
     # `lines` stands with the text: a search reads both, of a few chunks, and waits for each page.
+    # `checksum` is that of `snapshot.row_checksum`, compared whenever the row is read.
     """CREATE TABLE chunk_texts (
         seq INTEGER PRIMARY KEY REFERENCES chunk_places ON DELETE CASCADE,
-        grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL, lines BLOB)""",
+        checksum INTEGER NOT NULL, grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL,
+        lines BLOB)""",
     "CREATE VIEW chunks AS SELECT * FROM chunk_places JOIN chunk_texts USING (seq)",
     # Apart from the texts, with the columns of filters: all vectors are read in one sweep.
     """CREATE TABLE vectors (
         seq INTEGER PRIMARY KEY REFERENCES chunk_places ON DELETE CASCADE,
-        source TEXT NOT NULL, day INTEGER, embedding BLOB NOT NULL)""",
+        source TEXT NOT NULL, day INTEGER, checksum INTEGER NOT NULL, embedding BLOB NOT NULL)""",
     # A row a source: how many lines have vectors, and their sum as float64.
     "CREATE TABLE line_sum (n INTEGER NOT NULL, total BLOB NOT NULL, source TEXT NOT NULL)",
     # Deleted chunks: resident vectors of other processes drop them.
@@ -86,8 +90,8 @@ SCHEMA = (
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 9
-"""``PRAGMA user_version`` of these tables; versions 1 to 8 were never released."""
+SCHEMA_VERSION = 10
+"""``PRAGMA user_version`` of these tables; versions 1 to 9 were never released."""
 
 
 def create_tables(connection: apsw.Connection) -> None:
@@ -226,6 +230,21 @@ def nearest_by_scan(
     found = connection.execute(f"SELECT embedding, seq FROM vectors{among}", values)
     scores = ((float(np.frombuffer(blob, dtype="<f4") @ query), -seq) for blob, seq in found)
     return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
+
+
+def mean_of_lines(connection: apsw.Connection, source: Source | None) -> Vector | None:
+    """Return the mean of the lines' vectors, of one source or of all; None without any."""
+    found = "SELECT n, total, source FROM line_sum"
+    rows: list[Any] = connection.execute(found).fetchall()
+    sums = [(count, total) for count, total, of in rows if source in (None, of) and count]
+    if not sums:
+        return None
+    import numpy as np
+
+    totals = np.array([np.frombuffer(total, dtype="<f8") for _, total in sums])
+    mean: Vector = (totals.sum(axis=0) / sum(count for count, _ in sums)).astype(np.float32)
+    mean.flags.writeable = False  # every search shares it
+    return mean
 
 
 def unreadable_reason(connection: apsw.Connection) -> str | None:

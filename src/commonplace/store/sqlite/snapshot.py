@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import math
+import zlib
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from commonplace.errors import IndexDamagedError
 from commonplace.store.records import (
     FileRecord,
     IndexIdentity,
@@ -18,8 +18,8 @@ from commonplace.store.records import (
     StoredChunk,
     Totals,
 )
-from commonplace.store.sqlite.connection import IndexFile
-from commonplace.store.sqlite.schema import nearest_by_scan, nearest_by_vec0, vec0_usable
+from commonplace.store.sqlite import schema
+from commonplace.store.sqlite.connection import IndexFile, damaged
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors
@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = ["FROM_LINE", "SqliteSnapshot", "load_identity", "match_expression", "row_conditions"]
+__all__ = [
+    "FROM_LINE",
+    "SqliteSnapshot",
+    "load_identity",
+    "match_expression",
+    "row_checksum",
+    "row_conditions",
+]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
@@ -57,10 +64,7 @@ def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
     try:
         return _identity(text)
     except (TypeError, ValueError) as error:
-        raise IndexDamagedError(
-            f"the index {name} does not say what it was built with ({error}). "
-            "It can be deleted: it is rebuilt from the Markdown files."
-        ) from error
+        raise damaged(name, f"it does not say what it was built with: {error}") from error
 
 
 @functools.lru_cache(maxsize=16)
@@ -196,17 +200,17 @@ class SqliteSnapshot:
         among = self._seqs_among()
         can_be_cold = rows == RowFilter() and among is None
         can_be_cold = can_be_cold and limit <= _MAX_VEC0_LIMIT and bool(query.any())
+        connection = self._connection
         resident = self._file.resident_vectors(
-            cold=lambda: can_be_cold and vec0_usable(self._connection)
+            cold=lambda: can_be_cold and schema.vec0_usable(connection)
         )
         if resident is None:
-            return nearest_by_vec0(self._connection, query, limit)
-        found = resident.nearest(
-            self._connection, self._state, query, limit, rows, exact=exact, among=among
-        )
+            return schema.nearest_by_vec0(connection, query, limit)
+        state = self._state
+        found = resident.nearest(connection, state, query, limit, rows, exact=exact, among=among)
         if found is None:
             where, values = self._conditions(rows, "vectors")
-            return nearest_by_scan(self._connection, query, limit, where=where, values=values)
+            return schema.nearest_by_scan(connection, query, limit, where=where, values=values)
         return found
 
     def _conditions(self, rows: RowFilter, _table: str = "chunks") -> tuple[str, list[Any]]:
@@ -221,30 +225,20 @@ class SqliteSnapshot:
         """Return the mean of the lines' vectors, of one source or of all; None without any."""
         means = self._file.cached("mean line", self._state)
         if source not in means:
-            means[source] = self._mean_line(source)
+            means[source] = schema.mean_of_lines(self._connection, source)
         mean: Vector | None = means[source]
-        return mean
-
-    def _mean_line(self, source: Source | None) -> Vector | None:
-        found = "SELECT n, total, source FROM line_sum"
-        rows: list[Any] = self._connection.execute(found).fetchall()
-        sums = [(count, total) for count, total, of in rows if source in (None, of) and count]
-        if not sums:
-            return None
-        import numpy as np
-
-        totals = np.array([np.frombuffer(total, dtype="<f8") for _, total in sums])
-        mean: Vector = (totals.sum(axis=0) / sum(count for count, _ in sums)).astype(np.float32)
-        mean.flags.writeable = False  # every search shares it
         return mean
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Return chunks by seq; one that is gone is left out."""
-        rows: list[Any] = self._connection.execute(
-            f"SELECT {_STORED} FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})",
-            list(seqs),
-        ).fetchall()
-        return {row[0]: StoredChunk._make(row) for row in rows}
+        sql = f"SELECT {_STORED}, checksum FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})"
+        rows: list[Any] = self._connection.execute(sql, list(seqs)).fetchall()
+        found = {}
+        for *values, checksum in rows:
+            found[values[0]] = it = StoredChunk._make(values)
+            if row_checksum(it.heading, it.context, it.text, it.units, it.lines) != checksum:
+                raise damaged(self._connection.filename, f"chunk {it.seq} is not as it was written")
+        return found
 
     def versions(self, seqs: Sequence[int]) -> dict[int, int]:
         """Return the version of each chunk: SQLite numbers the rows in the order of writes."""
@@ -300,6 +294,15 @@ class SqliteSnapshot:
             ).fetchall()
         made = {text_hash: _embedded(embedding, lines) for text_hash, embedding, lines in rows}
         return {text_hash: embedded for text_hash, embedded in made.items() if embedded}
+
+
+def row_checksum(heading: str, context: str, text: str, *packed: bytes | None) -> int:
+    """Return the checksum of what a search reads of a chunk, its place aside, which may move."""
+    checksum = zlib.crc32(f"{heading}\0{context}\0{text}".encode("utf-8", "surrogatepass"))
+    for data in packed:
+        if isinstance(data, bytes):
+            checksum = zlib.crc32(data, checksum)
+    return checksum
 
 
 def _embedded(embedding: bytes | None, lines: bytes | None) -> ChunkVectors | None:

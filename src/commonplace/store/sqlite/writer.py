@@ -6,6 +6,7 @@ import dataclasses
 import json
 import time
 import uuid
+import zlib
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import apsw
 
 from commonplace.store.records import ChunkWindow, FileRecord, IndexedFile, IndexIdentity
 from commonplace.store.sqlite.schema import get_meta, set_meta, vec0_in_step
-from commonplace.store.sqlite.snapshot import FROM_LINE
+from commonplace.store.sqlite.snapshot import FROM_LINE, row_checksum
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
 from commonplace.vectors.arrays import sum_packed
@@ -181,9 +182,11 @@ class Writer:
                  chunk.hash, model, chunk.heading, chunk.context, item.day, ordinal)
             )  # fmt: skip
             lines = item.embedded.lines if item.embedded else None
-            texts.append((seq, grams, item.units, chunk.text, lines))
+            checksum = row_checksum(chunk.heading, chunk.context, chunk.text, item.units, lines)
+            texts.append((seq, checksum, grams, item.units, chunk.text, lines))
             if item.embedded is not None:
-                vectors.append((seq, source, item.day, item.embedded.vector.tobytes()))
+                data = item.embedded.vector.tobytes()
+                vectors.append((seq, source, item.day, zlib.crc32(data), data))
         self._insert_rows("chunk_places", places)
         self._insert_texts(first, texts)
         said = sum(place[3] == "sessions" for place in places)
@@ -214,7 +217,7 @@ class Writer:
     def _insert_vectors(self, vectors: list[tuple[Any, ...]]) -> None:
         self._insert_rows("vectors", vectors)
         if self._vec0:
-            rows = [(seq, embedding) for seq, _, _, embedding in vectors]
+            rows = [(seq, embedding) for seq, *_, embedding in vectors]
             self._insert_rows("chunks_vec (seq, embedding)", rows)
 
     def _insert_rows(self, table: str, rows: list[tuple[Any, ...]]) -> None:
