@@ -31,14 +31,14 @@ JUDGED_CHARS = 128
 """Characters of a value that are judged: a bound, so that time stays linear."""
 
 _ASSIGNED = re.compile(
-    r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?|\]|\)){0,3}"
+    r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?|\]){0,3}"
     r"(?:[ \t]{0,20}(?::=|=>|->|[:=：＝](?![:=])|→|—(?=\s)|–(?=\s)|\t)"
     r"|[ \t]{0,20}(?P<cell>\|)|(?P<tag>>)|[\"'][ \t]{1,4}value[ \t]{0,4}=)"
     r"[*_]{0,3}[ \t]{0,20}"
     r"(?:[A-Za-z_][\w.]{0,40}(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}=(?!=)[ \t]{0,8})?"  # a type
 )
 _LISTED = re.compile(r"[\"'][ \t]{0,4},[ \t]{0,4}(?=[\"'])")
-_ADJACENT = re.compile(r"[ \t]{1,4}|(?<=\S)\t+")
+_ADJACENT = re.compile(r"(?:[ \t]{1,4}|(?<=\S)\t+)(?![=+*/<>&|!-])")
 _PROSE = re.compile(rf"{OWNED}[*_`\"')\]]{{0,3}}(?:{CONNECTOR}){FILLER}[ \t]{{0,4}}", re.IGNORECASE)
 _NEXT_LINES = re.compile(
     r"[:=：]?[*_]{0,2}[ \t]{0,8}\r?\n(?:[ \t>]{0,16}\r?\n){0,2}"
@@ -68,15 +68,17 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 """Variable, tag, flag or path: where a secret is, not what it is."""
+_CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|PASS|PW)")
+_IDENTIFIER = re.compile(r"[a-z]+(?:[._][a-z]+)*,?")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
 _CODE = re.compile(
-    r"[A-Za-z_][\w.]*[(\[].*|(?:self|this|os|process|config|settings|user|env|props|data|request|args|options|params|cfg"
+    r"[A-Za-z_][\w.]*[(\[].*|_?[A-Z]+(?:_[A-Z]+)+|(?:self|this|os|process|config|settings|user|env|props|data|request|args|options|params|cfg"
     r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+,?"
-    r"|\w+(?:\.\w+)*[._](?:password|passwd|pwd|token|secret|key)|(?:\w+\.)+(?:password|token|secret|key)s?"
+    r"|\w+(?:\.\w+)*[._](?:password|passwd|pwd|token|secret|key)s?|(?:\w+\.)+(?:password|token|secret|key)s?"
     r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\.){2,}[A-Za-z_]+",
     re.DOTALL,
 )
-_NUMBER = re.compile(r"[+-]?\d{1,7}(?:[.,]\d+)?[kKmM]?%?|\d{4}-\d\d-\d\d\S*")
+_NUMBER = re.compile(r"[+-]?\d{1,7}(?:_\d{3}){0,3}(?:[.,]\d+)?[kKmM]?%?|\d{4}-\d\d-\d\d\S*")
 _PIN = re.compile(
     r"[\"'`*,;/ ]{0,3}((?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}(?![\w-])"
     r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])|(?=[A-Z]*\d)[A-Z0-9]{4,8}(?![A-Za-z0-9_-]))"
@@ -94,6 +96,7 @@ _PAIR = re.compile(
 )
 _FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 _MORE = re.compile(r"[\"'`]?(?:,[ \t]?|[ \t](?:and|or|und|et|y)[ \t])[\"'`]?")
+_HYPHENATED = re.compile(r"(?:[a-z]+-){3,}[a-z]+")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _WORD = re.compile(r"[A-Z]?[^\WA-Z\d_]+(?:['’-][^\W\d_]+)*|[A-Z]{1,6}")
 _SENTENCE = re.compile(r"[ \t]+[\w(\"'`&<$]")
@@ -117,13 +120,14 @@ _RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
 
 def _alternates(part: str) -> bool:
     changes = len(_RUN_OF_ONE_KIND.findall(part)) - 1
-    return len(part) >= 8 and changes >= max(3, 0.25 * (len(part) - 1))
+    least = 0.25 if any(map(str.isdigit, part)) else 0.45  # camel case is no key
+    return len(part) >= 8 and changes >= max(3, least * (len(part) - 1))
 
 
 def looks_chosen(secret: str) -> bool:
     """Check for a password: a mix of letters with digits or punctuation."""
     letters = sum(character.isalpha() for character in secret)
-    others = sum(character.isdigit() or character in "!@#$%^&?+=~" for character in secret)
+    others = sum(character.isdigit() or character in "!@#$%^&?+~" for character in secret)
     return letters > 0 and others > 0 and len(secret) >= 5 and not TECHNICAL.fullmatch(secret)
 
 
@@ -221,11 +225,7 @@ class _Name:
         value = self._text[slice(*span)][:JUDGED_CHARS]
         if self._is_flag() or self._is_constant():
             return span if self._accepts(value, span[1], quoted=quoted) else None
-        if (
-            self._kind == "password"
-            and not quoted
-            and re.fullmatch(r"(?:[a-z]+-){3,}[a-z]+", value)
-        ):
+        if self._kind == "password" and not quoted and _HYPHENATED.fullmatch(value):
             return span
         return span if self._accepts_in_prose(value, quoted=quoted) else None
 
@@ -307,9 +307,11 @@ class _Name:
             return looks_random(value)
         if self._word.startswith(("token", "login", "wi", "wlan")) and _NUMBER.fullmatch(value):
             return False
+        loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
+        if loose and not quoted and _IDENTIFIER.fullmatch(value):
+            return False
         if not quoted and _PLAIN_WORD.fullmatch(value):
             # "password: must have ..." is a sentence, "password: swordfish" is not.
-            loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
             acronym = self._kind == "token" and value.isupper()
             sentence = _WORD.fullmatch(value) and _SENTENCE.match(self._text, end)
             return not (loose or acronym or sentence)
@@ -329,6 +331,8 @@ class _Name:
 
     def _is_harmless(self, value: str, *, quoted: str) -> bool:
         if is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
+            return True
+        if quoted and (value[0] in " ," or _CONSTANT.fullmatch(value)):
             return True
         if _PLACEHOLDER.fullmatch(value) or TECHNICAL.fullmatch(value):
             return True

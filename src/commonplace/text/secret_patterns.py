@@ -245,7 +245,7 @@ SYNTAX = (
     _pattern("wifi:", regex=r"\bWIFI:[^\n]{0,120}?[:;]P:([^;\n]{1,80});"),
     _pattern("sess", "sid=", "csrf", "xsrf",
              regex=r"(?<![A-Za-z])(?:\w{0,30}sess(?:ion)?[_-]?(?:id)?|connect\.sid|sid|csrf[_-]?token"
-             r"|xsrf-token)=([^;&\s\"']{16,})", flags=_I),
+             r"|xsrf-token)=(?=[^;&\s]{0,64}\d)([^;&\s\"'()]{16,})(?![(])", flags=_I),
     _pattern(":5432:", ":5433:", ":6432:", ":3306:", ":*:",
              regex=r"(?m)^[\w.*-]{1,80}:(?:5432|5433|6432|3306|\*):[^:\s]{1,64}:[^:\s/]{1,64}:"
              r"([^\s:]{4,128})$"),
