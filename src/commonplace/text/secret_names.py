@@ -128,9 +128,9 @@ _WORDS = """
     include includes exclude same-origin self this that it see ask use via from in at with by for
     and or not is are was be the a an my your our his her their todo tbd n/a na pending done ok okay
     fail failed success error denied granted needed not-needed auto automatic manual generated
-    secretstr random public private internal external read write admin readonly read-only case-sensitive
+    random public private internal external read write admin readonly read-only case-sensitive
     case-insensitive write-only end-to-end vault 1password bitwarden keychain keepass lastpass
-    dashlane json yaml xml csv html http https plain plaintext base64 utf-8
+    dashlane secretstr json yaml xml csv html http https plain plaintext base64 utf-8
     erforderlich keine keiner kein leer falsch richtig vergessen geändert bitte siehe unbekannt
     abgelaufen oublié obligatoire incorrecte aucun aucune vide requis olvidada requerida incorrecta
     ninguna vacía obligatoria 必須 なし 错误 忘记 неверный
