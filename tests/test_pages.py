@@ -81,6 +81,26 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path):
             assert not printed, "the page does not show what this prints"
 
 
+@pytest.mark.slow
+@pytest.mark.processes
+def test_the_site_is_built_without_a_warning_and_has_every_public_name(tmp_path):
+    pytest.importorskip("mkdocstrings", reason="the extra docs is not installed")
+    pytest.importorskip("langchain", reason="langchain is not installed")
+    pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
+    import langchain_commonplace
+    import llama_index_commonplace
+
+    site = tmp_path / "site"
+    run([sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-d", str(site)], ROOT)
+    pages = "".join(page.read_text("utf-8") for page in (site / "reference").rglob("*.html"))
+    shown = set(re.findall(r'id="[\w.]*?(\w+(?:\.\w+)?)"', pages))
+    public = {name for name in commonplace.__all__ if name != "__version__"}
+    public |= {*langchain_commonplace.__all__, *llama_index_commonplace.__all__}
+    assert public - {name.rpartition(".")[2] for name in shown} == set()
+    verbs = {f"Memory.{name}" for name in dir(commonplace.Memory) if name[0] != "_"}
+    assert verbs - shown == set()
+
+
 def test_every_page_is_found_from_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert [page for page in PAGES if page.as_posix() not in navigation] == []
