@@ -70,6 +70,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace forget --path memory/guest.md --yes", "without being asked"),
     ),
     "watch": (("commonplace watch", "until Ctrl-C"),),
+    "mcp": (
+        ("commonplace -w ~/notes mcp", "for a client's configuration"),
+        ("commonplace -w ~/notes mcp --write append", "clients may add notes"),
+    ),
     "eval": (
         ("commonplace -w notes eval questions.jsonl", "your notes, your questions"),
         ("commonplace eval --example demo ruler", "write notes with questions"),

@@ -37,8 +37,12 @@ class Options:
 
         return Settings.load(self.settings_file)
 
-    def open_memory(self) -> Memory:
-        """Open the memory without background runs: commands index explicitly.
+    def open_memory(self, *, background: bool = False) -> Memory:
+        """Open the memory.
+
+        Args:
+            background: Whether the settings decide on background runs; commands that end soon have
+                none and index explicitly.
 
         Raises:
             EmbedderError: No embedder has that name.
@@ -50,11 +54,12 @@ class Options:
 
             check_name(self.embedder)
         settings = self.settings()
-        sync = replace(
-            settings.sync, on_open=False, on_search=False, watch=False, interval_minutes=0
-        )
+        if not background:
+            sync = replace(
+                settings.sync, on_open=False, on_search=False, watch=False, interval_minutes=0
+            )
+            settings = replace(settings, sync=sync)
         embedder = None if self.embedder == "none" else self.embedder or "auto"
-        settings = replace(settings, sync=sync)
         return Memory.open(self.workspace, settings=settings, embedder=embedder)
 
 

@@ -1,0 +1,1 @@
+"""Model Context Protocol (MCP) server: a memory for editors, terminals and other clients."""
