@@ -26,7 +26,7 @@ from commonplace.flush.turn import (
     parse_reply,
 )
 from commonplace.text.redaction import redact
-from commonplace.transcripts.archive import session_file, write_session_file
+from commonplace.transcripts.archive import masked_message, session_file, write_session_file
 from commonplace.types import FlushReport, Origin
 from commonplace.workspace.paths import log_path
 
@@ -130,10 +130,12 @@ class EntryProcessor:
     ) -> FlushReport:
         """Count a failed attempt; from the last one on, keep the messages in a session file, too.
 
+        From then on their secrets are masked in the journal as well: they may stay there for long.
         Where none can be written, the attempt is not counted.
         """
         report = turn.report(safe=self._journal.is_durable)
         attempts = entry.attempts + 1
+        messages = entry.messages
         kept = f"attempt {attempts} of {MAX_ATTEMPTS}, the journal keeps the messages"
         if attempts >= MAX_ATTEMPTS:
             folder = self._memory.state.sessions
@@ -148,9 +150,12 @@ class EntryProcessor:
                     "written down after a flush that succeeds"
                 )
                 report = replace(report, transcript=str(path), safe=True)
+                messages = tuple(map(masked_message, messages))
         with log_state_errors("a failure could not be counted"):
             self._journal.record_failure(
-                entry, problem, attempts=attempts, discard_replies=discard_replies
+                replace(entry, messages=messages, attempts=attempts),
+                problem,
+                discard_replies=discard_replies,
             )
         return replace(report, failed=f"{problem}; {kept}")
 

@@ -293,16 +293,17 @@ class Journal:
                 "UPDATE flush_entries SET replies = ? WHERE id = ?", (text, entry.id)
             )
 
-    def record_failure(
-        self, entry: JournalEntry, error: str, *, attempts: int, discard_replies: bool
-    ) -> None:
-        """Record a failed attempt; `discard_replies` lets the next one begin at the first round."""
+    def record_failure(self, entry: JournalEntry, error: str, *, discard_replies: bool) -> None:
+        """Record a failed attempt, and the entry's messages as they are now.
+
+        `discard_replies` lets the next attempt begin at the first round.
+        """
         replies = "'[]'" if discard_replies else "replies"
         with self._file.transaction() as connection:
             connection.execute(
-                f"UPDATE flush_entries SET attempts = ?, error = ?, replies = {replies}"
-                " WHERE id = ?",
-                (attempts, error, entry.id),
+                f"UPDATE flush_entries SET attempts = ?, messages = ?, error = ?,"
+                f" replies = {replies} WHERE id = ?",
+                (entry.attempts, dump_messages(entry.messages), error, entry.id),
             )
 
     def remove(self, entry: JournalEntry) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from commonplace.text.redaction import mask, redact
 from commonplace.types import FlushMessage
 from commonplace.workspace.sessions import UNWRITTEN
 
-__all__ = ["session_file", "session_records", "write_session_file"]
+__all__ = ["masked_message", "session_file", "session_records", "write_session_file"]
 
 _NAME_CHARS = 40
 _PROBE = "x7Kq2Vp9Lm4T"
@@ -82,7 +83,7 @@ def session_records(
         "timestamp": moment.isoformat(timespec="milliseconds"),
     }
     before = None
-    for number, message in enumerate(messages, start=1):
+    for number, message in enumerate(map(masked_message, messages), start=1):
         at = message.at or moment
         name = f"{number:08x}"
         yield {
@@ -95,17 +96,18 @@ def session_records(
         before = name
 
 
+def masked_message(message: FlushMessage) -> FlushMessage:
+    """Return a message with the secrets of its text and of its tool calls masked."""
+    calls = [replace(call, arguments=_masked(call.arguments)) for call in message.tool_calls]
+    return replace(message, text=redact(message.text), tool_calls=tuple(calls))
+
+
 def _message(message: FlushMessage) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if message.text:
-        content.append({"type": "text", "text": redact(message.text)})
+        content.append({"type": "text", "text": message.text})
     content += [
-        {
-            "type": "toolCall",
-            "id": call.id,
-            "name": call.name,
-            "arguments": _masked(call.arguments),
-        }
+        {"type": "toolCall", "id": call.id, "name": call.name, "arguments": call.arguments}
         for call in message.tool_calls
     ]
     if message.role == "tool":
