@@ -67,7 +67,8 @@ Looking at a memory
 ``commonplace.explorer`` draws how candidates move through the ranking, what age leaves, a map of
 the chunks, a calendar and what repeats itself. From the command line, ``commonplace search
 --explain`` and ``commonplace status --deep`` explain a ranking and check each part, and
-``commonplace demo`` shows it on invented notes.
+``commonplace demo`` shows it on invented notes; ``memory.verify()`` compares the index with the
+files, and ``commonplace verify --repair`` mends it.
 
 Errors
 ------
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
         SearchResults,
         Status,
         Supersession,
+        VerifyReport,
         Version,
     )
 
@@ -178,6 +180,7 @@ __all__ = [
     "Supersession",
     "SyncSettings",
     "ToolInputError",
+    "VerifyReport",
     "Version",
     "WorkspaceError",
     "WorkspaceNotFoundError",
@@ -226,6 +229,7 @@ _HOMES = {
     "StoreError": "errors",
     "SyncSettings": "settings",
     "ToolInputError": "errors",
+    "VerifyReport": "types",
     "Version": "types",
     "WorkspaceError": "errors",
     "WorkspaceNotFoundError": "errors",

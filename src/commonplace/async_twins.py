@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         IndexReport,
         SearchResults,
         Status,
+        VerifyReport,
         Version,
     )
 
@@ -41,6 +42,7 @@ class AsyncTwins:
         search: Callable[..., SearchResults]
         status: Callable[..., Status]
         undo: Callable[..., Version]
+        verify: Callable[..., VerifyReport]
         write: Callable[..., Version]
         write_session_note: Callable[..., str]
 
@@ -112,6 +114,10 @@ class AsyncTwins:
     async def astatus(self, **options: Any) -> Status:
         """`status` in a thread."""
         return await _in_thread(self.status, **options)
+
+    async def averify(self, **options: Any) -> VerifyReport:
+        """`verify` in a thread."""
+        return await _in_thread(self.verify, **options)
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:

@@ -59,6 +59,7 @@ from commonplace.types import (
     SearchResults,
     Source,
     Status,
+    VerifyReport,
     Version,
 )
 from commonplace.workspace.dates import parse_day, parse_moment
@@ -357,6 +358,26 @@ class Memory(ReopenedInChild, AsyncTwins):
             state=self.state.database,
             deep=deep,
         )
+
+    def verify(self, *, repair: bool = False) -> VerifyReport:
+        """Compare the index with the files, and read the journal and the history; all of each.
+
+        Args:
+            repair: Mend what is wrong: the index is made again from the files, what is damaged is
+                kept aside. No Markdown file is changed.
+        """
+        from commonplace.diagnostics.verification import Verifier
+        from commonplace.system.state import StateFile
+
+        verifier = Verifier(
+            *(self.workspace, self._index),
+            profile=self.profile,
+            state=StateFile(self.state.database),
+            history=self._notes.log.file,
+            reindex=lambda force: self.index(force=force),
+        )
+        with self._index.leased():
+            return verifier.run(repair=repair)
 
     # -- search ----------------------------------------------------------------------------------
 

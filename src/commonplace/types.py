@@ -480,6 +480,33 @@ class Status(DisplayedDataclass):
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """Outcome of `Memory.verify`: what was read, what is wrong, and what was mended.
+
+    Attributes:
+        files: Files in the index that were compared with the disk.
+        chunks: Chunks of them.
+        entries: Entries of the flush journal.
+        versions: Versions in the history.
+        problems: ``(part, what)`` of all that is wrong; a part is a file, ``index``, ``journal`` or
+            ``history``.
+        repaired: The same of what was wrong and is mended.
+    """
+
+    files: int
+    chunks: int
+    entries: int
+    versions: int
+    problems: tuple[tuple[str, str], ...] = ()
+    repaired: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """Call of a tool by a model.
 

@@ -27,6 +27,7 @@ from commonplace.cli import (
     mcp,
     search,
     status,
+    verify,
     watch,
 )
 from commonplace.cli.examples import epilog
@@ -102,6 +103,7 @@ for command in (
     init.init,
     status.status,
     index.index,
+    verify.verify,
     search.search,
     get.get,
     append.append,

@@ -28,6 +28,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace --embedder openai index", "with vectors of OpenAI"),
         ("commonplace index --force", "read everything again"),
     ),
+    "verify": (
+        ("commonplace verify", "exit status 1 when something is wrong"),
+        ("commonplace verify --repair", "and mend it"),
+    ),
     "search": (
         ('commonplace search "who pays for hosting?"', ""),
         ("commonplace search hosting --explain", "what made each score"),

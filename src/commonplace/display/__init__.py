@@ -9,6 +9,7 @@ from commonplace.display.plain import (
     plain_result,
     plain_results,
     plain_status,
+    plain_verification,
 )
 from commonplace.display.terminal import (
     as_rich,
@@ -40,6 +41,7 @@ __all__ = [
     "plain_result",
     "plain_results",
     "plain_status",
+    "plain_verification",
     "printable",
     "report_panel",
     "result_view",

@@ -17,9 +17,23 @@ from commonplace.display.facts import (
 from commonplace.text.printable import one_line, printable
 
 if TYPE_CHECKING:
-    from commonplace.types import FlushReport, IndexReport, SearchResult, SearchResults, Status
+    from commonplace.types import (
+        FlushReport,
+        IndexReport,
+        SearchResult,
+        SearchResults,
+        Status,
+        VerifyReport,
+    )
 
-__all__ = ["flush_line", "plain_report", "plain_result", "plain_results", "plain_status"]
+__all__ = [
+    "flush_line",
+    "plain_report",
+    "plain_result",
+    "plain_results",
+    "plain_status",
+    "plain_verification",
+]
 
 
 def plain_results(results: SearchResults, *, explain: bool = False) -> str:
@@ -55,6 +69,17 @@ def plain_status(status: Status) -> str:
     if wanted := to_do(status):
         text += f"to do: run '{wanted[0]}' {wanted[1]}\n"
     return text
+
+
+def plain_verification(report: VerifyReport) -> str:
+    """Render a verification, a line for each problem; the last line says what was read."""
+    text = "".join(f"repaired: {one_line(f'{part}: {why}')}\n" for part, why in report.repaired)
+    text += "".join(f"wrong: {one_line(f'{part}: {why}')}\n" for part, why in report.problems)
+    return text + (
+        f"{report.files} files, {report.chunks} chunks, {report.versions} versions, "
+        f"{report.entries} journal entries: "
+        + ("ok\n" if report.ok else "not ok; 'commonplace verify --repair' mends it\n")
+    )
 
 
 def flush_line(report: FlushReport) -> str:

@@ -1,0 +1,144 @@
+"""`Memory.verify`: what is wrong with the index, the journal or the history is found and mended."""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+
+from commonplace.cli.app import app
+from commonplace.errors import CommonplaceError
+from commonplace.flush import Flusher
+from commonplace.types import FlushMessage
+from support.fakes import HashedWords
+from support.notes import LINES, Notes, find, paths
+
+
+@pytest.fixture
+def notes(tmp_path):
+    notes = Notes(tmp_path)
+    notes.write(
+        "memory/topics/birds.md", "---\ntags: [birds]\n---\n# Birds\n\n- the heron is grey\n"
+    )
+    notes.write("memory/long.md", "".join(f"- line {n} says {n * 7}\n\n" for n in range(2000)))
+    with notes.open(HashedWords(), LINES) as memory:
+        memory.index()
+        memory.append("- appended, and indexed at once")
+        memory.edit("memory/long.md", "line 1000 says", "line 1000 said")
+    return notes
+
+
+def execute(path, statement):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
+
+
+def opened(notes):
+    return notes.open(HashedWords(), LINES)
+
+
+def test_a_sound_memory_is_verified_without_a_change(notes):
+    before = {path: path.read_bytes() for path in notes.root.rglob("*.md")}
+    with opened(notes) as memory:
+        report = memory.verify()
+        assert report.ok, report
+        assert (report.files, report.entries) == (4, 0)
+        assert report.chunks > 50
+        assert report.versions >= 5
+        assert asyncio.run(memory.averify(repair=True)) == report
+    assert before == {path: path.read_bytes() for path in notes.root.rglob("*.md")}
+
+
+INDEX = {
+    "a text": "UPDATE chunk_texts SET text = replace(text, 'heron', 'herom')",
+    "units": "UPDATE chunk_texts SET units = substr(units, 1, 7)",
+    "vectors": "UPDATE vectors SET embedding = zeroblob(length(embedding))",
+    "words": "DELETE FROM chunks_fts_data WHERE id > 100",
+    "a place": "UPDATE chunk_places SET start_line = start_line + 1 WHERE path = 'memory/long.md'",
+    "a missing chunk": "DELETE FROM chunk_places WHERE seq = (SELECT max(seq) FROM chunk_places)",
+    "a hash": "UPDATE files SET hash = 'abc' WHERE path = 'MEMORY.md'",
+    "a file": "INSERT INTO files SELECT 'memory/gone.md', source, hash, size, mtime_ns, "
+    "indexed_ns, day, pending, note, progress, metadata, expires_ms, stamp FROM files LIMIT 1",
+}
+
+
+@pytest.mark.parametrize("damage", INDEX.values(), ids=INDEX)
+def test_a_damaged_index_is_reported_and_mended(notes, damage):
+    execute(notes.index, damage)
+    with opened(notes) as memory:
+        found = memory.verify()
+        assert not found.ok
+        assert memory.verify().problems == found.problems  # it is looked at, not mended
+        mended = memory.verify(repair=True)
+        assert mended.ok, mended
+        assert mended.repaired == found.problems
+        assert memory.verify().ok
+        assert paths(find(memory, "heron grey"))[0] == "memory/topics/birds.md"
+
+
+def test_an_edit_that_keeps_size_and_times_is_found(notes):
+    file = notes.root / "memory/topics/birds.md"
+    with opened(notes) as memory:
+        memory.index()
+        info = file.stat()
+        file.write_text(file.read_text().replace("grey", "gray"))
+        os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
+        assert [path for path, _ in memory.verify().problems] == ["memory/topics/birds.md"]
+        assert memory.verify(repair=True).ok
+        assert find(memory, "heron")[0].snippet.endswith("gray")
+
+
+def test_an_index_of_other_bytes_is_mended(notes):
+    notes.index.write_bytes(b"this is no database\n" * 1000)
+    with opened(notes) as memory:
+        assert [part for part, _ in memory.verify().problems] == ["index"]
+        assert memory.verify(repair=True).ok
+
+
+def test_a_version_whose_text_is_lost_is_reported_and_removed(notes):
+    with opened(notes) as memory:
+        history = memory.state.history
+        count = len(memory.history("memory/long.md"))
+    execute(history, "UPDATE version SET body = x'01' WHERE id = (SELECT max(id) FROM version)")
+    with opened(notes) as memory:
+        assert [part for part, _ in memory.verify().problems] == ["history"]
+        assert memory.verify(repair=True).ok
+        assert len(memory.history("memory/long.md")) == count - 1
+    assert len(list(history.parent.glob(f"{history.name}.damaged-*"))) == 1
+
+
+def test_a_damaged_entry_of_the_journal_is_reported_and_kept_aside(notes):
+    class Broken:
+        def reply(self, *_, **__):
+            raise CommonplaceError("no model")
+
+    with opened(notes) as memory:
+        Flusher(memory, Broken()).flush([FlushMessage("user", "the heron is grey")], thread="one")
+        state = memory.state.database
+        assert memory.verify().entries == 1
+    execute(state, "UPDATE flush_entries SET messages = CAST(x'ff7b' AS TEXT)")
+    with opened(notes) as memory:
+        assert [part for part, _ in memory.verify().problems] == ["journal"]
+        assert memory.verify(repair=True).ok
+
+
+def test_the_command_line_says_what_is_wrong_by_its_exit_status(tmp_path):
+    notes = Notes(tmp_path)
+    base = ["-w", str(notes.root), "--embedder", "none"]
+
+    def run(*words):
+        return CliRunner().invoke(app, [*base, *words])
+
+    assert run("verify").exit_code == 1
+    assert run("index").exit_code == 0
+    assert run("verify").exit_code == 0
+    notes.write("MEMORY.md", "# Another\n")
+    wrong = run("verify")
+    assert (wrong.exit_code, wrong.output.splitlines()[0]) == (
+        1,
+        "wrong: MEMORY.md: it has changed since it was indexed",
+    )
+    assert run("verify", "--repair").exit_code == 0
+    assert run("verify", "--json").output.count("problems") == 1
