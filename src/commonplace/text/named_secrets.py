@@ -298,7 +298,7 @@ class _Name:
 
     def _accepts(self, value: str, end: int, *, quoted: str) -> bool:
         """Return whether an assigned value is a secret."""
-        value = value[:JUDGED_CHARS]
+        value = value[:JUDGED_CHARS].rstrip("" if quoted else "!")
         if self._is_harmless(value, quoted=quoted):
             return False
         if self._strict:
@@ -319,7 +319,7 @@ class _Name:
 
     def _accepts_in_prose(self, value: str, *, quoted: str) -> bool:
         """Return whether a value in a sentence is a secret, and not a word of it."""
-        value = value[:JUDGED_CHARS]
+        value = value[:JUDGED_CHARS].rstrip("" if quoted else "!")
         if self._is_harmless(value, quoted=quoted):
             return False
         if self._kind in ("password", "short") or self._word.startswith(("cred", "log", "sign")):
@@ -330,7 +330,7 @@ class _Name:
         return looks_random(value)
 
     def _is_harmless(self, value: str, *, quoted: str) -> bool:
-        if is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
+        if not value or is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
             return True
         if quoted and (value[0] in " ," or _CONSTANT.fullmatch(value)):
             return True
