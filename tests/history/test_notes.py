@@ -288,6 +288,14 @@ def test_undo_of_lines_that_were_changed_since_is_a_conflict(memory):
     assert memory.get("memory/vpn.md").text == VPN
 
 
+def test_undo_makes_the_folder_that_went_with_its_last_note(memory):
+    memory.write("memory/a/vpn.md", VPN)
+    deleted = memory.delete("memory/a/vpn.md")
+    os.rmdir(memory.workspace.root / "memory/a")
+    memory.undo(deleted.id)
+    assert memory.get("memory/a/vpn.md").text == VPN
+
+
 def test_undo_of_a_new_note_and_of_a_move(memory):
     written = memory.write("memory/vpn.md", VPN)
     moved = memory.move("memory/vpn.md", "memory/b.md")

@@ -12,7 +12,7 @@ from commonplace.errors import EditError
 from commonplace.types import citation
 from commonplace.workspace.file_text import utf16_encoding
 
-__all__ = ["FileCodec", "Quote", "nearest_lines", "replace_passage", "replace_text"]
+__all__ = ["FileCodec", "Quote", "nearest_lines", "occurrences", "replace_passage", "replace_text"]
 
 Quote = Callable[[str], str]
 _LINE_CHARS = 120
@@ -92,14 +92,14 @@ def replace_passage(path: str, before: bytes, old: str, new: str, *, quoted: Quo
     codec = FileCodec.of(before)
     text = codec.decode(before)
     wanted = codec.adapted(old)
-    starts = list(_occurrences(text, wanted))
+    starts = list(occurrences(text, wanted))
     if len(starts) != 1:
         raise EditError(_places(path, text, wanted, starts, quoted))
     (start,) = starts
     return codec.encode(text[:start] + codec.adapted(new) + text[start + len(wanted) :])
 
 
-def _occurrences(text: str, wanted: str) -> Iterator[int]:
+def occurrences(text: str, wanted: str) -> Iterator[int]:
     """Yield the offsets of a passage, overlapping ones included."""
     start = text.find(wanted)
     while start >= 0:

@@ -156,15 +156,18 @@ class NoteService:
         by_path: dict[str, list[State]] = {}
         for state in states:
             by_path.setdefault(state.version.path, []).append(state)
-        undone = self.apply(
-            [
-                Mutation(path, functools.partial(text_without, self.log, changes))
-                for path, changes in by_path.items()
-            ],
-            change="undo",
-            origin=origin,
-            group=GroupId() if grouped else None,
-        )
+        with contextlib.ExitStack() as stack:
+            for path in by_path:  # a folder may be gone with its last note
+                stack.enter_context(self.folder_of(path))
+            undone = self.apply(
+                [
+                    Mutation(path, functools.partial(text_without, self.log, changes))
+                    for path, changes in by_path.items()
+                ],
+                change="undo",
+                origin=origin,
+                group=GroupId() if grouped else None,
+            )
         return replace(undone[0], notes=len(undone) if grouped else 1)
 
     def text_at(self, path: str, as_of: date | datetime | str) -> FileText:
