@@ -77,6 +77,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "mcp": (
         ("commonplace -w ~/notes mcp", "for a client's configuration"),
         ("commonplace -w ~/notes mcp --write append", "clients may add notes"),
+        ("commonplace -w ~/notes mcp --http 8765", "over HTTP, on this machine"),
     ),
     "eval": (
         ("commonplace -w notes eval questions.jsonl", "your notes, your questions"),

@@ -17,7 +17,7 @@ from commonplace.display import one_line
 if TYPE_CHECKING:
     from commonplace.types import IndexReport
 
-__all__ = ["watch"]
+__all__ = ["until_signalled", "watch"]
 
 _SLEEP_S = 3600.0
 
@@ -26,7 +26,7 @@ _SLEEP_S = 3600.0
 @pass_options
 def watch(options: Options) -> None:
     """Keep the index fresh until interrupted. Each run is reported in one line."""
-    with options.open_memory() as memory, _until_signalled():
+    with options.open_memory() as memory, until_signalled():
         show_report(run_index(memory))
         with memory.watch(on_run=_print_run):
             click.echo(f"watching {one_line(str(memory.workspace.root))}; Ctrl-C ends", err=True)
@@ -35,7 +35,7 @@ def watch(options: Options) -> None:
 
 
 @contextlib.contextmanager
-def _until_signalled() -> Iterator[None]:
+def until_signalled() -> Iterator[None]:
     """Leave the block without an error on SIGINT and SIGTERM."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

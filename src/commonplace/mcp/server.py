@@ -1,4 +1,4 @@
-"""MCP server of one memory: its tools, and the recall instructions as a prompt.
+"""MCP server of one memory: its tools, its notes, and the recall instructions as a prompt.
 
 Names, schemas and answers of the tools are those of `commonplace.tools`, as in every framework.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -20,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from commonplace import __version__
 from commonplace.errors import CommonplaceError
+from commonplace.mcp.resources import NoteResources
 from commonplace.memory import Memory
 from commonplace.tools import (
     APPEND_TOOL,
@@ -39,12 +41,13 @@ from commonplace.tools import (
 __all__ = ["MemoryServer"]
 
 Answer = Callable[[Mapping[str, object]], dict[str, Any]]
+Result = TypeVar("Result")
 
 RECALL_PROMPT = "memory_recall"
 _THREADS = 8
-"""Calls that run at once; SQLite has one writer, and more readers only share the processor."""
+"""Requests that run at once; SQLite has one writer, and more readers only share the processor."""
 _MOST_WAITING = 256
-"""Calls that run or wait, at most: a flood is refused instead of filling the process's storage."""
+"""Requests that run or wait, at most: a flood is refused instead of kept in memory."""
 _ADDS_ONLY = frozenset({APPEND_TOOL.name, CORRECT_TOOL.name})
 """Tools that write and take no text away: a correction strikes lines through where they stand."""
 
@@ -74,6 +77,7 @@ class MemoryServer:
         self._memory = memory
         self._private = private
         self._session = f"mcp-{uuid.uuid4().hex}"
+        self._resources = NoteResources(memory, private=private, session=self._session)
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._waiting = 0
         options: dict[str, Any] = {"private": private, "session": self._session}
@@ -100,7 +104,18 @@ class MemoryServer:
             on_call_tool=self._call_tool,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
+            on_list_resources=self._list_resources,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self._resources.subscribe,
+            on_unsubscribe_resource=self._resources.unsubscribe,
+            on_subscriptions_listen=self._resources.listen,
+            lifespan=self._lifespan,
         )
+
+    @asynccontextmanager
+    async def _lifespan(self, _server: object) -> AsyncIterator[dict[str, Any]]:
+        async with self._resources.watched():
+            yield {}
 
     def _add(self, tool: ToolSpec, answer: Answer, *, writes: bool) -> None:
         hints = types.ToolAnnotations(
@@ -130,30 +145,41 @@ class MemoryServer:
             raise MCPError(
                 types.INVALID_PARAMS, f"there is no tool {params.name[:60]!r}; there are {known}."
             )
-        _, answer = self._answers[params.name]
+        tool, answer = self._answers[params.name]
+        try:
+            result = await self._in_thread(
+                partial(_result, params.name, answer, params.arguments or {})
+            )
+        except MCPError as error:
+            return _tool_error(str(error))
+        if not (tool.annotations and tool.annotations.read_only_hint):
+            self._resources.note_written()
+        return result
+
+    async def _in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run what blocks; work that has begun ends, even if its client is gone meanwhile."""
         if self._waiting >= _MOST_WAITING:
-            return _tool_error(f"{self._waiting} calls are waiting already; try again later.")
+            raise MCPError(
+                types.INTERNAL_ERROR, f"{self._waiting} requests are waiting; try again later."
+            )
         self._waiting += 1
         try:
-            # A call that has begun ends, even if its client is gone: no note is half written.
-            return await anyio.to_thread.run_sync(
-                self._result, params.name, answer, params.arguments or {}, limiter=self._threads
-            )
+            return await anyio.to_thread.run_sync(work, limiter=self._threads)
         finally:
             self._waiting -= 1
 
-    def _result(
-        self, name: str, answer: Answer, arguments: Mapping[str, object]
-    ) -> types.CallToolResult:
-        try:
-            text = answer_json(answer(arguments))
-        except CommonplaceError as error:
-            return _tool_error(str(error))
-        except Exception as error:
-            logger.exception("%s failed", name)
-            return _tool_error(f"{name} failed: {error!r}")
-        content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
-        return types.CallToolResult(content=content, structured_content=json.loads(text))
+    # -- resources -------------------------------------------------------------------------------
+
+    async def _list_resources(
+        self, _context: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = params.cursor if params else None
+        return await self._in_thread(partial(self._resources.page, cursor))
+
+    async def _read_resource(
+        self, _context: Any, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await self._in_thread(partial(self._resources.contents, params.uri))
 
     # -- prompts ---------------------------------------------------------------------------------
 
@@ -178,6 +204,19 @@ class MemoryServer:
             )
         content = types.TextContent(type="text", text=self._instructions)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
+
+def _result(name: str, answer: Answer, arguments: Mapping[str, object]) -> types.CallToolResult:
+    """Answer a call of a tool; errors are for the model."""
+    try:
+        text = answer_json(answer(arguments))
+    except CommonplaceError as error:
+        return _tool_error(str(error))
+    except Exception as error:
+        logger.exception("%s failed", name)
+        return _tool_error(f"{name} failed: {error!r}")
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=json.loads(text))
 
 
 def _tool_error(text: str) -> types.CallToolResult:
