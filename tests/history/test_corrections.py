@@ -271,6 +271,29 @@ def test_blame_names_the_change_and_the_origin_of_each_line(memory, folder):
     assert moved.id not in [line.version.id for line in found if line.version]
 
 
+@pytest.mark.parametrize("takes_back", [True, False], ids=["undo", "move"])
+def test_blame_follows_a_note_that_was_moved_away_and_back(memory, takes_back):
+    written = memory.write("memory/a.md", "- one\n- two\n")
+    edited = memory.edit("memory/a.md", "two", "three")
+    moved = memory.move("memory/a.md", "memory/b.md")
+    if takes_back:
+        memory.undo(moved.id)
+    else:
+        memory.move("memory/b.md", "memory/a.md")
+    found = [line.version and line.version.id for line in memory.blame("memory/a.md")]
+    assert found == [written.id, edited.id]
+
+
+def test_blame_follows_a_note_that_was_moved_to_the_path_of_a_deleted_one(memory):
+    memory.write("memory/b.md", "- other\n")
+    memory.delete("memory/b.md")
+    written = memory.write("memory/a.md", "- one\n")
+    memory.move("memory/a.md", "memory/b.md")
+    assert [line.version for line in memory.blame("memory/b.md")] == [
+        next(one for one in memory.history("memory/b.md") if one.id == written.id)
+    ]
+
+
 def test_blame_of_what_was_there_before_history_began_and_of_no_note(memory):
     memory.edit("MEMORY.md", "1194.", "51820.")
     found = memory.blame("MEMORY.md")

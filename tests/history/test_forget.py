@@ -223,6 +223,29 @@ def test_a_session_goes_with_its_lines_its_transcript_and_its_journal(memory, ro
     assert (root / "MEMORY.md").exists()
 
 
+def test_a_session_goes_with_its_lines_that_were_edited_since(memory):
+    memory.append("- The code of the door is four.", origin=Origin("agent", session="s-9"))
+    memory.append("- The bell is broken.")
+    memory.edit(LOG, "is four", "is five")
+    assert memory.forget(session="s-9", dry_run=True).removed == {"versions": 2}
+    assert memory.forget(session="s-9").removed == {"versions": 2}
+    texts = [memory.get(LOG, as_of=version.when).text for version in memory.history(LOG)]
+    assert not any("is four" in text for text in texts)
+    assert memory.get(LOG).text.endswith("- The code of the door is five.\n- The bell is broken.\n")
+    assert memory.forget(session="s-9").removed == {}
+
+
+def test_a_note_goes_with_what_it_was_under_another_path_meanwhile(memory, tmp_path):
+    memory.write("memory/home.md", "- Home.\n")
+    memory.move("memory/home.md", "memory/house.md")
+    memory.write("memory/house.md", "- The safe opens with Quetzalcoatl-88.\n")
+    memory.write("memory/house.md", "- Home.\n")
+    memory.move("memory/house.md", "memory/home.md")
+    memory.forget(path="memory/home.md")
+    assert memory.history("memory/house.md") == []
+    assert left_in(tmp_path, runs_of("Quetzalcoatl-88.")) == []
+
+
 def test_a_damaged_entry_of_the_journal_goes_too(memory, tmp_path):
     filled(memory)
     (tmp_path / "state" / "state.sqlite.damaged-entry-9-1").write_bytes(SECRET.encode())

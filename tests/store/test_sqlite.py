@@ -184,21 +184,28 @@ def test_tables_that_cannot_be_created_leave_the_file_empty(
     assert len(matching(filled(opened(), numbered(3)), "word")) == 3
 
 
-def test_an_index_of_an_earlier_version_counts_as_damaged(
-    opened: Callable[[], SqliteStore],
+def test_an_index_of_an_earlier_version_is_moved_aside_as_what_it_is(
+    opened: Callable[[], SqliteStore], path: Path
 ) -> None:
     store = filled(opened(), numbered(3))
     with store.writing() as connection_:
         connection_.pragma("user_version", schema.SCHEMA_VERSION - 1)
+        connection_.execute("ALTER TABLE chunk_texts RENAME COLUMN units TO words")
     store.close()
     with pytest.raises(IndexDamagedError, match="earlier version") as caught:
         opened().complete  # noqa: B018
     store = opened()
-    assert store.recover(caught.value, certain=False) == Recovery(None)
-    recovery = store.recover(caught.value, certain=True)
+    recovery = store.recover(caught.value, certain=False)
     assert recovery is not None
-    assert "kept as index.sqlite.damaged-" in (recovery.warning or "")
+    warning = recovery.warning or ""
+    assert "written by an earlier version" in warning
+    assert "damaged" not in warning
+    assert "the old file is kept as index.sqlite.earlier-" in warning
     assert store.identity is None
+    assert list(path.parent.glob("index.sqlite.earlier-*"))
+    assert store.recover(caught.value, certain=False) == Recovery(None)  # another one has done so
+    store.purge()
+    assert not list(path.parent.glob("index.sqlite.earlier-*"))
 
 
 def test_an_index_of_a_newer_version_is_left_as_it_is(
@@ -506,7 +513,7 @@ def test_a_file_that_is_no_database_is_damaged(path: Path, content: bytes) -> No
     path.write_bytes(content)
     with pytest.raises(IndexDamagedError, match="rebuilt from the Markdown"):
         SqliteStore(path).complete  # noqa: B018
-    aside = move_aside(path)
+    aside = move_aside(path, "damaged")
     assert aside.read_bytes() == content
     filled(SqliteStore(path)).close()
 

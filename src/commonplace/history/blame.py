@@ -48,13 +48,15 @@ def blame(log: VersionLog, ledger: OriginLedger, path: str, text: str) -> list[B
 def _states(log: VersionLog, path: str) -> list[State]:
     """Return the states of a note, newest first, those under earlier paths included."""
     found: list[State] = []
-    name: str | None = path
-    while name is not None:
-        moved = found[-1] if found else None
-        states = log.states_of(name, before=moved.id if moved else None)
+    states = log.states_of(path)
+    while states:
+        came = next((at for at, one in enumerate(states) if one.version.moved_from), len(states))
+        found += states[: came + 1]
+        moved = found[-1]
+        name = moved.version.moved_from
         # A move leaves a state without a note under the old path.
-        found += [one for one in states if not moved or one.version.id != moved.version.id]
-        name = found[-1].version.moved_from if found else None
+        states = log.states_of(name, before=moved.id) if name is not None else []
+        states = [one for one in states if one.version.id != moved.version.id]
     return found
 
 

@@ -206,6 +206,10 @@ class Forgetter:
             path: {key for line in edit.removed if (key := line_key(line)) is not None}
             for path, edit in plan.files.items()
         }
+        execute = connection.execute
+        if plan.session is not None:  # lines that were edited since have an origin, too
+            for path, key in execute(_LINES_OF_SESSION, (plan.session,)):
+                keys.setdefault(path, set()).add(key)
 
         def scrubbed(path: str, data: bytes) -> bytes | None:
             if path in plan.paths:
@@ -220,7 +224,6 @@ class Forgetter:
             ]
             return data if len(kept) == len(lines) else codec.encode("\n".join(kept))
 
-        execute = connection.execute
         note = "(SELECT id FROM note WHERE path = ?)"
         for path in plan.paths:  # what remains of a change group is all of it
             of_note = f"SELECT id FROM version WHERE note = {note}"
@@ -235,6 +238,7 @@ class Forgetter:
         if plan.session is not None:
             sql = "SELECT id FROM origin WHERE session = ?"
             execute(f"UPDATE version SET origin = NULL WHERE origin IN ({sql})", (plan.session,))
+            execute(f"DELETE FROM line_origin WHERE origin IN ({sql})", (plan.session,))
             execute("DELETE FROM exposed_session WHERE session = ?", (plan.session,))
         execute("DELETE FROM pending WHERE done")
         execute(
@@ -304,6 +308,8 @@ class Forgetter:
         )
 
 
+_LINES_OF_SESSION = """SELECT path, hash FROM line_origin JOIN note ON note.id = note
+    JOIN origin ON origin.id = origin WHERE session = ?"""
 _READER = (
     "Another process reads an earlier state of {file}; the next open of this memory overwrites it."
 )

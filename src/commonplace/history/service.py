@@ -148,7 +148,7 @@ class NoteService:
         grouped = self.log.group(version_id)
         states = grouped or self.log.batch(version_id)
         if not states:
-            raise ValueError(f"there is no version {version_id}; history() lists them.")
+            raise ValueError(f"there is no version {version_id}; the history lists them.")
         moved = next((state.version for state in states if state.version.moved_from), None)
         if moved is not None and moved.moved_from is not None:
             back = moved.moved_from
@@ -292,7 +292,9 @@ def check_version(path: str, before: bytes | None, if_version: str | None) -> No
 
 def there(path: str, before: bytes | None) -> bytes:
     if before is None:
-        raise ConflictError(f"there is no note {path}; nothing was changed. See paths().")
+        raise ConflictError(
+            f"there is no note {path}; nothing was changed. Give the path as search shows it."
+        )
     return before
 
 

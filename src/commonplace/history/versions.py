@@ -95,15 +95,15 @@ class VersionLog:
             sql += "OR version.id IN (SELECT value FROM json_each(?))) ORDER BY version.id DESC"
             states = self._states(f"{sql} LIMIT ?", (json.dumps(list(notes)), limit))
             return [replace(one.version, notes=notes.get(one.id, 1)) for one in states]
-        found: list[Version] = []
-        before: int | None = None
-        while path is not None and len(found) < limit:
-            states = self.states_of(path, before=before)[: limit - len(found)]
-            found += [state.version for state in states]
-            oldest = states[-1] if states else None
-            path = oldest.version.moved_from if oldest else None
-            before = oldest.id if oldest else None
-        return found
+        found = {state.id: state for state in self.states_of(path)}
+        waiting = list(found.values())
+        for state in waiting:  # it grows
+            if (earlier := state.version.moved_from) is not None:
+                states = self.states_of(earlier, before=state.id)
+                waiting += [one for one in states if one.id not in found]
+                found |= {one.id: one for one in states}
+        newest = sorted(found.values(), key=lambda state: -state.id)[:limit]
+        return [state.version for state in newest]
 
     def states_of(self, path: str, *, before: int | None = None) -> list[State]:
         """Return the states of a note, newest first.

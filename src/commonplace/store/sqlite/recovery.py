@@ -12,7 +12,7 @@ import uuid
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import apsw
 
@@ -26,7 +26,7 @@ from commonplace.store.sqlite.connection import (
     translated,
     vector_extension,
 )
-from commonplace.store.sqlite.schema import merge_words
+from commonplace.store.sqlite.schema import EarlierVersionError, merge_words, table_version
 from commonplace.store.sqlite.snapshot import row_checksum
 from commonplace.system.database import overwrite_free_pages, transaction
 from commonplace.text.analysis import Term
@@ -53,7 +53,7 @@ _LEAST_FREE = 3
 
 
 def replace_damaged(store: SqliteStore, error: Exception, *, certain: bool) -> Recovery:
-    """Move a damaged index aside, unless another process has replaced it meanwhile.
+    """Move a damaged or an earlier version's index aside, unless another process replaced it.
 
     Args:
         store: The store of the index.
@@ -66,10 +66,12 @@ def replace_damaged(store: SqliteStore, error: Exception, *, certain: bool) -> R
     with store.lease("run", timeout_s=_REPLACE_TIMEOUT_S):
         if not certain and not _is_damaged(path):
             return Recovery()
-        aside = move_aside(path)
+        is_earlier = isinstance(error, EarlierVersionError)
+        aside = move_aside(path, "earlier" if is_earlier else "damaged")
+    state = "written by an earlier version of Commonplace" if is_earlier else "damaged"
     warning = (
-        f"the index {path} was damaged and is rebuilt from the Markdown; the damaged file is kept "
-        f"as {aside.name}."
+        f"the index {path} was {state} and is rebuilt from the Markdown; the "
+        f"{'old' if is_earlier else 'damaged'} file is kept as {aside.name}."
     )
     logger.warning("%s (%s)", warning, error)
     return Recovery(warning)
@@ -91,8 +93,9 @@ def purge(store: SqliteStore) -> bool:
     """Overwrite what deleted texts left in the index file and beside it; see `Store.purge`."""
     path = store.path
     delete_index(shadow_path(path))
-    for copy in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
-        copy.unlink(missing_ok=True)
+    for label in ("damaged", "earlier"):
+        for copy in path.parent.glob(f"{glob.escape(path.name)}.{label}-*"):
+            copy.unlink(missing_ok=True)
     if not store.exists():
         return True
     with store.writing() as connection:
@@ -125,13 +128,13 @@ def check_pages(file: IndexFile) -> None:
     """Read the whole file, and compare the checksums of its rows.
 
     Raises:
-        IndexDamagedError: It is corrupt.
+        IndexDamagedError: It is corrupt, or has the tables of an earlier version.
     """
     with translated(file.path), file.pool.borrowed() as connection:
         answer = connection.pragma("quick_check")
         if answer != "ok":
             raise damaged(file.path, answer)
-        if connection.pragma("user_version"):
+        if table_version(connection):
             _check_rows(connection)
 
 
@@ -151,10 +154,10 @@ def _check_rows(connection: apsw.Connection) -> None:
             raise damaged(connection.filename, f"vector {seq} is not as it was written")
 
 
-def move_aside(path: Path) -> Path:
-    """Rename a damaged index and the files that SQLite keeps beside it; return the new path."""
+def move_aside(path: Path, label: Literal["damaged", "earlier"]) -> Path:
+    """Rename an index and the files that SQLite keeps beside it; return the new path."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    aside = path.with_name(f"{path.name}.damaged-{stamp}-{uuid.uuid4().hex[:6]}")
+    aside = path.with_name(f"{path.name}.{label}-{stamp}-{uuid.uuid4().hex[:6]}")
     for suffix in ("", *_SIDE_FILES):
         with contextlib.suppress(FileNotFoundError):
             os.replace(f"{path}{suffix}", f"{aside}{suffix}")

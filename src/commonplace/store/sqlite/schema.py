@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA",
     "SCHEMA_VERSION",
+    "EarlierVersionError",
     "create_tables",
     "create_words",
     "get_meta",
@@ -29,6 +30,7 @@ __all__ = [
     "nearest_by_scan",
     "nearest_by_vec0",
     "set_meta",
+    "table_version",
     "unreadable_reason",
     "vec0_in_step",
     "vec0_usable",
@@ -94,24 +96,29 @@ SCHEMA_VERSION = 10
 """``PRAGMA user_version`` of these tables; versions 1 to 9 were never released."""
 
 
+class EarlierVersionError(IndexDamagedError):
+    """Index with the tables of an earlier version: it is replaced as a damaged one is."""
+
+
 def create_tables(connection: apsw.Connection) -> None:
     """Create the tables of a new index file, in one transaction.
 
     Raises:
-        IndexDamagedError: The index has the tables of an earlier version.
+        EarlierVersionError: The index has the tables of an earlier version.
         StoreError: The file is another program's, or was written by a later version of this one.
     """
-    if _version(connection) == SCHEMA_VERSION:
+    if table_version(connection) == SCHEMA_VERSION:
         return
     with transaction(connection):
-        version = _version(connection)
+        version = table_version(connection)
         if not version:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.pragma("user_version", SCHEMA_VERSION)
 
 
-def _version(connection: apsw.Connection) -> int:
+def table_version(connection: apsw.Connection) -> int:
+    """Return the version of the tables, 0 for a new file; raise where they are not of this one."""
     version = int(connection.pragma("user_version"))
     is_new = not version and not connection.execute("SELECT count(*) FROM sqlite_schema").get
     if not is_new and connection.pragma("application_id") != _APPLICATION_ID:
@@ -125,7 +132,7 @@ def _version(connection: apsw.Connection) -> int:
             "Upgrade, or delete it: it is rebuilt from the Markdown files."
         )
     if 0 < version < SCHEMA_VERSION:
-        raise IndexDamagedError(
+        raise EarlierVersionError(
             f"the index {connection.filename} was written by an earlier version of Commonplace "
             f"(tables {version}, {SCHEMA_VERSION} expected). It can be deleted: it is rebuilt from "
             "the Markdown files."
