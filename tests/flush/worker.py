@@ -1,12 +1,11 @@
-"""Processes that flush, and are killed at the step that they are told: run by test_kills.py.
+"""Processes that flush, and are killed: ``worker.py FACTS FOLDER STEP ...`` of test_kills.py.
 
-``python worker.py FACTS FOLDER STEP [FOLDER STEP ...]`` starts one process after the other; step 0
-is none. It prints how each ended: the signal that killed it, or how many steps there were.
+See `support.kills`.
 """
 
 import os
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -14,30 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from commonplace.flush import FlushReply, ToolCall
 from commonplace.flush.journal import Journal
 from commonplace.memory import Memory
+from support.kills import killable, run_all
 from support.silent import Chat, Noting, said
-
-steps = 0
-
-
-def step(kill_at):
-    global steps
-    steps += 1
-    if steps == kill_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def killable(kill_at, kind, name):
-    """Make each call of a method a step before and a step after it."""
-    method = getattr(kind, name)
-
-    def wrapped(*args, **options):
-        step(kill_at)
-        try:
-            return method(*args, **options)
-        finally:
-            step(kill_at)
-
-    setattr(kind, name, wrapped)
 
 
 class Rewording(Noting):
@@ -52,7 +29,7 @@ class Rewording(Noting):
         return FlushReply(reply.text, tuple(calls))
 
 
-def flush(folder, kill_at, numbers):
+def flush(numbers, folder, kill_at):
     for kind, names in (
         (Journal, ("add", "pending", "claim", "save_replies", "remove", "release")),
         (Memory, ("append",)),
@@ -60,24 +37,11 @@ def flush(folder, kill_at, numbers):
     ):
         for name in names:
             killable(kill_at, kind, name)
-    Chat(Path(folder)).flusher(Rewording()).flush(said(*numbers), thread="t")
-
-
-def in_process_of_its_own(folder, kill_at, numbers):
-    """Return how the process ended."""
-    process = os.fork()
-    if not process:
-        flush(folder, kill_at, numbers)
-        os._exit(steps)
-    _, status = os.waitpid(process, 0)
-    return os.waitstatus_to_exitcode(status)
+    Chat(folder).flusher(Rewording()).flush(said(*numbers), thread="t")
 
 
 def main(facts, *runs):
-    numbers = [int(number) for number in facts.split(",")]
-    for folder, kill_at in zip(runs[::2], runs[1::2], strict=True):
-        ended = in_process_of_its_own(folder, int(kill_at), numbers)
-        sys.stdout.write(f"{ended}\n")
+    run_all(partial(flush, [int(number) for number in facts.split(",")]), *runs)
 
 
 if __name__ == "__main__":

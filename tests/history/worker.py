@@ -1,12 +1,11 @@
-"""Processes that change notes, and are killed at the step that they are told: by test_kills.py.
+"""Processes that change notes, and are killed: ``worker.py VERB FOLDER STEP ...`` of test_kills.py.
 
-``python worker.py VERB FOLDER STEP [FOLDER STEP ...]`` starts one process after the other; step 0
-is none. It prints how each ended: the signal that killed it, or how many steps there were.
+See `support.kills`.
 """
 
 import os
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -18,12 +17,11 @@ from commonplace.system.database import DatabaseFile
 from commonplace.workspace import replacement
 from commonplace.workspace.file_text import Folder
 from commonplace.workspace.places import Place
+from support.kills import killable, run_all, step
 
 BEFORE = "# Notes\n\n- The VPN listens on 1194.\n"
 AFTER = BEFORE.replace("1194", "51820")
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False))
-
-steps = 0
 
 
 def opened(folder):
@@ -49,27 +47,6 @@ VERBS = {
     "move": lambda memory: memory.move("memory/known.md", "memory/deep/moved.md"),
     "undo": lambda memory: memory.undo(memory.history("memory/known.md")[0].id),
 }
-
-
-def step(kill_at):
-    global steps
-    steps += 1
-    if steps == kill_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def killable(kill_at, kind, name):
-    """Make each call of a function a step before and a step after it."""
-    function = getattr(kind, name)
-
-    def wrapped(*args, **options):
-        step(kill_at)
-        try:
-            return function(*args, **options)
-        finally:
-            step(kill_at)
-
-    setattr(kind, name, wrapped)
 
 
 def halved(kill_at):
@@ -112,24 +89,10 @@ def change(verb, folder, kill_at):
         if "FALLBACK" in os.environ:
             Place.rename_by_flag = lambda *names, **flags: False
         VERBS[verb](memory)
-        return steps
-
-
-def in_process_of_its_own(verb, folder, kill_at):
-    """Return how the process ended."""
-    process = os.fork()
-    if not process:
-        count = change(verb, folder, kill_at)
-        os._exit(count)
-    _, status = os.waitpid(process, 0)
-    return os.waitstatus_to_exitcode(status)
 
 
 def main(verb, *runs):
-    for folder, kill_at in zip(runs[::2], runs[1::2], strict=True):
-        prepared(Path(folder))
-        ended = in_process_of_its_own(verb, Path(folder), int(kill_at))
-        sys.stdout.write(f"{ended}\n")
+    run_all(partial(change, verb), *runs, prepare=prepared)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
-from langchain_core.tools.base import ArgsSchema
 from pydantic import Field, field_validator
 
 from commonplace import CommonplaceError, Memory
@@ -60,6 +59,7 @@ logger = logging.getLogger(__name__)
 class _MemoryTool(BaseTool):
     """Tool of the core; its content is JSON text, and its artifact the answer as plain values."""
 
+    description: str = ""
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: bool | str | Callable[[ToolException], str] | None = True
     memory: MemorySource = Field(exclude=True, repr=False)
@@ -142,8 +142,6 @@ class MemorySearchTool(_MemoryTool):
     """``memory_search``: search notes. The artifact is the answer's list of results, as dicts."""
 
     name: str = SEARCH_TOOL.name
-    description: str = SEARCH_TOOL.description
-    args_schema: ArgsSchema | None = SEARCH_TOOL.schema
     citations: Citations | None = None
     """Whether results carry citations; None is the memory's setting."""
 
@@ -168,8 +166,6 @@ class MemoryGetTool(_MemoryTool):
     """``memory_get``: read lines of a file. The artifact is the answer as a dict."""
 
     name: str = GET_TOOL.name
-    description: str = GET_TOOL.description
-    args_schema: ArgsSchema | None = GET_TOOL.schema
 
     def _spec(self) -> ToolSpec:
         return GET_TOOL
@@ -212,32 +208,24 @@ class MemoryAppendTool(_MemoryWriteTool):
     """``memory_append``: append a note."""
 
     name: str = APPEND_TOOL.name
-    description: str = APPEND_TOOL.description
-    args_schema: ArgsSchema | None = APPEND_TOOL.schema
 
 
 class MemoryEditTool(_MemoryWriteTool):
     """``memory_edit``: replace a passage of a note."""
 
     name: str = EDIT_TOOL.name
-    description: str = EDIT_TOOL.description
-    args_schema: ArgsSchema | None = EDIT_TOOL.schema
 
 
 class MemoryCorrectTool(_MemoryWriteTool):
     """``memory_correct``: strike lines through, and write down what is right."""
 
     name: str = CORRECT_TOOL.name
-    description: str = CORRECT_TOOL.description
-    args_schema: ArgsSchema | None = CORRECT_TOOL.schema
 
 
 class MemoryDeleteTool(_MemoryWriteTool):
     """``memory_delete``: delete a note, which stays in the history."""
 
     name: str = DELETE_TOOL.name
-    description: str = DELETE_TOOL.description
-    args_schema: ArgsSchema | None = DELETE_TOOL.schema
 
 
 _WRITE_TOOLS: dict[str, Callable[..., _MemoryTool]] = {

@@ -14,7 +14,7 @@ from commonplace.tools.answers import (
     search_answer,
     unavailable_answer,
 )
-from commonplace.tools.changes import change_answer, write_answer
+from commonplace.tools.changes import write_answer
 from commonplace.tools.file_selection import selected_paths
 from commonplace.tools.passages import (
     MergedPassage,
@@ -74,7 +74,6 @@ __all__ = [
     "answer_json",
     "append_answer",
     "append_tool",
-    "change_answer",
     "change_tools",
     "citations_shown",
     "excerpt_payload",

@@ -1,4 +1,4 @@
-"""Answers of the tools that change notes: edit, correct and delete."""
+"""Answers of the tools that write notes: append, edit, correct and delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from commonplace.types import Origin, Version
 
-__all__ = ["change_answer", "write_answer"]
+__all__ = ["write_answer"]
 
 
 def write_answer(
@@ -31,33 +31,12 @@ def write_answer(
     session: str | None = None,
     agent: str | None = None,
 ) -> dict[str, Any]:
-    """Answer a call of one of the tools of `write_tools`; see `append_answer`, `change_answer`."""
-    options: dict[str, Any] = {
-        "private": private, "redact": redact, "name": name, "session": session,
-        "agent": agent,
-    }  # fmt: skip
-    if tool.name == APPEND_TOOL.name:
-        return append_answer(memory, arguments, **options)
-    return change_answer(memory, arguments, tool=tool, **options)
-
-
-def change_answer(
-    memory: AgentMemory,
-    arguments: Mapping[str, object],
-    *,
-    tool: ToolSpec,
-    private: bool = True,
-    redact: bool | Literal["personal"] = True,
-    name: str | None = None,
-    session: str | None = None,
-    agent: str | None = None,
-) -> dict[str, Any]:
-    """Answer a call of ``memory_edit``, ``memory_correct`` or ``memory_delete``.
+    """Answer a call of one of the tools of `write_tools`.
 
     Args:
         memory: The memory to change.
         arguments: The model's arguments.
-        tool: Which of the three, as `change_tools` returns it.
+        tool: Which of them; ``memory_append`` is answered by `append_answer`.
         private: Whether the conversation has one user only; if not, MEMORY.md is refused.
         redact: Whether keys, tokens and passwords in what is written are masked;
             with ``"personal"`` also numbers of cards, IBANs and US social security.
@@ -74,6 +53,11 @@ def change_answer(
         PathNotAllowedError: The note is none that may be changed; the message says which may.
         ConflictError: The note is gone, or was changed meanwhile.
     """
+    if tool.name == APPEND_TOOL.name:
+        return append_answer(
+            memory, arguments, private=private, redact=redact, name=name, session=session,
+            agent=agent,
+        )  # fmt: skip
     values = ToolArguments(arguments, tool=tool.of_memory(name))
     origin = agent_origin(tool.name, session=session, agent=agent)
     target = visible_memory(memory, private=private)
