@@ -1,3 +1,4 @@
+import os
 import signal
 import threading
 import time
@@ -9,7 +10,8 @@ from support import engines
 from support.notes import Notes
 
 settings.register_profile("commonplace", deadline=None)  # machines that run tests are busy
-settings.register_profile("thorough", deadline=None, max_examples=5_000)
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5000"))
+settings.register_profile("thorough", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("commonplace")
 
 
