@@ -89,6 +89,23 @@ def test_who_has_no_token_or_comes_from_another_site_is_refused(notes):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_fifty_clients_of_one_server_write_and_find_at_once(notes, mode):
+    async def talk(url, number):
+        async with client(url, mode=mode) as connected:
+            text = f"- heron {number} of the lake"
+            assert not (await connected.call_tool("memory_append", {"text": text})).is_error
+            found = await connected.call_tool("memory_search", {"query": "heron lake"})
+            assert "heron" in found.content[0].text
+
+    with serving(notes, "--write", "append") as (_, url, _):
+        await asyncio.gather(*(talk(url, number) for number in range(50)))
+    lines = [line for path in notes.root.rglob("*.md") for line in path.read_text().splitlines()]
+    herons = [line for line in lines if "heron" in line]
+    assert sorted(herons) == sorted(f"- heron {number} of the lake" for number in range(50))
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_server_in_good_order_while_a_client_listens(notes, stop):

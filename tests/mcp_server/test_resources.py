@@ -73,6 +73,17 @@ async def test_what_is_no_note_is_no_resource(connected, notes, uri):
             await client.read_resource(uri)
 
 
+async def test_a_folder_that_is_gone_is_an_error_that_says_so(connected, notes):
+    async with connected() as client:
+        notes.root.rename(notes.root.with_name("elsewhere"))
+        with pytest.raises(mcp.MCPError, match=str(notes.root)):
+            await client.list_resources()
+        answer = await client.call_tool("memory_get", {"path": "MEMORY.md"})
+        assert answer.is_error or answer.structured_content["status"] == "not_found"
+        notes.root.with_name("elsewhere").rename(notes.root)
+        assert await uris(client) == [LONG_TERM, LOG]
+
+
 async def test_untrusted_lines_of_a_resource_are_marked(connected, memory):
     stranger = Origin("untrusted", tool="web")
     memory.append("- The ferry leaves at noon.", path="memory/web.md", origin=stranger)

@@ -82,14 +82,12 @@ class NoteResources:
 
         Raises:
             MCPError: The URI is none of a note that the client may read.
+            PathNotAllowedError: It is none of a file of the memory.
         """
         path = unquote(uri.removeprefix(_SCHEME)) if uri.startswith(_SCHEME) else None
-        try:
-            if path is None or not self._is_visible(path):
-                raise _not_found(uri)
-            excerpt = self._memory.get(path)
-        except CommonplaceError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+        if path is None or not self._is_visible(path):
+            raise _not_found(uri)
+        excerpt = self._memory.get(path)
         if excerpt.status != "ok":
             raise _not_found(uri)
         if excerpt.untrusted:

@@ -74,8 +74,6 @@ class MemoryServer:
         Raises:
             ValueError: `write` is none of these.
         """
-        self._memory = memory
-        self._private = private
         self._session = f"mcp-{uuid.uuid4().hex}"
         self._resources = NoteResources(memory, private=private, session=self._session)
         self._threads = anyio.CapacityLimiter(_THREADS)
@@ -157,7 +155,11 @@ class MemoryServer:
         return result
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        """Run what blocks; work that has begun ends, even if its client is gone meanwhile."""
+        """Run what blocks; work that has begun ends, even if its client is gone meanwhile.
+
+        Raises:
+            MCPError: The work failed, or too many requests are waiting.
+        """
         if self._waiting >= _MOST_WAITING:
             raise MCPError(
                 types.INTERNAL_ERROR, f"{self._waiting} requests are waiting; try again later."
@@ -165,6 +167,9 @@ class MemoryServer:
         self._waiting += 1
         try:
             return await anyio.to_thread.run_sync(work, limiter=self._threads)
+        except CommonplaceError as error:
+            code = types.INVALID_PARAMS if isinstance(error, ValueError) else types.INTERNAL_ERROR
+            raise MCPError(code, str(error)) from error
         finally:
             self._waiting -= 1
 
