@@ -20,6 +20,7 @@
     ├── PoolExhaustedError              (TimeoutError)        all open workspaces are in use
     ├── StateError                      (RuntimeError)        state.sqlite or history.sqlite
     ├── ToolInputError                  (ValueError)          an agent's tool call, its arguments
+    ├── ImportSourceError               (ValueError)          an export of another tool
     └── QuestionFileError               (ValueError)          an evaluation file
 
 A message names the finding, the expectation and the next step. Each class also inherits the
@@ -31,6 +32,7 @@ __all__ = [
     "ConflictError",
     "EditError",
     "EmbedderError",
+    "ImportSourceError",
     "IndexBusyError",
     "IndexDamagedError",
     "IndexReadOnlyError",
@@ -137,6 +139,10 @@ class StateError(CommonplaceError, RuntimeError):
 
 class ToolInputError(CommonplaceError, ValueError):
     """Argument of an agent's tool call that is missing, unknown or invalid."""
+
+
+class ImportSourceError(CommonplaceError, ValueError):
+    """An export of another tool is missing, or is not in the form that the tool gives it."""
 
 
 class QuestionFileError(CommonplaceError, ValueError):

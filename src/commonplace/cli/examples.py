@@ -73,6 +73,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace forget --citation MEMORY.md#L3", "one line"),
         ("commonplace forget --path memory/guest.md --yes", "without being asked"),
     ),
+    "import": (
+        ("commonplace import chatgpt export.zip --dry-run", "count the notes"),
+        ("commonplace import claude ~/Downloads/export", ""),
+    ),
     "watch": (("commonplace watch", "until Ctrl-C"),),
     "mcp": (
         ("commonplace -w ~/notes mcp", "for a client's configuration"),

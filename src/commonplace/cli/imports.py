@@ -1,0 +1,41 @@
+"""The ``import`` command: conversations of other tools as notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from commonplace.cli.options import Options, pass_options
+from commonplace.cli.output import print_text, progress
+
+__all__ = ["import_"]
+
+_SOURCES = ("chatgpt", "claude")
+
+
+@click.command("import")
+@click.argument("source", type=click.Choice(_SOURCES))
+@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.option("--dry-run", is_flag=True, help="Only count what would be written.")
+@pass_options
+def import_(options: Options, source: str, path: Path, *, dry_run: bool) -> None:
+    """Import the conversations of the data export PATH, a file, folder or ZIP, from SOURCE.
+
+    Each is a note below memory/imports/SOURCE/, with its secrets masked. The same or a later export
+    can be imported again: notes that you changed since stay as they are.
+    """
+    from commonplace.importers import import_notes
+
+    with options.open_memory() as memory, progress("importing") as bar:
+        report = import_notes(memory, source, path, dry_run=dry_run, progress=bar)
+    counts = [
+        (report.added, "new"),
+        (report.updated, "updated"),
+        (report.unchanged, "unchanged"),
+        (report.edited, "left as you edited them"),
+        (report.skipped, "without a conversation"),
+    ]
+    said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing to import"
+    undo = "" if report.id is None else f"; 'commonplace undo {report.id}' takes it back"
+    print_text(f"{'would import: ' if dry_run else ''}{said}{undo}")

@@ -1,0 +1,6 @@
+"""Importers: conversations from the data exports of other tools, as notes of a memory."""
+
+from commonplace.importers.service import ImportReport, import_notes
+from commonplace.importers.sources import SOURCES
+
+__all__ = ["SOURCES", "ImportReport", "import_notes"]
