@@ -189,6 +189,7 @@ def test_an_archive_is_read_where_it_is(memory, tmp_path):
     [
         ("", "cannot be read behind its entry 0"),
         ("no JSON", "cannot be read behind its entry 0"),
+        (json.dumps({"conversations": [claude(0)]}), "it begins with '{'"),
         (json.dumps([claude(0), claude(1)])[:-40], "cannot be read behind its entry 1"),
     ],
 )
@@ -197,11 +198,24 @@ def test_a_broken_export_says_how_far_it_was_read(memory, tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(ImportSourceError, match=said):
         import_notes(memory, "claude", path)
-    assert len(disk(memory)) == ("VPN" in text)
+    assert len(disk(memory)) == text.startswith("[")
     with pytest.raises(ImportSourceError, match=r"holds no conversations\*\.json"):
         import_notes(memory, "claude", tmp_path / "notes")
     with pytest.raises(ImportSourceError, match="there is no export"):
         import_notes(memory, "claude", tmp_path / "missing")
+
+
+@pytest.mark.parametrize("at", ["content", "directory"])
+def test_a_damaged_archive_is_an_error_in_one_line(memory, tmp_path, at):
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", json.dumps([claude(n) for n in range(50)]))
+    data = bytearray(path.read_bytes())
+    start = 100 if at == "content" else data.index(b"PK\x01\x02")
+    data[start : start + 40] = bytes(40)
+    path.write_bytes(data)
+    with pytest.raises(ImportSourceError, match=r"[Dd]ownload the export"):
+        import_notes(memory, "claude", path)
 
 
 ODD = [

@@ -11,6 +11,7 @@ import fnmatch
 import posixpath
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +27,8 @@ ExportFile = tuple[str, int, Callable[[], IO[bytes]]]
 """Name of a file, its size, and the function that opens it."""
 
 _READ_BYTES = 1 << 16
+_BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+"""Errors of a damaged archive, of one with a password, and of an unknown compression."""
 
 
 @contextlib.contextmanager
@@ -44,7 +47,7 @@ def named_files(path: Path, pattern: str) -> Iterator[list[ExportFile]]:
             inside = sorted(one for one in path.iterdir() if fnmatch.fnmatch(one.name, pattern))
             found = [_plain(one) for one in inside if stat.S_ISREG(one.lstat().st_mode)]
         elif path.is_file() and zipfile.is_zipfile(path):
-            archive = stack.enter_context(zipfile.ZipFile(path))
+            archive = stack.enter_context(_archive(path))
             found = [
                 (info.filename, info.file_size, _member(archive, info))
                 for info in sorted(archive.infolist(), key=lambda one: one.filename)
@@ -74,23 +77,42 @@ def entries(path: Path, pattern: str, progress: ReadProgress | None = None) -> I
         raise MissingExtraError(
             "imports need the package ijson: pip install 'commonplace[importers]'"
         ) from error
+    broken = (ijson.JSONError, ValueError, *_BROKEN_ARCHIVE)
     with named_files(path, pattern) as files:
         total, before = sum(size for _, size, _ in files), 0
         for name, size, opened in files:
             count = 0
-            with opened() as file:
-                try:
+            try:
+                with opened() as file:
+                    _check_list(file)
                     for entry in ijson.items(file, "item", buf_size=_READ_BYTES, use_float=True):
                         count += 1
                         yield entry
                         if progress is not None:
                             progress(before + min(file.tell(), size), total, name)
-                except (ijson.JSONError, ValueError, zipfile.BadZipFile, EOFError) as error:
-                    raise ImportSourceError(
-                        f"{name} cannot be read behind its entry {count}: {error}. Expected is a "
-                        "list in JSON; download the export again. What was before is imported."
-                    ) from error
+            except broken as error:
+                raise ImportSourceError(
+                    f"{name} cannot be read behind its entry {count}: {error}. Expected is a "
+                    "list in JSON; download the export again. What was before is imported."
+                ) from error
             before += size
+
+
+def _check_list(file: IO[bytes]) -> None:
+    """Raise where a file begins as another value than a list, which has no entries."""
+    start = file.read(_READ_BYTES).lstrip()[:1]
+    if start not in (b"[", b""):
+        raise ValueError(f"it begins with {start.decode('latin-1')!r}")
+    file.seek(0)
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except _BROKEN_ARCHIVE as error:
+        raise ImportSourceError(
+            f"{path} is an archive that cannot be read: {error}. Download the export again."
+        ) from error
 
 
 def _plain(path: Path) -> ExportFile:
