@@ -68,7 +68,8 @@ def test_a_client_that_vanishes_ends_the_server_and_no_note_is_torn(notes):
     server.stdout.close()
     server.stdin.close()
     with server:
-        assert server.wait(timeout=20) is not None
+        assert server.wait(timeout=20) == 0
+        assert server.stderr.read() == b""
     written = [path.read_text() for path in (notes.root / "memory").glob("*.md")]
     herons = [line for text in written for line in text.splitlines() if "heron" in line]
     assert len(herons) == len(set(herons))

@@ -26,8 +26,11 @@ _CLOSE_S = 3
 
 
 def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client on standard input and output, until it closes its end."""
-    asyncio.run(_stdio(server))
+    """Serve one client on standard input and output, until it closes its end or is gone."""
+    try:
+        asyncio.run(_stdio(server))
+    except* (BrokenPipeError, ConnectionResetError):
+        pass  # the client ended before it had read its answers
 
 
 async def _stdio(server: Server[Any]) -> None:
