@@ -66,6 +66,7 @@ def core():
         "Memory.aindex": lambda memory: memory.aindex(),
         "Memory.asearch": lambda memory: memory.asearch(QUESTION),
         "Memory.astatus": lambda memory: memory.astatus(deep=True),
+        "Memory.averify": lambda memory: memory.averify(),
     }
 
 
