@@ -41,6 +41,7 @@ def run(root, code):
         (root / "memory" / f"n{number}.md").write_text(text)
     command = [sys.executable, "-W", "ignore", "-c", HEAD + textwrap.dedent(code), str(root)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    sys.stderr.write(done.stderr)  # the traceback of a child that hangs
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 

@@ -14,11 +14,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
+
+import apsw
 
 __all__ = ["ReopenedInChild", "gate", "renewed_in_child"]
 
-_WAIT_S = 2.0
+_WAIT_S = 5.0
 """How long a fork waits for other threads."""
 _PERMITS = 64
 _POLL_S = 0.001
@@ -36,6 +39,7 @@ _reopening = threading.RLock()
 gate = threading.BoundedSemaphore(_PERMITS)
 """Held during a transaction: no process is forked meanwhile."""
 _taken = 0
+_switch_s = 0.005
 
 
 def renewed_in_child(instance: _Renewed) -> None:
@@ -72,31 +76,49 @@ class ReopenedInChild:
 
 def _wait_for_threads() -> None:
     """Wait for transactions, and for modules that are imported: a child would wait for ever."""
-    global _taken
+    global _switch_s, _taken
     deadline = time.monotonic() + _WAIT_S
-    while _is_importing() and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
     while _taken < _PERMITS and gate.acquire(timeout=max(0.0, deadline - time.monotonic())):
         _taken += 1
+    _switch_s = sys.getswitchinterval()
+    while True:  # imports last, for one may begin while the permits are waited for
+        sys.setswitchinterval(_WAIT_S)  # no other thread runs between the look and the fork
+        if not _is_importing() or time.monotonic() >= deadline:
+            break
+        sys.setswitchinterval(_switch_s)
+        time.sleep(_POLL_S)
 
 
 def _release() -> None:
     global _taken
+    sys.setswitchinterval(_switch_s)
     if _taken:
         gate.release(_taken)
     _taken = 0
 
 
 def _is_importing() -> bool:
-    specs = (getattr(module, "__spec__", None) for module in _modules())
-    return any(getattr(spec, "_initializing", False) for spec in specs)
+    """Return whether another thread imports a module, whose lock a child would wait for."""
+    own = threading.get_ident()
+    frames = [frame for thread, frame in sys._current_frames().items() if thread != own]  # noqa: SLF001
+    return any(map(_has_import, frames))
 
 
+def _has_import(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT_FILE:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_IMPORT_FILE = "<frozen importlib._bootstrap>"
 _PACKAGE = __name__.partition(".")[0]
 
 
 def _renew_all() -> None:
     global _reopening, _taken, gate
+    sys.setswitchinterval(_switch_s)
     _reopening, _taken, gate = threading.RLock(), 0, threading.BoundedSemaphore(_PERMITS)
     for value in _class_attributes():
         if isinstance(value, functools.cached_property) and hasattr(value, "lock"):
@@ -117,6 +139,12 @@ def _modules() -> list[object]:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
+    # The mutex of the statistics is taken at each allocation, outside transactions, too: a thread
+    # that holds it while a process is forked would keep the child waiting for ever.
+    if not apsw.connections():  # else another library uses APSW already
+        apsw.shutdown()
+        apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, False)
+        apsw.initialize()
     os.register_at_fork(
         before=_wait_for_threads, after_in_parent=_release, after_in_child=_renew_all
     )
