@@ -85,9 +85,17 @@ def agent_of(model, pool, **options):
 
 
 @pytest.mark.parametrize(
-    "users", [24, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(240)])]
+    ("users", "checkpointed"),
+    [
+        pytest.param(24, True, id="24-checkpointer"),
+        pytest.param(24, False, id="24-no checkpointer"),
+        pytest.param(
+            *(200, True),
+            marks=[pytest.mark.slow, pytest.mark.timeout(240)],
+            id="200-checkpointer",
+        ),
+    ],
 )
-@pytest.mark.parametrize("checkpointed", [True, False], ids=["checkpointer", "no checkpointer"])
 async def test_many_users_at_once_see_their_own_lines_only(pool, users, checkpointed):
     model = ScriptedChatModel(script=writes_then_searches)
     saver = {"checkpointer": InMemorySaver()} if checkpointed else {}
