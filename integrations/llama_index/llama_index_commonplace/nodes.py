@@ -25,8 +25,7 @@ class MemoryNode(TextNode):
 
     The hash covers the place and the text. The hash of a plain `TextNode` also covers the metadata,
     whose scores differ from query to query: `QueryFusionRetriever`, which compares hashes, would
-    return a snippet twice that two queries found. Snippets of one file that share lines are nodes
-    of their own until `OverlapPostprocessor` merges them.
+    return a snippet twice that two queries found.
 
     For one query and one state of the notes, the metadata is the same at any time: ``date`` is the
     day of a log or a message, and no value follows the clock. Other notes have no day (None), so

@@ -18,14 +18,14 @@ class OverlapPostprocessor(BaseNodePostprocessor):
 
     ::
 
-        fusion = QueryFusionRetriever([CommonplaceRetriever(memory)], llm=llm)
-        engine = RetrieverQueryEngine.from_args(
-            fusion, llm=llm, node_postprocessors=[OverlapPostprocessor()]
-        )
+        nodes = [node for query in queries for node in retriever.retrieve(query)]
+        nodes = OverlapPostprocessor().postprocess_nodes(nodes, query_str=query)
 
-    Several queries find passages of one file that begin and end elsewhere. A model would read the
-    lines that they share more than once. A merged node has each line once, the place and the score
-    of the best of its nodes, and the citation of all lines. Nodes of other retrievers stay.
+    Answers to several queries have passages of one file that begin and end elsewhere. A model would
+    read the lines that they share more than once. A merged node has each line once, the place and
+    the score of the best of its nodes, and the citation of all lines. Nodes of other retrievers
+    stay. Queries of one `QueryFusionRetriever` need no merging: `CommonplaceRetriever` returns
+    each line to them once.
     """
 
     @classmethod

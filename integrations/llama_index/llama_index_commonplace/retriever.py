@@ -12,6 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from commonplace.tools import citations_shown
 from llama_index_commonplace.arguments import checked_memory
+from llama_index_commonplace.fusion import EnclosedRetriever
 from llama_index_commonplace.metadata_filters import filter_limits
 from llama_index_commonplace.nodes import scored_node
 
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["CommonplaceRetriever"]
 
 
-class CommonplaceRetriever(BaseRetriever):
+class CommonplaceRetriever(EnclosedRetriever, BaseRetriever):
     """Retriever of the notes that answer a question, best first, as nodes with citations as ids.
+
+    Several queries of one enclosing retriever, such as `QueryFusionRetriever`, get no line twice: a
+    passage that overlaps an earlier one comes as that one's node and a node of the lines that are
+    new, so that there may be more nodes than `similarity_top_k`.
 
     The search receives the original query, `QueryBundle.query_str`. Additions of a query transform
     for vector stores (`custom_embedding_strs`, `embedding`) are ignored.
@@ -93,7 +98,10 @@ class CommonplaceRetriever(BaseRetriever):
         )
         now = self.memory.now()
         cited = citations_shown(self.memory.settings.citations)
-        return [scored_node(result, now=now, cited=cited) for result in results]
+        return [
+            scored_node(result, now=now, cited=cited)
+            for result in self._recut(self.memory, results)
+        ]
 
     def _limits(self) -> dict[str, Any]:
         """Return the limits of files and days: both those of the filters and its own hold."""

@@ -418,45 +418,62 @@ def test_a_snippet_that_two_queries_find_is_one_node_of_a_fusion(memory, scripte
 
 
 def lines_of(nodes):
-    """Return the place of each line that nodes of the memory show."""
+    """Return the place of each line that nodes of the memory show, without blank ones."""
     return [
         (found.node.metadata["path"], found.node.metadata["start_line"] + at)
         for found in nodes
         if "path" in found.node.metadata
-        for at in range(found.node.text.count("\n") + 1)
+        for at, line in enumerate(found.node.text.split("\n"))
+        if line.strip()
     ]
 
 
 QUERIES = "What did Wren say?\nWhat was wrong?\nWho spoke about the database?\nbackups"
 
 
-@pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "simple"])
-async def test_fused_queries_show_no_line_twice_where_overlaps_are_merged(memory, scripted, mode):
-    fusion = QueryFusionRetriever(
-        [CommonplaceRetriever(memory, min_score=0), Fixed(MANUAL)],
-        llm=scripted(QUERIES),
-        mode=mode,
-        num_queries=5,
-        similarity_top_k=100,
-        use_async=False,
-    )
-    fused = fusion.retrieve(QUESTION)
-    assert len(lines_of(fused)) > len(set(lines_of(fused)))
-    engine = RetrieverQueryEngine.from_args(
-        fusion, llm=scripted(QUERIES), node_postprocessors=[OverlapPostprocessor()]
-    )
-    merged = engine.retrieve(QueryBundle(QUESTION))
-    assert set(lines_of(merged)) == set(lines_of(fused))
+def fusion_of(retrievers, llm, **options):
+    options = {"num_queries": 5, "similarity_top_k": 100, "use_async": False} | options
+    return QueryFusionRetriever(retrievers, llm=llm, **options)
+
+
+@pytest.mark.parametrize(
+    "mode", ["reciprocal_rerank", "relative_score", "dist_based_score", "simple"]
+)
+async def test_fused_queries_show_no_line_twice_and_lose_none(memory, scripted, mode):
+    retriever = CommonplaceRetriever(memory, min_score=0)
+    apart = [retriever.retrieve(query) for query in (QUESTION, *QUERIES.split("\n"))]
+    lines = [line for nodes in apart for line in lines_of(nodes)]
+    assert len(lines) > len(set(lines))
+    fusion = fusion_of([retriever, Fixed(MANUAL)], scripted(QUERIES), mode=mode)
+    threads = fusion_of([retriever, Fixed(MANUAL)], scripted(QUERIES), mode=mode, use_async=True)
+    for fused in (
+        fusion.retrieve(QUESTION), await fusion.aretrieve(QUESTION), threads.retrieve(QUESTION),
+    ):  # fmt: skip
+        assert sorted(lines_of(fused)) == sorted(set(lines))
+        assert len(fused) >= max(len(nodes) for nodes in apart)
+        assert MANUAL in [found.node for found in fused]
+        for found in fused:
+            place = found.node.metadata
+            if "path" in place:
+                count = place["end_line"] - place["start_line"] + 1
+                text = memory.get(place["path"], from_line=place["start_line"], lines=count).text
+                shown = zip(found.node.text.split("\n"), text.split("\n"), strict=True)
+                assert all(part in line for part, line in shown)
+    assert texts(retriever.retrieve(QUESTION)) == texts(apart[0])
+
+
+def test_nodes_of_several_answers_are_merged_where_they_share_lines(memory, scripted):
+    retriever = CommonplaceRetriever(memory, min_score=0)
+    found = [
+        node for query in (QUESTION, *QUERIES.split("\n")) for node in retriever.retrieve(query)
+    ]
+    found.append(NodeWithScore(node=MANUAL, score=0.4))
+    assert len(lines_of(found)) > len(set(lines_of(found)))
+    merged = OverlapPostprocessor().postprocess_nodes(found, query_str=QUESTION)
+    assert set(lines_of(merged)) == set(lines_of(found))
     assert len(lines_of(merged)) == len(set(lines_of(merged)))
-    assert MANUAL in [found.node for found in merged]
-    assert merged[0].score == fused[0].score
-    for found in merged:
-        place = found.node.metadata
-        if "path" in place:
-            count = place["end_line"] - place["start_line"] + 1
-            text = memory.get(place["path"], from_line=place["start_line"], lines=count).text
-            shown = zip(found.node.text.split("\n"), text.split("\n"), strict=True)
-            assert all(part in line for part, line in shown)
+    assert MANUAL in [each.node for each in merged]
+    assert merged[0].score == found[0].score
 
 
 def test_the_hash_is_that_of_the_place_and_the_text():
