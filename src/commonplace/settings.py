@@ -333,8 +333,9 @@ class EmbeddingSettings(_Checked):
 
     Attributes:
         provider: A name that `Memory.open` takes, ``provider:model`` too, or ``auto``.
-        model: The provider's model; None is its default. With ``auto``, a folder of a
-            sentence-transformers model is the configured local model that comes before all keys.
+        model: The provider's model; None is its default. With ``auto``, a GGUF file (or its name on
+            the hub, ``hf:OWNER/REPOSITORY/FILE``) or a folder of a sentence-transformers model is
+            the configured local model that comes before all keys.
             Another model is paid for again; the old vectors answer until the new ones are complete.
         dimensions: Length of the vectors, where the provider offers a choice; None is the model's.
             Shorter vectors make a smaller index and faster searches, with slightly worse answers.
@@ -343,10 +344,12 @@ class EmbeddingSettings(_Checked):
         headers: Headers sent with each request, for a gateway that needs some; never shown.
         api_key_env: Environment variable of the key, where it is not the vendor's usual one. The
             key itself is no setting: a settings file has many readers.
-        fallback: Provider that is tried once when the first one fails for good while an index is
-            built: a refused key, an exhausted quota, or a first run without a single answer. The
-            index is then built with it (and paid for, where it costs), and search reports it. With
-            None, texts without vectors are found by words until a later run.
+        fallback: Provider that is used when the one of the settings cannot be (a model file that is
+            missing, an extra that is not installed), and tried once when that one fails for good
+            while an index is built: a refused key, an exhausted quota, or a first run without a
+            single answer. The index is then built with it (and paid for, where it costs), and
+            search reports it. With None, texts without vectors are found by words until a later
+            run.
         batch: Whether runs of at least `batch_min_texts` use the vendor's batch API (openai,
             gemini, voyage), which costs about half and takes minutes to hours. Until then, search
             is by words, or by the old vectors.
@@ -359,6 +362,9 @@ class EmbeddingSettings(_Checked):
             more.
         query_timeout_s: Seconds that a search waits for the vector of its question, retries
             included, before it answers by words. 5: people and agents wait for it.
+        threads: Threads of a model in a GGUF file; None is half of the processors: llama.cpp's
+            threads wait by spinning, and with more of them than free processors it is many times
+            slower.
         concurrency: Requests in flight at once; None is the provider's own (4 for services, 1 for
             an object that was passed in, which may not be thread-safe).
     """
@@ -376,10 +382,11 @@ class EmbeddingSettings(_Checked):
     batch_timeout_minutes: float = 60.0
     timeout_s: float = 60.0
     query_timeout_s: float = 5.0
+    threads: int | None = None
     concurrency: int | None = None
 
     def _check_ranges(self) -> None:
-        for name in ("dimensions", "concurrency", "batch_min_texts"):
+        for name in ("dimensions", "threads", "concurrency", "batch_min_texts"):
             value = getattr(self, name)
             _check(value is None or value >= 1, f"embedding.{name}", value, "at least 1")
         for name in ("timeout_s", "query_timeout_s", "batch_poll_s", "batch_timeout_minutes"):

@@ -26,6 +26,7 @@ from commonplace.cli import (
     index,
     init,
     mcp,
+    models,
     search,
     status,
     verify,
@@ -121,6 +122,7 @@ for command in (
     mcp.mcp,
     evaluate.evaluate,
     demo.demo,
+    models.fetch_model,
     completion.completion,
 ):
     command.epilog = epilog(command.name or "")

@@ -92,6 +92,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace demo", "leaves nothing behind"),
         ("commonplace demo --keep notes", "keep the notes to try things out"),
     ),
+    "fetch-model": (
+        ("commonplace fetch-model hf:OWNER/REPOSITORY/FILE.gguf", "asks first"),
+        ("commonplace --embedder local:model.gguf index", "a file that is here"),
+    ),
     "completion": (
         ('eval "$(commonplace completion bash)"', "bash: in ~/.bashrc"),
         ('eval "$(commonplace completion zsh)"', "zsh: in ~/.zshrc, after compinit"),

@@ -70,6 +70,7 @@ class ProviderOptions:
         headers: Headers sent with each request; their values may be secrets.
         api_key_env: The environment variable that holds the key; None is the vendor's usual one.
         timeout_s: Seconds that one request may take.
+        threads: Threads of a local model; None is half of the processors.
     """
 
     model: str = ""
@@ -78,6 +79,7 @@ class ProviderOptions:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     api_key_env: str | None = None
     timeout_s: float = 60.0
+    threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,10 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from commonplace.embeddings.base import (
-    Embedder,
-    ModelName,
-    Provider,
-    ProviderOptions,
-    RequestLimits,
-)
+from commonplace.embeddings.base import Embedder, ModelName, Provider, ProviderOptions
 from commonplace.embeddings.client import EmbeddingClient
+from commonplace.embeddings.foreign_providers import construct_foreign
+from commonplace.embeddings.model_files import is_model_file, keep_name
 from commonplace.errors import EmbedderError, MissingExtraError
 from commonplace.settings import EmbeddingSettings
 
@@ -95,6 +91,8 @@ _PROVIDERS: dict[str, ProviderEntry] = {
         packages=("sentence_transformers",),
         is_paired=True,
     ),
+    # It finds a runner itself: which one fits depends on the model.
+    "local": ProviderEntry(f"{_HERE}.local:LocalEmbedder", extra="local"),
     "openai": ProviderEntry(
         f"{_HERE}.openai:OpenAIEmbedder",
         extra="openai",
@@ -188,7 +186,9 @@ def select(
     name, _, model = requested.partition(":")
     options = _options(name, settings)
     options = replace(options, model=model or options.model)
-    return Selection(_make(name, options, settings, pairs), f"{requested} was named")
+    client = _make(name, options, settings, pairs)
+    keep_name(client, built_with)
+    return Selection(client, f"{requested} was named")
 
 
 def fallback_of(settings: EmbeddingSettings, pairs: bool = False) -> Selection | None:
@@ -238,11 +238,12 @@ def _options(name: str, settings: EmbeddingSettings) -> ProviderOptions:
         headers=settings.headers,
         api_key_env=settings.api_key_env,
         timeout_s=settings.timeout_s,
+        threads=settings.threads,
     )
 
 
 def _bare(settings: EmbeddingSettings) -> ProviderOptions:
-    return ProviderOptions(timeout_s=settings.timeout_s)
+    return ProviderOptions(timeout_s=settings.timeout_s, threads=settings.threads)
 
 
 def _find(name: str) -> ProviderEntry | None:
@@ -287,28 +288,18 @@ def _construct(name: str, entry: ProviderEntry, options: ProviderOptions) -> Pro
     if name in _PROVIDERS:
         provider: Provider = entry.load()(options)
         return provider
-    try:
-        provider = entry.load()(options)
-    except EmbedderError:
-        raise
-    except Exception as error:  # code of another package
-        raise EmbedderError(
-            f"the embedder {name}, which the entry point {entry.path} provides, cannot be loaded: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    for attribute, kind in (("name", ModelName), ("limits", RequestLimits)):
-        if not isinstance(getattr(provider, attribute, None), kind):
-            raise EmbedderError(
-                f"the embedder {name}, which the entry point {entry.path} provides, has no "
-                f"`{attribute}` of type commonplace.embeddings.base.{kind.__name__}; see Provider "
-                "there."
-            )
-    return provider
+    return construct_foreign(name, entry.path, lambda: entry.load()(options))
 
 
 def _automatic(settings: EmbeddingSettings, built_with: ModelName | None, pairs: bool) -> Selection:
     if built_with is not None and (client := for_identity(built_with, None, settings, pairs)):
         return Selection(client, f"auto: the index was built with {client.label}")
+    if settings.model and is_model_file(settings.model):
+        # An error of a model that was configured is raised: its notes are meant for no vendor.
+        options = replace(_bare(settings), model=settings.model)
+        client = _make("local", options, settings, pairs)
+        keep_name(client, built_with)
+        return Selection(client, f"auto: the configured model {settings.model}")
     for name, options, why in _candidates(settings):
         with contextlib.suppress(EmbedderError):  # the next one may be usable
             return Selection(_make(name, options, settings, pairs), f"auto: {why}")
@@ -323,12 +314,12 @@ def _candidates(settings: EmbeddingSettings) -> Iterator[tuple[str, ProviderOpti
     """Yield the providers that ``auto`` tries, in order.
 
     Raises:
-        EmbedderError: The model of the settings is no folder, so its provider is not known.
+        EmbedderError: The model of the settings is not here, so its provider is not known.
     """
     if settings.model:
         if not os.path.isdir(os.path.expanduser(settings.model)):
             raise EmbedderError(
-                f"embedding.model is {settings.model!r}, which is no folder, and "
+                f"embedding.model is {settings.model!r}, which is no folder and no file, and "
                 "embedding.provider is 'auto': say whose model it is with embedding.provider."
             )
         options = replace(_bare(settings), model=settings.model)

@@ -21,6 +21,8 @@ __all__ = ["EmbedderSelector"]
 
 logger = logging.getLogger(__name__)
 
+_UNPAID = frozenset({"auto", "bundled", "local", "sentence-transformers"})
+"""Embedders whose vectors cost nothing but time."""
 _NO_VECTORS = "the index holds no vectors yet; index again when the embedder answers"
 
 
@@ -44,6 +46,7 @@ class EmbedderSelector:
         """Begin without clients, as in a forked process: they have threads."""
         self._selection: Selection | None = None
         self._replaced: EmbeddingClient | None = None
+        self._is_fallback = False
         self._own: dict[tuple[ModelName, int | None], EmbeddingClient | None] = {}
         self._lock = threading.RLock()
 
@@ -64,16 +67,42 @@ class EmbedderSelector:
         if self._selection is None:
             with self._lock:
                 if self._selection is None:
-                    from commonplace.embeddings.registry import select
-
-                    self._selection = select(
-                        self._requested,
-                        settings=self._settings,
-                        built_with=_name(identity),
-                        pairs=self._pairs,
-                    )
+                    self._selection = self._selected(identity)
                     logger.info("embedder: %s", self._selection.reason)
         return self._selection
+
+    def _selected(self, identity: IndexIdentity | None) -> Selection:
+        from commonplace.embeddings.registry import Selection, select
+
+        try:
+            return select(
+                self._requested,
+                settings=self._settings,
+                built_with=_name(identity),
+                pairs=self._pairs,
+            )
+        except EmbedderError as error:
+            fallback = self._fallback_for(identity)
+            if fallback is None or fallback.client is None:
+                raise
+            reason = f"{fallback.client.label} is used as the fallback: {error}"
+            logger.warning("%s", reason)
+            self._is_fallback = True
+            return Selection(fallback.client, reason)
+
+    def _fallback_for(self, identity: IndexIdentity | None) -> Selection | None:
+        """Return the fallback of an embedder that cannot be used; None where that is an error.
+
+        It is an error of an embedder that the call names, and of a service of which the index has
+        vectors: they were paid for.
+        """
+        from commonplace.embeddings.registry import fallback_of
+
+        name = self._settings.provider.partition(":")[0]
+        was_paid = name not in _UNPAID and identity is not None and identity.provider == name
+        if self._requested != "auto" or was_paid:
+            return None
+        return fallback_of(self._settings, self._pairs)
 
     def use_fallback(self, failure: EmbedderError) -> str | None:
         """Select the fallback for as long as this process uses the memory.
@@ -99,12 +128,13 @@ class EmbedderSelector:
             reason = f"{fallback.client.label} is used as the fallback: {failure}"
             logger.warning("%s", reason)
             self._replaced, self._selection = used, Selection(fallback.client, reason)
+            self._is_fallback = True
             return reason
 
     @property
     def is_fallback(self) -> bool:
         """Whether the fallback is in use."""
-        return self._replaced is not None
+        return self._is_fallback
 
     def query_client(
         self, identity: IndexIdentity | None
