@@ -236,6 +236,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             SettingsError: The default settings file is wrong; or the profile does not go with the
                 index engine or the reranker.
             StoreError: The index path names a Markdown file, or no engine has the URL's scheme.
+            EmbedderError: The embedder is an object without the functions of one.
         """
         from commonplace.store.registry import default_index_path, open_store
 

@@ -36,7 +36,8 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
     Another process can do the same later.
 
     Messages of `set`, of `reset` and of short sessions never reach a block; `ChatMemory` flushes
-    them, too. Errors are not raised, and the messages of a failed flush stay in the journal.
+    them, too. Errors are not raised, and the messages of a failed flush stay in the journal
+    until the next flush that succeeds, or `retry`.
     """
 
     def __init__(self, *memory: Memory, **options: Any) -> None:
@@ -82,6 +83,18 @@ class FlushMemoryBlock(BaseMemoryBlock[str]):
         for session in sessions:
             self._discard_if_done(session, await self._flusher.aflush([], thread=session))
         self._start_pending(again=bool(sessions))
+
+    def retry(self) -> tuple[FlushReport, ...]:
+        """Write down what failed flushes left, of all conversations, until one fails again.
+
+        The next flushes that succeed do so, too, in the background; but not for ever with messages
+        that the model refuses.
+        """
+        return self._flusher.retry()
+
+    async def aretry(self) -> tuple[FlushReport, ...]:
+        """Run `retry` without blocking the event loop."""
+        return await self._flusher.aretry()
 
     def _start_pending(self, *, again: bool) -> None:
         """Process what earlier flushes left, in the background: at first, and after a flush."""

@@ -12,7 +12,10 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNode
 from commonplace import SearchResult
 from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet
 
-__all__ = ["MemoryNode", "scored_node"]
+__all__ = ["UNDATED", "MemoryNode", "scored_node"]
+
+UNDATED = "1970-01-01"
+"""Date of notes without a day; postprocessors sort None before the newest day."""
 
 _VARYING = ("age_days", "decay")
 """Parts of a score that change with the clock; metadata that changed would break a cache by it."""
@@ -28,8 +31,8 @@ class MemoryNode(TextNode):
     return a snippet twice that two queries found.
 
     For one query and one state of the notes, the metadata is the same at any time: ``date`` is the
-    day of a log or a message, and no value follows the clock. Other notes have no day (None), so
-    `FixedRecencyPostprocessor` puts them first: limit a search by ``after`` to leave them out.
+    day of a log or a message, and no value follows the clock. Notes without a day have `UNDATED`, a
+    day before all others, so that `FixedRecencyPostprocessor` puts them last.
     """
 
     @property
@@ -78,7 +81,7 @@ def _metadata(result: SearchResult, now: datetime) -> dict[str, Any]:
         "start_line": result.start_line,
         "end_line": result.end_line,
         "source": result.source,
-        "date": passage_day(result, now),
+        "date": passage_day(result, now) or UNDATED,
         "origin": result.origin.author,
         "session": result.origin.session,
         **parts,

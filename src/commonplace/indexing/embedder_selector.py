@@ -32,9 +32,16 @@ class EmbedderSelector:
     Args:
         settings: The fallback, the options of clients made by name, and the embedded unit.
         requested: The embedder as `Memory.open` takes it.
+
+    Raises:
+        EmbedderError: It is an object that does not embed.
     """
 
     def __init__(self, settings: Settings, requested: str | Embedder | Any | None) -> None:
+        if requested is not None and not isinstance(requested, str):
+            from commonplace.embeddings.adapters import EmbedderAdapter
+
+            EmbedderAdapter(requested)  # a wrong object is an error here, not at the first search
         self._settings = settings.embedding
         # Measured for lines; a chunk that is embedded as a whole keeps the vector of its model.
         self._pairs = settings.search.unit == "line"

@@ -134,6 +134,17 @@ async def test_a_model_that_hangs_costs_nothing(stock, folder, open_folder, kind
     assert len(facts_in(log_of(folder))) > 2
 
 
+async def test_what_failed_for_good_is_written_down_by_retry(folder, open_folder):
+    block = FlushMemoryBlock(memory=open_folder(), llm=Writer(lambda number: 1 / (number > 3)))
+    await block.aput([message(1)], session_id="a")
+    for _ in range(3):
+        await block.aflush()
+    assert facts_in(log_of(folder)) == []
+    assert [report.failed for report in await block.aretry()] == [None]
+    assert facts_in(log_of(folder)) == [fact(1)]
+    assert block.retry() == ()
+
+
 async def test_what_could_not_be_written_anywhere_is_kept(folder, open_folder):
     block = FlushMemoryBlock(memory=open_folder(), llm=Writer())
     away = folder.with_name("away")
