@@ -7,22 +7,11 @@ from itertools import combinations
 import pytest
 
 from commonplace import Memory, explorer
-from commonplace.demo import write_demo_workspace
-from support.fakes import NOON, HashedWords, clock
+from support.fakes import HashedWords, clock
 
 pytest.importorskip("vl_convert")
 
 QUERY = "What do we order for lunch?"
-
-
-@pytest.fixture(scope="module")
-def memory(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("map")
-    write_demo_workspace(folder / "notes", today=NOON.date())
-    with Memory.open(
-        folder / "notes", embedder=HashedWords(), index=folder / "i.sqlite", now=clock()
-    ) as memory:
-        yield memory
 
 
 def values(picture, layer=0):

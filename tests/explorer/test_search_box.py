@@ -6,24 +6,12 @@ from datetime import date
 import pytest
 
 from commonplace import Explanation, Memory, explorer
-from commonplace.demo import write_demo_workspace
 from commonplace.explorer.comparison import compare_results
 from commonplace.types import SearchResult, Supersession
-from support.fakes import NOON, HashedWords, clock
 
 pytest.importorskip("ipywidgets")
 
 QUERY = "How much does a club pay for the hosted plan now?"
-
-
-@pytest.fixture(scope="module")
-def memory(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("box")
-    write_demo_workspace(folder / "notes", today=NOON.date())
-    with Memory.open(
-        folder / "notes", embedder=HashedWords(), index=folder / "i.sqlite", now=clock()
-    ) as memory:
-        yield memory
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Self, get_args
 
 from llama_index.core import Settings
@@ -162,17 +163,17 @@ class ChatMemory(StockMemory):
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Add messages, after the flush of those that they evict."""
-        with self._lock.held_by_thread():
+        with self._held_by_thread() as flusher:
             if self._flushes:
-                self._flusher.flush(asyncio_run(self._due(messages)))
+                flusher.flush(asyncio_run(self._due(flusher, messages)))
             if messages:
                 asyncio_run(super().aput_messages(messages))
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Add messages, after the flush of those that they evict."""
-        async with self._lock.held():
+        async with self._held() as flusher:
             if self._flushes:
-                await self._flusher.aflush(await self._due(messages))
+                await flusher.aflush(await self._due(flusher, messages))
             if messages:
                 await asyncio.shield(super().aput_messages(messages))
 
@@ -180,16 +181,16 @@ class ChatMemory(StockMemory):
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Replace the conversation, after the flush of messages that the new one lacks."""
-        with self._lock.held_by_thread():
-            removed = asyncio_run(self._replaced_by(messages))
-            self._archive_if_possible(removed, self._flusher.flush(removed))
+        with self._held_by_thread() as flusher:
+            removed = asyncio_run(self._replaced_by(flusher, messages))
+            self._archive_if_possible(removed, flusher.flush(removed))
             asyncio_run(super().aset(messages))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Replace the conversation, after the flush of messages that the new one lacks."""
-        async with self._lock.held():
-            removed = await self._replaced_by(messages)
-            report = await self._flusher.aflush(removed)
+        async with self._held() as flusher:
+            removed = await self._replaced_by(flusher, messages)
+            report = await flusher.aflush(removed)
             await asyncio.to_thread(self._archive_if_possible, removed, report)
             await asyncio.to_thread(self._counts, messages)
             await super().aset(messages)
@@ -203,9 +204,9 @@ class ChatMemory(StockMemory):
         Raises:
             OSError: The session file cannot be written; nothing was deleted.
         """
-        with self._lock.held_by_thread():
-            removed = asyncio_run(self._flusher.all())
-            report = self._flusher.flush(removed, reason="session_end")
+        with self._held_by_thread() as flusher:
+            removed = asyncio_run(flusher.all())
+            report = flusher.flush(removed, reason="session_end")
             self._archive(removed, report, wanted=archive)
             asyncio_run(super().areset())
 
@@ -219,9 +220,9 @@ class ChatMemory(StockMemory):
         Raises:
             OSError: The session file cannot be written; nothing was deleted.
         """
-        async with self._lock.held():
-            removed = await self._flusher.all(status)
-            report = await self._flusher.aflush(removed, reason="session_end")
+        async with self._held() as flusher:
+            removed = await flusher.all(status)
+            report = await flusher.aflush(removed, reason="session_end")
             await asyncio.to_thread(self._archive, removed, report, wanted=archive)
             await super().areset(status)
 
@@ -229,15 +230,15 @@ class ChatMemory(StockMemory):
 
     def flush(self, *, reason: FlushReason = "session_end") -> FlushReport | None:
         """Write down what is new in the conversation; return None if it has no message."""
-        with self._lock.held_by_thread():
-            rest = asyncio_run(self._rest())
-            return None if rest is None else self._flusher.flush(rest, reason=reason)
+        with self._held_by_thread() as flusher:
+            rest = asyncio_run(self._rest(flusher))
+            return None if rest is None else flusher.flush(rest, reason=reason)
 
     async def aflush(self, *, reason: FlushReason = "session_end") -> FlushReport | None:
         """Run `flush` without blocking the event loop."""
-        async with self._lock.held():
-            rest = await self._rest()
-            return None if rest is None else await self._flusher.aflush(rest, reason=reason)
+        async with self._held() as flusher:
+            rest = await self._rest(flusher)
+            return None if rest is None else await flusher.aflush(rest, reason=reason)
 
     def retry(self) -> tuple[FlushReport, ...]:
         """Write down what failed flushes left, of all conversations, until one fails again.
@@ -251,20 +252,46 @@ class ChatMemory(StockMemory):
         """Run `retry` without blocking the event loop."""
         return await self._flusher.flusher.aretry()
 
+    # -- one operation at a time -------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def _held(self) -> AsyncIterator[ConversationFlusher]:
+        async with self._lock.held() as is_held:
+            with self._flusher_of(is_held) as flusher:
+                yield flusher
+
+    @contextlib.contextmanager
+    def _held_by_thread(self) -> Iterator[ConversationFlusher]:
+        with self._lock.held_by_thread() as is_held, self._flusher_of(is_held) as flusher:
+            yield flusher
+
+    @contextlib.contextmanager
+    def _flusher_of(self, is_held: bool) -> Iterator[ConversationFlusher]:
+        """Yield the flusher for an operation that holds the lock, or for one that does not."""
+        if is_held:
+            yield self._flusher
+            return
+        try:
+            yield self._flusher.apart()
+        finally:
+            self._flusher.forget()
+
     # -- messages to flush -------------------------------------------------------------------------
 
-    async def _due(self, messages: list[ChatMessage]) -> DueFlush:
+    async def _due(self, flusher: ConversationFlusher, messages: list[ChatMessage]) -> DueFlush:
         """Return what is to be flushed before a put."""
         active = await self.aget_all(MessageStatus.ACTIVE)
         evicted = await asyncio.to_thread(self._evicted_count, [*active, *messages])
-        return await self._flusher.before_put(active, messages, evicted=evicted)
+        return await flusher.before_put(active, messages, evicted=evicted)
 
-    async def _rest(self) -> DueFlush | None:
-        return await self._flusher.rest(await self.aget_all(MessageStatus.ACTIVE))
+    async def _rest(self, flusher: ConversationFlusher) -> DueFlush | None:
+        return await flusher.rest(await self.aget_all(MessageStatus.ACTIVE))
 
-    async def _replaced_by(self, messages: list[ChatMessage]) -> DueFlush:
+    async def _replaced_by(
+        self, flusher: ConversationFlusher, messages: list[ChatMessage]
+    ) -> DueFlush:
         """Return the conversation if it has messages that the new one lacks."""
-        stored = await self._flusher.all()
+        stored = await flusher.all()
         kept = {repr(message) for message in await asyncio.to_thread(flush_messages, messages)}
         return stored if any(repr(found) not in kept for found in stored.messages) else DueFlush()
 

@@ -138,10 +138,10 @@ class ConversationLock:
         self._lock = _lock_of(key)
 
     @contextlib.asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Hold the lock in a coroutine."""
+    async def held(self) -> AsyncIterator[bool]:
+        """Hold the lock in a coroutine; yield whether it is held for this block alone."""
         if id(self._lock) in _HELD.get():
-            yield
+            yield False
             return
         acquired = asyncio.run_coroutine_threadsafe(self._lock.acquire(), self._loop)
         try:
@@ -150,27 +150,30 @@ class ConversationLock:
             acquired.add_done_callback(lambda _: self._release())
             raise
         with self._marked():
-            yield
+            yield True
 
     @contextlib.contextmanager
-    def held_by_thread(self) -> Iterator[None]:
-        """Hold the lock in a thread, or go on without it after a while.
+    def held_by_thread(self) -> Iterator[bool]:
+        """Hold the lock in a thread, or continue without it after a while; yield which it is.
 
-        A coroutine that holds it may need the thread: its own loop runs in it, or all threads of
-        its executor wait here. What a conversation then loses is order, and a read of its tail.
+        A coroutine that holds it may need the thread: its own loop runs in it, which is not waited
+        for, or all threads of its executor wait here. What a conversation then loses is order.
         """
-        if id(self._lock) in _HELD.get() or _has_running_loop():
-            yield
+        if id(self._lock) in _HELD.get():
+            yield False
             return
-        if asyncio.run_coroutine_threadsafe(self._acquired_in_time(), self._loop).result():
+        wait_s = 0.0 if _has_running_loop() else _WAIT_S
+        if asyncio.run_coroutine_threadsafe(self._acquired_within(wait_s), self._loop).result():
             with self._marked():
-                yield
+                yield True
         else:
-            yield
+            yield False
 
-    async def _acquired_in_time(self) -> bool:
+    async def _acquired_within(self, wait_s: float) -> bool:
+        if not wait_s:
+            return not self._lock.locked() and await self._lock.acquire()
         try:
-            return await asyncio.wait_for(self._lock.acquire(), _WAIT_S)
+            return await asyncio.wait_for(self._lock.acquire(), wait_s)
         except TimeoutError:
             return False
 

@@ -31,16 +31,18 @@ class DueFlush:
         after: Fingerprints of the conversation before them; None if they are all of it.
         queue: The queue behind the flush; None where the tail is not followed.
         resumes: Whether to finish what another process began, even if there is nothing new.
+        tail: Tail that the messages are from; None where it is not followed.
     """
 
     messages: Sequence[FlushMessage] = ()
     after: Fingerprinter | None = None
     queue: Sequence[FlushMessage] | None = None
     resumes: bool = False
+    tail: ConversationTail | None = None
 
 
 class ConversationFlusher:
-    """Flusher of one conversation. Its caller holds the conversation's lock.
+    """Flusher of one conversation. Its caller holds the conversation's lock, or uses `apart`.
 
     Args:
         flusher: Flusher of the memory.
@@ -73,40 +75,57 @@ class ConversationFlusher:
             messages: Messages that are about to be put.
             evicted: How many of the oldest will be evicted.
         """
+        tail = self._tail
         new = await asyncio.to_thread(flush_messages, messages)
         if not evicted:
-            await asyncio.to_thread(self._tail.put, new)
+            await asyncio.to_thread(tail.put, new)
             return DueFlush()
         queue = await asyncio.to_thread(flush_messages, active)
-        await self._follow(queue)
-        await asyncio.to_thread(self._tail.put, new)
-        unflushed = list(self._tail.unflushed)
+        await self._follow(tail, queue)
+        await asyncio.to_thread(tail.put, new)
+        unflushed = list(tail.unflushed)
         if evicted <= len(queue) + len(new) - len(unflushed):
             return DueFlush(resumes=not self._opened)
-        return DueFlush(unflushed, self._tail.flushed, [*queue, *new])
+        return DueFlush(unflushed, tail.flushed, [*queue, *new], tail=tail)
 
     async def rest(self, active: Sequence[ChatMessage]) -> DueFlush | None:
         """Return what is new in the conversation; None if it has no message."""
+        tail = self._tail
         queue = await asyncio.to_thread(flush_messages, active)
-        await self._follow(queue)
-        unflushed = list(self._tail.unflushed)
+        await self._follow(tail, queue)
+        unflushed = list(tail.unflushed)
         if not queue and not unflushed:
             return None
-        return DueFlush(unflushed, self._tail.flushed, queue)
+        return DueFlush(unflushed, tail.flushed, queue, tail=tail)
 
     async def all(self, status: MessageStatus | None = None) -> DueFlush:
         """Return the whole conversation, or its part of a status, ahead of its deletion."""
-        self._tail.forget()
+        self.forget()
         return DueFlush(await self._read(status))
 
-    async def _follow(self, queue: Sequence[FlushMessage]) -> None:
+    def forget(self) -> None:
+        """Forget the tail: the conversation is read before its next flush."""
+        # A new one, because a put that runs beside this one still settles its own.
+        self._tail = ConversationTail()
+
+    def apart(self) -> ConversationFlusher:
+        """Return a flusher of the same conversation for a caller that does not hold its lock.
+
+        It follows no tail of others and reads the conversation; afterwards, this one must `forget`.
+        """
+        mode: FlushMode = "background" if self._is_background else "before"
+        other = ConversationFlusher(self.flusher, self._store, session=self._session, mode=mode)
+        other._opened = self._opened
+        return other
+
+    async def _follow(self, tail: ConversationTail, queue: Sequence[FlushMessage]) -> None:
         """Read the whole conversation, unless its tail is known up to the end of the queue."""
-        if await asyncio.to_thread(self._tail.follows, queue):
+        if await asyncio.to_thread(tail.follows, queue):
             return
         messages = await self._read(None)
         count = self.flusher.flushed_count
         flushed = await asyncio.to_thread(count, messages, thread=self._session)
-        await asyncio.to_thread(self._tail.begin, messages, queue, flushed=flushed)
+        await asyncio.to_thread(tail.begin, messages, queue, flushed=flushed)
 
     async def _read(self, status: MessageStatus | None) -> list[FlushMessage]:
         """Read the conversation in pages, so that no event loop waits for all of it."""
@@ -155,8 +174,8 @@ class ConversationFlusher:
 
     def _settled(self, due: DueFlush, report: FlushReport) -> FlushReport:
         """Take what was flushed for known; what is kept nowhere is flushed again."""
-        if report.safe and due.queue is not None:
-            self._tail.settle(due.queue)
+        if report.safe and due.tail is not None and due.queue is not None:
+            due.tail.settle(due.queue)
         self._start_pending(again=True)
         return report
 

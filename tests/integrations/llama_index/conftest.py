@@ -118,13 +118,21 @@ def open_folder(folder, tmp_path):
 
 
 @pytest.fixture
-async def chat_with(open_folder):
-    """Open a conversation; its database is closed after the test."""
+async def chats():
+    """A list of conversations whose databases are closed after the test."""
+    chats = []
+    yield chats
+    for chat in chats:
+        if chat.sql_store._async_engine is not None:
+            await chat.sql_store._async_engine.dispose()
+
+
+@pytest.fixture
+def chat_with(open_folder, chats):
+    """Open a conversation."""
     from llama_index.core.memory import Memory as StockMemory
 
     from llama_index_commonplace import ChatMemory
-
-    chats = []
 
     def chat_with(llm, *, memory=None, kind=ChatMemory, **options):
         options = {"token_limit": 400, "token_flush_size": 60} | options
@@ -135,10 +143,7 @@ async def chat_with(open_folder):
         chats.append(chat)
         return chat
 
-    yield chat_with
-    for chat in chats:
-        if chat.sql_store._async_engine is not None:
-            await chat.sql_store._async_engine.dispose()
+    return chat_with
 
 
 class Ticks:

@@ -21,19 +21,15 @@ RECALLED = "[Recalled from memory for this message"
 
 
 @pytest.fixture
-async def chat_with():
-    """Make a LlamaIndex memory with blocks; its database is closed after the test."""
-    chats = []
+def chat_with(chats):
+    """Make a LlamaIndex memory with blocks."""
 
     def chat_with(*blocks, **options):
         chat = Memory.from_defaults(memory_blocks=[*blocks], tokenizer_fn=str.split, **options)
         chats.append(chat)
         return chat
 
-    yield chat_with
-    for chat in chats:
-        if chat.sql_store._async_engine is not None:
-            await chat.sql_store._async_engine.dispose()
+    return chat_with
 
 
 def system_texts(messages):
@@ -203,9 +199,8 @@ async def test_the_context_gives_way_in_order_and_says_so(long_memory, memory_of
 
 
 @pytest.fixture
-async def memory_of():
+def memory_of(chats):
     """Make a memory that counts with one of the tokenizers."""
-    chats = []
 
     def memory_of(block, tokenizer, *, limit):
         options = {"token_limit": limit, "memory_blocks": [block]}
@@ -218,10 +213,7 @@ async def memory_of():
         chats.append(chat)
         return chat
 
-    yield memory_of
-    for chat in chats:
-        if chat.sql_store._async_engine is not None:
-            await chat.sql_store._async_engine.dispose()
+    return memory_of
 
 
 async def test_a_context_without_any_room_leaves_the_conversation(long_memory, memory_of):

@@ -111,6 +111,34 @@ async def test_threads_that_take_all_of_a_loops_executor_do_not_wait_for_ever(
     assert len(await chat.aget_all()) == 5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["in memory", "a file"])
+async def test_puts_that_do_not_get_the_lock_lose_nothing(
+    chat_with, folder, monkeypatch, tmp_path, database
+):
+    monkeypatch.setattr("llama_index_commonplace.chat_store._WAIT_S", 0.01)
+    options = {"session_id": "one", "async_database_uri": uri_of(tmp_path)}
+    chat = chat_with(
+        Writer(lambda _: time.sleep(0.05)), **(options if database == "a file" else {})
+    )
+
+    def put(turns):
+        for turn in turns:
+            chat.put(said(turn))
+
+    async def aput(turns):
+        for turn in turns:
+            await chat.aput(said(turn))
+
+    threads = [asyncio.to_thread(put, range(first, first + 15)) for first in (100, 200, 300)]
+    await asyncio.gather(aput(range(15)), *threads)
+    await chat.aflush()
+    facts = [fact(first + turn) for first in (0, 100, 200, 300) for turn in range(15)]
+    kept = [found for message in await chat.aget_all() for found in facts_in(message.content)]
+    assert sorted(kept) == sorted(facts)
+    assert set(facts_in(log_of(folder))) == set(facts)
+
+
 @pytest.mark.parametrize("form", ["async", "sync"])
 async def test_what_on_flush_puts_does_not_wait_for_its_own_flush(chat_with, form):
     async def note(_):
