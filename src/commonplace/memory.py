@@ -966,16 +966,19 @@ class Memory(ReopenedInChild, AsyncTwins):
         """
         return self._notes.history(path, limit=limit)
 
-    def change_group(self, change: Change, *, origin: Origin | None = None) -> ChangeGroup:
+    def change_group(
+        self, change: Change, *, origin: Origin | None = None, name: str | None = None
+    ) -> ChangeGroup:
         """Return a group of changes that `undo` takes back as one, such as an import.
 
         Args:
             change: Kind of the changes, such as ``import``.
             origin: Author; a user by default.
+            name: Name by which a group that was not finished is continued under its number.
         """
         from commonplace.history.groups import ChangeGroup
 
-        return ChangeGroup(self._notes, change=change, origin=origin)
+        return ChangeGroup(self._notes, change=change, origin=origin, name=name)
 
     def undo(self, version_id: int, *, origin: Origin | None = None) -> Version:
         """Take a change back where nothing later touched the same lines; see `write`.

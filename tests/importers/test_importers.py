@@ -109,14 +109,18 @@ def disk(memory):
 def test_a_conversation_is_a_dated_note_with_a_line_a_message(memory, tmp_path, source):
     path = export(tmp_path, [MADE[source](0), MADE[source](1)])
     report = import_notes(memory, source, path)
-    assert (report.added, report.skipped) == (2, 0)
+    assert (report.added, report.skipped) == (2, {})
     first = memory.paths(f"memory/imports/{source}/2026-05-01-vpn-0-")[0]
     assert memory.get(first).text == (
         "# VPN 0\n\nUser: Which port has VPN 0?\nAssistant: It listens on 50000.\n"
     )
     hit = memory.search("VPN 1 port", after="2026-05-02", before="2026-05-02")[0]
     assert "50001" in hit.snippet
-    assert hit.origin == Origin("tool", tool=f"import {source}")
+    # ChatGPT had read a page before it answered, Claude had not.
+    outside = {"chatgpt": "untrusted", "claude": "tool"}[source]
+    authors = [line.origin for line in memory.blame(first)]
+    assert authors[0] == authors[2] == Origin("tool", tool=f"import {source}")
+    assert authors[3] == hit.origin == Origin(outside, tool=f"import {source}")
 
 
 @pytest.mark.parametrize("source", MADE)
@@ -205,6 +209,26 @@ def test_a_broken_export_says_how_far_it_was_read(memory, tmp_path, text, said):
         import_notes(memory, "claude", tmp_path / "missing")
 
 
+def test_a_broken_export_continues_under_one_number_once_it_is_whole(memory, tmp_path):
+    whole = [claude(number) for number in range(120)]
+    path = export(tmp_path, whole)
+    text = path.read_text()
+    path.write_text(text[:-90])
+    with pytest.raises(ImportSourceError, match=r"entry 119.*Nothing was written"):
+        import_notes(memory, "claude", path, dry_run=True)
+    with pytest.raises(ImportSourceError, match=r"entry 119.*What was before it is imported"):
+        import_notes(memory, "claude", path)
+    path.write_text(text)
+    report = import_notes(memory, "claude", path)
+    assert (report.added, report.unchanged) == (1, 119)
+    assert [one.id for one in memory.history(limit=9)] == [report.id]
+    later = import_notes(memory, "claude", export(tmp_path, [claude(200)]))
+    assert later.id != report.id
+    memory.undo(report.id)
+    assert len(disk(memory)) == 1
+    assert import_notes(memory, "claude", export(tmp_path, whole)).added == 120
+
+
 @pytest.mark.parametrize("at", ["content", "directory"])
 def test_a_damaged_archive_is_an_error_in_one_line(memory, tmp_path, at):
     path = tmp_path / "export.zip"
@@ -240,7 +264,19 @@ ODD += [{"id": "f", "mapping": {"a": {"message": {"metadata": "x", "author": {},
 @pytest.mark.parametrize("source", MADE)
 def test_entries_that_are_no_conversations_are_counted(memory, tmp_path, source):
     report = import_notes(memory, source, export(tmp_path, [*ODD, MADE[source](0)]))
-    assert (report.added, report.skipped) == (1, len(ODD))
+    assert (report.added, report.skipped) == (1, {"without a text": len(ODD)})
+
+
+def test_a_note_that_was_deleted_stays_deleted_and_an_undone_import_can_be_repeated(
+    memory, tmp_path
+):
+    path = export(tmp_path, [claude(0), claude(1)])
+    first = import_notes(memory, "claude", path)
+    memory.undo(first.id)
+    assert import_notes(memory, "claude", path).added == 2
+    memory.delete(memory.paths()[0])
+    again = import_notes(memory, "claude", path)
+    assert (again.edited, again.unchanged, len(disk(memory))) == (1, 1, 1)
 
 
 def test_what_was_changed_since_is_not_taken_back(memory, tmp_path):
@@ -255,9 +291,9 @@ def test_the_command_says_what_it_did_and_how_to_take_it_back(tmp_path, monkeypa
     export(tmp_path, [chatgpt(0), None])
     base = ["-w", str(tmp_path / "notes"), "--embedder", "none", "import", "chatgpt", str(tmp_path)]
     dry = CliRunner().invoke(app, [*base, "--dry-run"])
-    assert dry.output == "would import: 1 new, 1 without a conversation\n"
+    assert dry.output == "would import: 1 new, 1 without a text\n"
     done = CliRunner().invoke(app, base)
-    assert done.output.startswith("1 new, 1 without a conversation; 'commonplace undo ")
+    assert done.output.startswith("1 new, 1 without a text; 'commonplace undo ")
     wrong = CliRunner().invoke(app, [*base[:-1], str(tmp_path / "missing")])
     assert (wrong.exit_code, wrong.output.count("\n")) == (1, 1)
 
@@ -311,6 +347,6 @@ def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
         assert report.added + report.unchanged == 600
         assert report.unchanged >= 50
         assert len(disk(memory)) == 600
-        for one in [one for one in memory.history(limit=9) if one.change == "import"]:
-            memory.undo(one.id)
+        assert [one.id for one in memory.history(limit=9)] == [report.id]
+        memory.undo(report.id)
         assert not disk(memory)

@@ -1,4 +1,4 @@
-"""The ``import`` command: conversations of other tools as notes."""
+"""The ``import`` command: the memory of other tools as notes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from commonplace.cli.output import print_text, progress
 
 __all__ = ["import_"]
 
-_SOURCES = ("chatgpt", "claude")
+_SOURCES = ("chatgpt", "claude", "claude-code", "langmem", "mem0", "obsidian")
 
 
 @click.command("import")
 @click.argument("source", type=click.Choice(_SOURCES))
-@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("--dry-run", is_flag=True, help="Only count what would be written.")
 @pass_options
-def import_(options: Options, source: str, path: Path, *, dry_run: bool) -> None:
-    """Import the conversations of the data export PATH, a file, folder or ZIP, from SOURCE.
+def import_(options: Options, source: str, path: Path | None, *, dry_run: bool) -> None:
+    """Import the memory of another tool from PATH, a file, folder or ZIP of SOURCE.
 
-    Each is a note below memory/imports/SOURCE/, with its secrets masked. The same or a later export
-    can be imported again: notes that you changed since stay as they are.
+    PATH is the current folder by default, for claude-code its own. Notes go below
+    memory/imports/SOURCE/, with their secrets masked. The same or a later export can be imported
+    again: notes that you changed since stay as they are.
     """
     from commonplace.importers import import_notes
 
@@ -33,8 +34,8 @@ def import_(options: Options, source: str, path: Path, *, dry_run: bool) -> None
         (report.added, "new"),
         (report.updated, "updated"),
         (report.unchanged, "unchanged"),
-        (report.edited, "left as you edited them"),
-        (report.skipped, "without a conversation"),
+        (report.edited, "left as you changed them"),
+        *((count, reason) for reason, count in sorted(report.skipped.items())),
     ]
     said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing to import"
     undo = "" if report.id is None else f"; 'commonplace undo {report.id}' takes it back"

@@ -26,6 +26,9 @@ _SCHEMA = (
     # first one. A row whose version is gone is of one that was pruned.
     "CREATE TABLE IF NOT EXISTS change_group (version INTEGER PRIMARY KEY, id INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS change_group_id ON change_group (id)",
+    # Change groups that were not finished, by name: the next one of the name continues it.
+    """CREATE TABLE IF NOT EXISTS open_group (
+        name TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID""",
     # A row once every note that was there has its first version: a note that comes later is new.
     "CREATE TABLE IF NOT EXISTS began (at INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS version_note ON version (note, id)",
@@ -56,7 +59,7 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        version=2,  # version 1 was never released
+        version=3,  # versions 1 and 2 were never released
         schema=_SCHEMA,
         # Versions without a note, or based on one that was lost, have no text.
         repair=(

@@ -7,7 +7,7 @@ them, is untrusted itself, unless a user wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -62,6 +62,7 @@ class OriginLedger:
         after: str,
         origin: Origin | None,
         *,
+        untrusted: Collection[str] = (),
         elsewhere: Callable[[str], Iterable[str]] = lambda _: (),
     ) -> None:
         """Record the origin of the lines that a change brings; inside a transaction.
@@ -76,6 +77,7 @@ class OriginLedger:
             before: Its text before the change.
             after: Its text after it.
             origin: Origin of the change, as `effective` returned it; None for a user's.
+            untrusted: Lines that are untrusted, whatever the origin is, unless it is a user's.
             elsewhere: Returns the other notes in which a line stands. An untrusted line is
                 recognised wherever it is copied to, but not where a user had written it before.
         """
@@ -93,8 +95,9 @@ class OriginLedger:
             for line in added:
                 key = line_key(line)
                 if key is not None and key not in standing:
-                    travels = given.author == "untrusted" and self._travels(line, elsewhere)
-                    rows[key] = given, travels
+                    own = replace(given, author="untrusted") if line in untrusted else given
+                    travels = own.author == "untrusted" and self._travels(line, elsewhere)
+                    rows[key] = own, travels
         if rows:
             self._insert(connection, note_id(connection, path), rows)
 

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.history.bodies import remove_batch
+from commonplace.history.causes import Cause
 from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.files import FileLease, make_private_folder
@@ -30,8 +31,9 @@ from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 if TYPE_CHECKING:
     import apsw
 
+    from commonplace.history.causes import GroupId
     from commonplace.history.ledger import OriginLedger
-    from commonplace.history.versions import GroupId, VersionLog
+    from commonplace.history.versions import VersionLog
     from commonplace.types import Change, Origin
     from commonplace.workspace.file_text import FileText
 
@@ -52,11 +54,13 @@ class Mutation:
         path: The note.
         compute: Returns the new bytes of the file, None for none, from the ones it has.
         target: New path of a note that is moved.
+        untrusted: Lines that are untrusted, whatever the origin of the change is.
     """
 
     path: str
     compute: Callable[[bytes | None], bytes | None]
     target: str | None = None
+    untrusted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +74,6 @@ class _Step:
     @property
     def is_change(self) -> bool:
         return self.file.before != self.file.after or self.file.target is not None
-
-
-class _Cause(NamedTuple):
-    """What versions are recorded with, besides their texts."""
-
-    change: Change
-    origin: Origin | None
-    group: GroupId | None
 
 
 class Mutator:
@@ -137,7 +133,7 @@ class Mutator:
         with self.exclusive():
             for _ in range(_TRIES):
                 try:
-                    return self._apply(mutations, _Cause(change, origin, group))
+                    return self._apply(mutations, Cause(change, origin, group))
                 except ChangedMeanwhileError as error:
                     found = error.texts[-1]
         raise ConflictError(
@@ -200,7 +196,7 @@ class Mutator:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def _apply(self, mutations: Sequence[Mutation], cause: _Cause) -> list[State]:
+    def _apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
         planned = [self._planned(mutation) for mutation in mutations]
         steps = self._begin(planned, cause)
         changes = [step for step in steps if step.is_change]
@@ -240,7 +236,7 @@ class Mutator:
         after = mutation.compute(before)
         return _Step(mutation, FileChange(place, before, after, temporary, target))
 
-    def _begin(self, steps: Sequence[_Step], cause: _Cause) -> list[_Step]:
+    def _begin(self, steps: Sequence[_Step], cause: Cause) -> list[_Step]:
         """Journal the changes, with the texts of before; return the steps with their states."""
         at = self._now()
         begun: list[_Step] = []
@@ -267,7 +263,7 @@ class Mutator:
                 begun.append(replace(step, state=state))
         return begun
 
-    def _attribute(self, connection: apsw.Connection, step: _Step, cause: _Cause) -> None:
+    def _attribute(self, connection: apsw.Connection, step: _Step, cause: Cause) -> None:
         """Record where the new lines come from; those that an undo brings back are known."""
         path, file = step.mutation.path, step.file
         if step.mutation.target is not None:
@@ -276,6 +272,7 @@ class Mutator:
             before, after = (decode_text(data or b"")[0] for data in (file.before, file.after))
             self.ledger.attribute(
                 *(connection, path, before, after, cause.origin),
+                untrusted=step.mutation.untrusted,
                 elsewhere=lambda line: set(self._elsewhere(line)) - {path},
             )
 
@@ -283,7 +280,7 @@ class Mutator:
         self,
         connection: apsw.Connection,
         step: _Step,
-        cause: _Cause,
+        cause: Cause,
         *,
         at: datetime,
         batch: int | None,
@@ -299,7 +296,7 @@ class Mutator:
         moved = step.file.before
         return add(connection, target, moved, at=at, batch=state.batch, moved_from=path, **given)
 
-    def _finish(self, steps: Sequence[_Step], cause: _Cause) -> None:
+    def _finish(self, steps: Sequence[_Step], cause: Cause) -> None:
         """Mark the changes as done: their versions count from now on."""
         if not steps or steps[0].state is None:
             return

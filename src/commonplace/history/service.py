@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, PathNotAllowedError
+from commonplace.history.causes import GroupId, finish_group
 from commonplace.history.edits import replace_passage, replace_text
 from commonplace.history.mutations import Mutation, Mutator
 from commonplace.history.reversal import text_without
-from commonplace.history.versions import GroupId, State, content_hash
+from commonplace.history.versions import State, content_hash
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, Folder, decode_text, read_text
 from commonplace.workspace.notes import create_folder
@@ -168,6 +169,8 @@ class NoteService:
                 origin=origin,
                 group=GroupId() if grouped else None,
             )
+        if grouped:
+            finish_group(self.log.file, version_id)
         return replace(undone[0], notes=len(undone) if grouped else 1)
 
     def text_at(self, path: str, as_of: date | datetime | str) -> FileText:

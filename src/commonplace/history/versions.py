@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from commonplace.errors import ConflictError
 from commonplace.history.bodies import make_body, read_body
+from commonplace.history.causes import GroupId, record_group
 from commonplace.history.ledger import note_id, origin_id
 from commonplace.types import Change, Origin, Version
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from commonplace.history.database import HistoryFile
 
-__all__ = ["CHANGES", "GroupId", "State", "VersionLog", "content_hash", "milliseconds"]
+__all__ = ["CHANGES", "State", "VersionLog", "content_hash", "milliseconds"]
 
 CHANGES: tuple[Change, ...] = get_args(Change)
 """Kinds of changes; the database has their numbers: a new kind goes to the end."""
@@ -36,13 +37,6 @@ _JOINED = """version JOIN note ON note.id = version.note
     LEFT JOIN change_group ON change_group.version = version.id
     LEFT JOIN note AS origin_note ON origin_note.id = version.moved_from
     LEFT JOIN origin ON origin.id = version.origin"""
-
-
-@dataclass(slots=True)
-class GroupId:
-    """Number that the steps of a change group share; the first step gives it."""
-
-    value: int | None = None
 
 
 class State(NamedTuple):
@@ -243,7 +237,10 @@ class VersionLog:
             execute("UPDATE version SET batch = id WHERE id = ?", (row,))
         number = batch or row
         if group is not None:
-            number = group.value = group.value or row
+            number = group.value or row
+            if group.value is None and group.name is not None:
+                record_group(connection, group.name, row)
+            group.value = number
             execute("INSERT INTO change_group VALUES (?, ?)", (row, number))
         return State(
             row,

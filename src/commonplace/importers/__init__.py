@@ -1,4 +1,4 @@
-"""Importers: conversations from the data exports of other tools, as notes of a memory."""
+"""Importers: the memory of other tools, from their exports and folders, as notes of a memory."""
 
 from commonplace.importers.service import ImportReport, import_notes
 from commonplace.importers.sources import SOURCES

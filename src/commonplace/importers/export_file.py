@@ -1,4 +1,4 @@
-"""Export file: the JSON lists of a data export, an entry at a time, however large they are.
+"""Export: the files of a data export, and the JSON in them, a value at a time, however large.
 
 An export is a file, a folder, or the ZIP archive that the vendor sends. An archive is read where it
 is; the names in it are compared, never written to.
@@ -7,116 +7,277 @@ is; the names in it are compared, never written to.
 from __future__ import annotations
 
 import contextlib
-import fnmatch
-import posixpath
+import json
+import os
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO, Any
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Self
 
 from commonplace.errors import ImportSourceError, MissingExtraError
+from commonplace.workspace.file_text import MAX_FILE_BYTES, decode_text
+from commonplace.workspace.paths import crosses_link, is_link_entry
 
-__all__ = ["ReadProgress", "entries", "named_files"]
+__all__ = ["Export", "ExportFile", "ReadProgress"]
 
 ReadProgress = Callable[[int, int, str], None]
 """Callback with the bytes read, their total, and the name of the file."""
 
-ExportFile = tuple[str, int, Callable[[], IO[bytes]]]
-"""Name of a file, its size, and the function that opens it."""
-
 _READ_BYTES = 1 << 16
 _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 """Errors of a damaged archive, of one with a password, and of an unknown compression."""
+_UNREADABLE = (OSError, *_BROKEN_ARCHIVE)
 
 
-@contextlib.contextmanager
-def named_files(path: Path, pattern: str) -> Iterator[list[ExportFile]]:
-    """Find the files of an export whose names fit a pattern.
+class ExportFile(NamedTuple):
+    """File of an export: its POSIX path there, its size, and the function that opens it."""
+
+    name: str
+    size: int
+    open: Callable[[], IO[bytes]]
+
+
+class Export:
+    """Export of another tool, open for reading; a context manager.
 
     Args:
         path: File, folder or archive.
-        pattern: Pattern of the names, as in a shell; a file that is given itself may have any name.
+        progress: Called with bytes read, their total, and the name of the file.
 
     Raises:
-        ImportSourceError: There is none.
+        ImportSourceError: There is none, or the archive is damaged.
     """
-    with contextlib.ExitStack() as stack:
-        if path.is_dir():
-            inside = sorted(one for one in path.iterdir() if fnmatch.fnmatch(one.name, pattern))
-            found = [_plain(one) for one in inside if stat.S_ISREG(one.lstat().st_mode)]
-        elif path.is_file() and zipfile.is_zipfile(path):
-            archive = stack.enter_context(_archive(path))
-            found = [
-                (info.filename, info.file_size, _member(archive, info))
-                for info in sorted(archive.infolist(), key=lambda one: one.filename)
-                if fnmatch.fnmatch(posixpath.basename(info.filename), pattern)
-            ]
-        elif path.is_file():
-            found = [_plain(path)]
-        else:
+
+    def __init__(self, path: Path, *, progress: ReadProgress | None = None) -> None:
+        self.path = path
+        self._progress = progress
+        self._archive: zipfile.ZipFile | None = None
+        self._total = self._before = 0
+        if path.is_file() and zipfile.is_zipfile(path):
+            try:
+                self._archive = zipfile.ZipFile(path)
+            except _BROKEN_ARCHIVE as error:
+                raise ImportSourceError(
+                    f"{path} is an archive that cannot be read: {error}. Download the export again."
+                ) from error
+        elif not path.is_file() and not path.is_dir():
             raise ImportSourceError(f"there is no export at {path}; name its file, folder or ZIP.")
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an archive."""
+        return self._archive is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._archive is not None:
+            self._archive.close()
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def files(self, *patterns: str, named: str | None = None) -> list[ExportFile]:
+        """Return the files whose paths fit a pattern, in the order of the patterns.
+
+        Args:
+            patterns: Patterns as in a shell, below the folder; in an archive, below any folder. A
+                file that is given itself may have any name.
+            named: Name of what is looked for, for the error; the last pattern by default.
+
+        Raises:
+            ImportSourceError: There is none.
+        """
+        if self._archive is not None:
+            members = sorted(self._members(), key=lambda one: one.name)
+            found = [
+                one
+                for pattern in patterns
+                for one in members
+                if PurePosixPath(one.name).match(pattern)
+            ]
+        elif self.path.is_file():
+            found = [_plain(self.path, self.path.name)]
+        else:
+            found = [
+                _plain(one, one.relative_to(self.path).as_posix())
+                for pattern in patterns
+                for one in sorted(self.path.glob(pattern))
+                if self._is_inside(one)
+            ]
+        found = list({one.name: one for one in found}.values())
         if not found:
             raise ImportSourceError(
-                f"{path} holds no {pattern}; expected is a data export as the vendor sends it."
+                f"{self.path} holds no {named or patterns[-1]}; expected is a data export as the "
+                "vendor sends it."
             )
-        yield found
+        self._total += sum(one.size for one in found)
+        return found
+
+    def tree(self, *, without: Path) -> list[ExportFile]:
+        """Return all files but those that are hidden, links, or below another folder.
+
+        Args:
+            without: Folder that is left out: the memory's own.
+        """
+        if self._archive is not None:
+            found = [one for one in self._members() if not _is_hidden(one.name)]
+        elif self.path.is_file():
+            found = [_plain(self.path, self.path.name)]
+        else:
+            found = []
+            for folder, folders, names in os.walk(self.path):
+                here = Path(folder)
+                folders[:] = [
+                    one
+                    for one in folders
+                    if not one.startswith(".") and (here / one).resolve() != without
+                ]
+                for name in names:
+                    relative = (here / name).relative_to(self.path)
+                    if not name.startswith(".") and self._is_inside(here / name):
+                        found.append(_plain(here / name, relative.as_posix()))
+        self._total += sum(one.size for one in found)
+        return sorted(found, key=lambda one: one.name)
+
+    def _members(self) -> Iterator[ExportFile]:
+        archive = self._archive
+        for info in archive.infolist() if archive else ():
+            is_link = stat.S_ISLNK(info.external_attr >> 16)
+            if archive is not None and not info.is_dir() and not is_link:
+                yield ExportFile(info.filename, info.file_size, _member(archive, info))
+
+    def _is_inside(self, path: Path) -> bool:
+        """Return whether a path is a file's that is reached without a link."""
+        if crosses_link(self.path, path.relative_to(self.path).parts):
+            return False
+        info = path.lstat()
+        return stat.S_ISREG(info.st_mode) and not is_link_entry(info)
+
+    # -- contents --------------------------------------------------------------------------------
+
+    def values(self, file: ExportFile, *lists: str, single: bool = False) -> Iterator[Any]:
+        """Yield the entries of a list in JSON, one at a time.
+
+        Args:
+            file: The file.
+            lists: Names of the list, where it may stand in an object.
+            single: Whether an object without such a list is an entry itself, and others may follow
+                it, as in JSON Lines.
+
+        Raises:
+            ImportSourceError: The file is none of these, or breaks off; what was before was
+                yielded.
+            MissingExtraError: ijson is not installed.
+        """
+        ijson = _ijson()
+        count = 0
+        try:
+            with file.open() as opened:
+                start = opened.read(_READ_BYTES).lstrip()[:1]
+                opened.seek(0)
+                prefix = "item"
+                if start == b"{" and (lists or single):
+                    prefix = _list_in(ijson.parse(opened, buf_size=_READ_BYTES), lists)
+                    opened.seek(0)
+                if start not in (b"[", b"") and not (prefix != "item" and (prefix or single)):
+                    raise ValueError(f"it begins with {start.decode('latin-1')!r}")
+                options = {
+                    "buf_size": _READ_BYTES,
+                    "use_float": True,
+                    "multiple_values": not prefix,
+                }
+                for entry in ijson.items(opened, prefix, **options):
+                    count += 1
+                    yield entry
+                    self._read(file, opened.tell())
+        except (ijson.JSONError, ValueError, *_UNREADABLE) as error:
+            reason = " ".join(str(error).split())
+            raise ImportSourceError(
+                f"{file.name} cannot be read behind its entry {count}: {reason}. Expected is a "
+                "list in JSON; download the export again."
+            ) from error
+        self._end(file)
+
+    def lines(self, file: ExportFile) -> Iterator[Any]:
+        """Yield the values of JSON Lines; lines that are none are left out.
+
+        Raises:
+            ImportSourceError: The file cannot be read; what was before was yielded.
+        """
+        try:
+            with file.open() as opened:
+                for line in opened:
+                    with contextlib.suppress(ValueError, RecursionError):
+                        yield json.loads(line)
+                    self._read(file, opened.tell())
+        except _UNREADABLE as error:
+            raise ImportSourceError(f"{file.name} cannot be read: {error}.") from error
+        self._end(file)
+
+    def text(self, file: ExportFile) -> str | None:
+        """Return the text of a file; None for one that is larger than a note may be.
+
+        Raises:
+            ImportSourceError: The file cannot be read.
+        """
+        data = None
+        if file.size <= MAX_FILE_BYTES:
+            try:
+                with file.open() as opened:
+                    data = opened.read(MAX_FILE_BYTES)
+            except _UNREADABLE as error:
+                raise ImportSourceError(f"{file.name} cannot be read: {error}.") from error
+        self._end(file)
+        return None if data is None else decode_text(data)[0].removeprefix("\ufeff")
+
+    def pass_over(self, file: ExportFile) -> None:
+        """Count a file as read."""
+        self._end(file)
+
+    def _read(self, file: ExportFile, offset: int) -> None:
+        if self._progress is not None:
+            self._progress(self._before + min(offset, file.size), self._total, file.name)
+
+    def _end(self, file: ExportFile) -> None:
+        self._before += file.size
+        self._read(file, 0)
 
 
-def entries(path: Path, pattern: str, progress: ReadProgress | None = None) -> Iterator[Any]:
-    """Yield the entries of the JSON lists of an export, one at a time.
-
-    Raises:
-        ImportSourceError: A file is not such a list, or breaks off; entries before it were yielded.
-        MissingExtraError: ijson is not installed.
-    """
+def _ijson() -> Any:
     try:
         import ijson
     except ImportError as error:
         raise MissingExtraError(
             "imports need the package ijson: pip install 'commonplace[importers]'"
         ) from error
-    broken = (ijson.JSONError, ValueError, *_BROKEN_ARCHIVE)
-    with named_files(path, pattern) as files:
-        total, before = sum(size for _, size, _ in files), 0
-        for name, size, opened in files:
-            count = 0
-            try:
-                with opened() as file:
-                    _check_list(file)
-                    for entry in ijson.items(file, "item", buf_size=_READ_BYTES, use_float=True):
-                        count += 1
-                        yield entry
-                        if progress is not None:
-                            progress(before + min(file.tell(), size), total, name)
-            except broken as error:
-                raise ImportSourceError(
-                    f"{name} cannot be read behind its entry {count}: {error}. Expected is a "
-                    "list in JSON; download the export again. What was before is imported."
-                ) from error
-            before += size
+    return ijson
 
 
-def _check_list(file: IO[bytes]) -> None:
-    """Raise where a file begins as another value than a list, which has no entries."""
-    start = file.read(_READ_BYTES).lstrip()[:1]
-    if start not in (b"[", b""):
-        raise ValueError(f"it begins with {start.decode('latin-1')!r}")
-    file.seek(0)
+def _list_in(events: Iterator[tuple[str, str, Any]], lists: tuple[str, ...]) -> str:
+    """Return ijson's prefix of the entries of a list in an object; empty where there is none."""
+    for prefix, event, _ in events:
+        if event == "start_array" and prefix in lists:
+            return f"{prefix}.item"
+        if event == "end_map" and not prefix:
+            break
+    return ""
 
 
-def _archive(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except _BROKEN_ARCHIVE as error:
-        raise ImportSourceError(
-            f"{path} is an archive that cannot be read: {error}. Download the export again."
-        ) from error
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
 
 
-def _plain(path: Path) -> ExportFile:
-    return path.name, path.stat().st_size, lambda: path.open("rb")
+def _plain(path: Path, name: str) -> ExportFile:
+    return ExportFile(name, path.stat().st_size, lambda: path.open("rb"))
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:

@@ -1,18 +1,21 @@
-"""Import service: writes the conversations of an export as notes, in one group of changes."""
+"""Import service: writes the notes of an export, in one group of changes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
-from commonplace.importers.export_file import ReadProgress, entries
-from commonplace.importers.sources import SOURCES, Source
+from commonplace.errors import ImportSourceError
+from commonplace.importers.export_file import Export, ReadProgress
+from commonplace.importers.note import ImportedNote, Skipped, entry_mark
+from commonplace.importers.sources import SOURCES
 from commonplace.types import Origin
 from commonplace.workspace.file_text import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
-    from commonplace.importers.conversation import Conversation
     from commonplace.memory import Memory
 
 __all__ = ["ImportReport", "import_notes"]
@@ -30,8 +33,8 @@ class ImportReport:
         added: New ones.
         updated: Ones of which the export has more now.
         unchanged: Ones that are there as the export has them.
-        edited: Ones that were changed since their import, and are left as they are.
-        skipped: Entries of the export without a conversation in them.
+        edited: Ones that were changed or deleted since their import, and are left as they are.
+        skipped: Entries and files of the export that are not imported, by the reason.
         id: Number of the change, as `Memory.undo` takes it; None where nothing was written.
     """
 
@@ -39,40 +42,47 @@ class ImportReport:
     updated: int = 0
     unchanged: int = 0
     edited: int = 0
-    skipped: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
     id: int | None = None
 
 
 def import_notes(
     memory: Memory,
     source: str,
-    path: Path,
+    path: Path | None = None,
     *,
     dry_run: bool = False,
     progress: ReadProgress | None = None,
 ) -> ImportReport:
-    """Import the conversations of an export as notes below ``memory/imports/SOURCE/``.
+    """Import the memory of another tool as notes below ``memory/imports/SOURCE/``.
 
-    It can be repeated, with the same export or a later one: a conversation has one note. One that
-    was interrupted is continued by the next.
+    It can be repeated, with the same export or a later one: an entry has one note. One that was
+    interrupted is continued by the next, under the same number.
 
     Args:
         memory: The memory.
         source: A name of `SOURCES`.
-        path: File, folder or ZIP archive of the export.
+        path: File, folder or ZIP archive of the export; None for where the tool keeps it.
         dry_run: Only count what would be written.
         progress: Called with bytes read, their total, and the name of the file.
 
     Raises:
-        ImportSourceError: The export cannot be read; what was read before is imported.
+        ImportSourceError: The export cannot be read; the message says what was imported.
         ConflictError: A note was changed by another program meanwhile.
     """
-    run = _Import(memory, source, SOURCES[source], dry_run=dry_run)
-    try:
-        for entry in entries(path, run.source.pattern, progress):
-            run.add(run.source.conversation(entry))
-    finally:
-        run.write()
+    reader = SOURCES[source]
+    run = _Import(memory, source, dry_run=dry_run)
+    with Export(path or reader.folder(), progress=progress) as export:
+        try:
+            for note in reader.notes(export, memory.workspace.root):
+                run.add(note)
+        except ImportSourceError as error:
+            run.write()
+            raise ImportSourceError(f"{error} {run.written}") from error
+        except BaseException:
+            run.write()
+            raise
+    run.finish()
     return run.report
 
 
@@ -82,49 +92,97 @@ class _Import:
 
     memory: Memory
     name: str
-    source: Source
     dry_run: bool
     report: ImportReport = field(default_factory=ImportReport)
 
     def __post_init__(self) -> None:
+        tool = f"import {self.name}"
         self._group = self.memory.change_group(
-            "import", origin=Origin("tool", tool=f"import {self.name}")
+            "import", origin=Origin("tool", tool=tool), name=tool
         )
         self._folder = f"memory/imports/{self.name}/"
-        # The mark is the end of a name: a conversation that was renamed keeps its note.
-        self._known = {path[-15:-3]: path for path in self.memory.paths(self._folder)}
-        self._texts: dict[str, str] = {}
+        # The mark is the end of a name: an entry that was renamed keeps its note.
+        paths = self.memory.paths(self._folder)
+        self._known = {mark: path for path in paths if (mark := entry_mark(path))}
+        self._spellings: dict[str, str] = {}
+        for path in paths:
+            self._clashes(path)
+        self._notes: dict[str, ImportedNote] = {}
         self._versions: dict[str, str] = {}
+        self._has_written = False
 
-    def add(self, conversation: Conversation | None) -> None:
-        """Add a conversation to what is written next."""
-        text = "" if conversation is None else conversation.text(self.source.label)
-        if conversation is None or not text or len(text.encode()) > MAX_FILE_BYTES:
-            self.report.skipped += 1
+    def add(self, note: ImportedNote | Skipped) -> None:
+        """Add a note to what is written next."""
+        if isinstance(note, Skipped):
+            self.report.skipped[note.reason] += 1
             return
-        day = conversation.when.astimezone(self.memory.now().tzinfo).date().isoformat()
-        path = self._known.setdefault(conversation.mark, self._folder + conversation.file_name(day))
-        note = self.memory.get(path)
-        if note.status == "ok" and note.text == text:
+        if len(note.text.encode()) > MAX_FILE_BYTES:
+            self.report.skipped["too large"] += 1
+            return
+        path = self._folder + note.place(self.memory.now().tzinfo)
+        if note.key:
+            path = self._known.setdefault(note.mark, path)
+        if self._clashes(path):
+            self.report.skipped["under names that differ in case only"] += 1
+            return
+        there = self.memory.get(path)
+        text = there.text if there.status == "ok" else None
+        if path in self._notes:  # the export has it twice
+            self._notes[path] = note
+        elif text == note.text:
             self.report.unchanged += 1
-        elif note.status == "ok" and not self._is_imported(path, note.version):
+        elif self._is_edited(path, there.version):
             self.report.edited += 1
         else:
-            self.report.added += note.status != "ok"
-            self.report.updated += note.status == "ok"
-            self._texts[path] = text
-            self._versions[path] = note.version
-            if len(self._texts) >= _STEP_NOTES or sum(map(len, self._texts.values())) > _STEP_CHARS:
+            self.report.added += text is None
+            self.report.updated += text is not None
+            self._notes[path] = note
+            self._versions[path] = there.version
+            chars = sum(len(one.text) for one in self._notes.values())
+            if len(self._notes) >= _STEP_NOTES or chars > _STEP_CHARS:
                 self.write()
 
     def write(self) -> None:
         """Write what was added since the last step."""
-        if self._texts and not self.dry_run:
-            self._group.write(self._texts, if_version=self._versions)
-            self.report.id = self._group.id
-        self._texts, self._versions = {}, {}
+        if self._notes and not self.dry_run:
+            self._group.write(
+                {path: note.text for path, note in self._notes.items()},
+                if_version=self._versions,
+                untrusted={path: note.outside for path, note in self._notes.items()},
+            )
+            self._has_written = True
+        self._notes, self._versions = {}, {}
 
-    def _is_imported(self, path: str, version: str) -> bool:
-        """Return whether a note is as an import left it."""
+    def finish(self) -> None:
+        """Write the last step, and end the group of changes."""
+        self.write()
+        if not self.dry_run:
+            self.report.id = self._group.id
+            self._group.finish()
+
+    @property
+    def written(self) -> str:
+        """What an import that breaks off has written, as a sentence."""
+        if not self._has_written:
+            return "Nothing was written."
+        return (
+            "What was before it is imported: the next import goes on from there, and "
+            f"'commonplace undo {self._group.id}' takes it back."
+        )
+
+    def _clashes(self, path: str) -> bool:
+        """Return whether a path differs from another one in case or Unicode form only."""
+        parts = path.split("/")
+        names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        folded = {normalize("NFC", normalize("NFD", name).casefold()): name for name in names}
+        if any(self._spellings.get(key, name) != name for key, name in folded.items()):
+            return True
+        self._spellings |= folded
+        return False
+
+    def _is_edited(self, path: str, version: str) -> bool:
+        """Return whether a note is not as an import, or its undoing, left it."""
         last = self.memory.history(path, limit=1)
-        return bool(last) and last[0].change == "import" and last[0].hash == version
+        if not last:
+            return bool(version)
+        return last[0].change not in ("import", "undo") or last[0].hash != version
