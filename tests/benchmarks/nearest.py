@@ -22,7 +22,7 @@ from timing import milliseconds
 from commonplace import Memory
 from commonplace.embeddings.providers.bundled import BundledEmbedder
 from commonplace.store.records import RowFilter
-from commonplace.store.sqlite.resident_vectors import _SKETCHED_FROM
+from commonplace.store.resident_vectors import _SKETCHED_FROM
 
 _QUESTIONS = 400
 _CANDIDATES = 24

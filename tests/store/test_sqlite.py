@@ -24,15 +24,16 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
+from commonplace.store import resident_vectors
 from commonplace.store.base import Recovery
 from commonplace.store.records import FileFilter, IndexedFile, RowFilter, Totals
-from commonplace.store.sqlite import connection, resident_vectors, schema, writer
+from commonplace.store.sqlite import connection, schema, writer
 from commonplace.store.sqlite.recovery import check_pages, move_aside
-from commonplace.store.sqlite.sign_sketch import SignSketch
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.text.analysis import Term
 from commonplace.types import Source
 from commonplace.vectors.arrays import ChunkVectors, unpack
+from commonplace.vectors.sign_sketch import SignSketch
 from store.samples import (
     ALL,
     DIMENSION,

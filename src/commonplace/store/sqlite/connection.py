@@ -25,7 +25,7 @@ from commonplace.system.files import create_private
 
 if TYPE_CHECKING:
     from commonplace.store.records import IndexIdentity
-    from commonplace.store.sqlite.resident_vectors import ResidentVectors
+    from commonplace.store.resident_vectors import ResidentVectors
 
 __all__ = [
     "BUSY_TIMEOUT_MS",
@@ -320,7 +320,7 @@ class IndexFile:
             if self._resident is None and self._scans == 1 and cold():
                 return None
             if self._resident is None:
-                from commonplace.store.sqlite.resident_vectors import ResidentVectors
+                from commonplace.store.resident_vectors import ResidentVectors
 
                 self._resident = ResidentVectors()
             return self._resident

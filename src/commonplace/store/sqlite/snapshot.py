@@ -206,8 +206,10 @@ class SqliteSnapshot:
         )
         if resident is None:
             return schema.nearest_by_vec0(connection, query, limit)
-        state = self._state
-        found = resident.nearest(connection, state, query, limit, rows, exact=exact, among=among)
+        from commonplace.store.sqlite.vector_table import SqliteVectorTable
+
+        table, state = SqliteVectorTable(connection), self._state
+        found = resident.nearest(table, state, query, limit, rows, exact=exact, among=among)
         if found is None:
             where, values = self._conditions(rows, "vectors")
             return schema.nearest_by_scan(connection, query, limit, where=where, values=values)

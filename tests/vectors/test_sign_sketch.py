@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from commonplace.store.sqlite import sign_sketch
-from commonplace.store.sqlite.sign_sketch import SignSketch
+from commonplace.vectors import sign_sketch
+from commonplace.vectors.sign_sketch import SignSketch
 
 if not SignSketch.can_be_made:
     pytest.skip("numpy 1 cannot count bits", allow_module_level=True)

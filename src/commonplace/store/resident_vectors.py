@@ -1,36 +1,43 @@
-"""Resident vectors: the matrix of all chunks' vectors, kept in step with the index file.
+"""Resident vectors: the matrix of all chunks' vectors, kept in step with the index.
 
 A full scan is a matrix-vector product; of many vectors, a sketch first selects candidates. The
 matrix is read once and then follows the index: new chunks have higher seqs than all before, and
-deleted ones are listed in a table of their own.
+deleted ones are listed by the engine.
 """
 
 from __future__ import annotations
 
 import threading
-import zlib
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.store.records import RowFilter
-from commonplace.store.sqlite.connection import damaged
-from commonplace.store.sqlite.sign_sketch import SignSketch
+from commonplace.types import Source
 from commonplace.vectors.arrays import row_products
+from commonplace.vectors.sign_sketch import SignSketch
 
 if TYPE_CHECKING:
     from commonplace.vectors import Vector
 
-__all__ = ["ResidentVectors"]
+__all__ = [
+    "NO_DAY",
+    "ROWS_AT_ONCE",
+    "SOURCE_NUMBERS",
+    "ResidentVectors",
+    "VectorRows",
+    "VectorTable",
+]
 
-_SOURCES = {"memory": 0, "sessions": 1}
-_NO_DAY = 0
+SOURCE_NUMBERS: dict[Source, int] = {"memory": 0, "sessions": 1}
+"""Number of each source in `VectorRows.sources`."""
+NO_DAY = 0
+"""Number in `VectorRows.days` of a chunk without a day."""
 _ALIVE = np.iinfo(np.int64).max
 _MIN_TAIL = 1024
-_ROWS_AT_ONCE = 256
+ROWS_AT_ONCE = 256
 """Rows that are read or compared together: they fit in the processor's cache."""
 _BLOCK = 32
 """Scores of a block, at most: partial selection compares the maxima of blocks first."""
@@ -53,14 +60,14 @@ Hits = list[tuple[int, float]]
 
 
 class _Moment(NamedTuple):
-    """Version of the file in a snapshot. Within a generation, both numbers only grow."""
+    """Version of the index in a snapshot. Within a generation, both numbers only grow."""
 
     generation: str
     last_seq: int
     last_dropped: int
 
 
-class _Rows(NamedTuple):
+class VectorRows(NamedTuple):
     """Vectors and the columns of filters, by ascending seq."""
 
     matrix: NDArray[np.float32]
@@ -69,8 +76,21 @@ class _Rows(NamedTuple):
     days: NDArray[np.int32]
 
 
+class VectorTable(Protocol):
+    """Vectors of one snapshot, as its engine reads them."""
+
+    def count(self, *, after: int) -> int:
+        """Return the number of vectors behind a seq."""
+
+    def blocks(self, *, after: int) -> Iterator[VectorRows]:
+        """Read the vectors behind a seq, in blocks of about `ROWS_AT_ONCE` rows."""
+
+    def dropped(self, *, after: int) -> Sequence[tuple[int, int]]:
+        """Return ``(n, seq)`` of the deletions behind a number."""
+
+
 class ResidentVectors:
-    """Matrix of all vectors of one index file, shared by the threads of a process.
+    """Matrix of all vectors of one index, shared by the threads of a process.
 
     Memory: 4 bytes and a bit a dimension and 21 bytes a chunk, plus at most a quarter of that for
     what came after the matrix was read.
@@ -82,7 +102,7 @@ class ResidentVectors:
 
     def nearest(
         self,
-        connection: apsw.Connection,
+        table: VectorTable,
         state: tuple[str, int, int],
         query: Vector,
         limit: int,
@@ -96,7 +116,7 @@ class ResidentVectors:
         None for a snapshot that is older than the matrix: it has rows that the matrix has not.
 
         Args:
-            connection: Reads the snapshot.
+            table: Reads the snapshot.
             state: Its generation, its last chunk and its last deletion.
             query: The vector.
             limit: How many.
@@ -106,7 +126,7 @@ class ResidentVectors:
         """
         moment = _Moment(*state)
         with self._lock:
-            self._follow(connection, moment)
+            self._follow(table, moment)
             behind = self._since is None or moment < self._since
             if not behind:
                 count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
@@ -186,12 +206,12 @@ class ResidentVectors:
             passing &= chosen
         days = self._days[:count]
         if rows.sources is not None:
-            wanted = [_SOURCES[source] for source in rows.sources]
+            wanted = [SOURCE_NUMBERS[source] for source in rows.sources]
             passing &= np.isin(self._sources[:count], wanted)
         if rows.after is not None:
-            passing &= (days != _NO_DAY) & (days >= rows.after)
+            passing &= (days != NO_DAY) & (days >= rows.after)
         if rows.before is not None:
-            passing &= (days != _NO_DAY) & (days <= rows.before)
+            passing &= (days != NO_DAY) & (days <= rows.before)
         return passing
 
     def _forget(self) -> None:
@@ -207,33 +227,33 @@ class ResidentVectors:
         """Number of each row's deletion, as `_Moment.last_dropped` counts."""
         self._all_alive = True
 
-    def _follow(self, connection: apsw.Connection, moment: _Moment) -> None:
-        """Read the changes of the file since the newest snapshot so far."""
+    def _follow(self, table: VectorTable, moment: _Moment) -> None:
+        """Read the changes of the index since the newest snapshot so far."""
         known = self._moment
         if known is None or known.generation != moment.generation:
-            self._read_all(connection, moment)
+            self._read_all(table, moment)
         elif moment > known:
-            self._drop(connection, known)
-            self._append(connection, moment)
+            self._drop(table, known)
+            self._append(table, moment)
 
-    def _read_all(self, connection: apsw.Connection, moment: _Moment) -> None:
+    def _read_all(self, table: VectorTable, moment: _Moment) -> None:
         self._forget()  # first, so that the memory is not held twice
-        rows = _read(connection, after=0)
+        rows = _read(table, after=0)
         self._base = rows.matrix
         if rows.matrix.nbytes >= _SKETCHED_FROM and SignSketch.can_be_made:
             self._sketch = SignSketch(rows.matrix)
         self._extend(rows)
         self._moment = self._since = moment
 
-    def _append(self, connection: apsw.Connection, moment: _Moment) -> None:
+    def _append(self, table: VectorTable, moment: _Moment) -> None:
         alive = np.count_nonzero(self._dropped == _ALIVE)
         last = int(self._seqs[-1]) if len(self._seqs) else 0
         used = len(self._seqs) - len(self._base)
         room = max(_MIN_TAIL, len(self._base) // 4) - used
-        if alive < 0.75 * len(self._dropped) or _count(connection, after=last) > room:
-            self._read_all(connection, moment)
+        if alive < 0.75 * len(self._dropped) or table.count(after=last) > room:
+            self._read_all(table, moment)
             return
-        new = _read(connection, after=last)
+        new = _read(table, after=last)
         if count := len(new.seqs):
             self._make_room(used, used + count, new.matrix.shape[1])
             self._tail[used : used + count] = new.matrix
@@ -247,7 +267,7 @@ class ResidentVectors:
                 grown[:used] = self._tail[:used]
             self._tail = grown
 
-    def _extend(self, rows: _Rows) -> None:
+    def _extend(self, rows: VectorRows) -> None:
         """Append the columns of new rows, whose vectors are in place."""
         self._seqs = np.concatenate((self._seqs, rows.seqs))
         self._sources = np.concatenate((self._sources, rows.sources))
@@ -255,10 +275,8 @@ class ResidentVectors:
         alive = np.full(len(rows.seqs), _ALIVE, dtype=np.int64)
         self._dropped = np.concatenate((self._dropped, alive))
 
-    def _drop(self, connection: apsw.Connection, known: _Moment) -> None:
-        found = connection.execute(
-            "SELECT n, seq FROM dropped WHERE n > ?", (known.last_dropped,)
-        ).fetchall()
+    def _drop(self, table: VectorTable, known: _Moment) -> None:
+        found = table.dropped(after=known.last_dropped)
         if not found or not len(self._seqs):
             return
         numbers, seqs = np.array(found, dtype=np.int64).T
@@ -282,8 +300,8 @@ def _of_rows(
     if _WORTH_CHOOSING * len(rows) > len(matrix):
         return row_products(matrix, query)[rows]
     products = np.empty(len(rows), dtype=np.float32)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        block = slice(start, start + ROWS_AT_ONCE)
         row_products(matrix.take(rows[block], axis=0), query, out=products[block])
     return products
 
@@ -310,34 +328,21 @@ def _highest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return highest
 
 
-def _count(connection: apsw.Connection, *, after: int) -> int:
-    return int(connection.execute("SELECT count(*) FROM vectors WHERE seq > ?", (after,)).get)
-
-
-def _read(connection: apsw.Connection, *, after: int) -> _Rows:
+def _read(table: VectorTable, *, after: int) -> VectorRows:
     """Read the rows behind a seq, in parts, so that little memory is held twice."""
-    count = _count(connection, after=after)
-    found = connection.execute(
-        "SELECT seq, source, coalesce(day, ?), checksum, embedding FROM vectors "
-        "WHERE seq > ? ORDER BY seq",
-        (_NO_DAY, after),
-    )
-    rows = _Rows(
+    count = table.count(after=after)
+    rows = VectorRows(
         _EMPTY,
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int8),
         np.empty(count, dtype=np.int32),
     )
-    for start in range(0, count, _ROWS_AT_ONCE):
-        seqs, sources, days, checksums, blobs = zip(*islice(found, _ROWS_AT_ONCE), strict=True)
-        if tuple(map(zlib.crc32, blobs)) != checksums or not set(sources) <= _SOURCES.keys():
-            raise damaged(connection.filename, "a vector is not as it was written")
-        some = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(seqs), -1)
+    start = 0
+    for some in table.blocks(after=after):
         if start == 0:
-            rows = rows._replace(matrix=np.empty((count, some.shape[1]), dtype=np.float32))
-        part = slice(start, start + len(seqs))
-        rows.matrix[part] = some
-        rows.seqs[part] = seqs
-        rows.sources[part] = [_SOURCES[source] for source in sources]
-        rows.days[part] = days
+            rows = rows._replace(matrix=np.empty((count, some.matrix.shape[1]), dtype=np.float32))
+        part = slice(start, start + len(some.seqs))
+        rows.matrix[part], rows.seqs[part] = some.matrix, some.seqs
+        rows.sources[part], rows.days[part] = some.sources, some.days
+        start = part.stop
     return rows
