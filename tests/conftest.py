@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import settings
 
-from support import engines
+from support import engines, postgres
 from support.notes import Notes
 
 settings.register_profile("commonplace", deadline=None)  # machines that run tests are busy
@@ -37,12 +37,23 @@ _WAITING = {"test_watcher", "test_scheduler"}
 """Modules whose tests wait for threads and files: other engines add little to them but time."""
 
 
-def pytest_collection_modifyitems(items):
-    """Make the tests of `_WAITING` slow over all engines but SQLite."""
+_OVER_POSTGRESQL = {"test_concurrency", "test_contract", "test_memory", "test_runs", "test_windows"}
+"""Modules whose tests also run over PostgreSQL, all of them slow; test_postgres has quick ones."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests of `_WAITING` slow over all engines but SQLite; choose PostgreSQL's."""
+    kept, left = [], []
     for item in items:
-        engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
-        if engine not in (None, "sqlite") and item.module.__name__.split(".")[-1] in _WAITING:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        module = item.module.__name__.split(".")[-1] if hasattr(item, "module") else ""
+        over_postgresql = postgres.NAME in map(str, params.values())
+        (left if over_postgresql and module not in _OVER_POSTGRESQL else kept).append(item)
+        if over_postgresql or (params.get("engine", "sqlite") != "sqlite" and module in _WAITING):
             item.add_marker("slow")
+    if left:
+        config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
 @pytest.fixture(params=engines.ENGINES)

@@ -38,6 +38,12 @@ from store.toy_store import ToyStore
 from support.engines import ENGINES as BUILT_IN
 
 ENGINES = BUILT_IN | {"toy": lambda folder: ToyStore(folder / "toy.db")}
+COMPARED = pytest.mark.parametrize("compared", ["toy", "postgresql"])
+"""What is compared with the engines of SQLite and of memory."""
+
+
+def engines_with(compared: str) -> dict[str, Any]:
+    return {name: ENGINES[name] for name in ("sqlite", "memory", compared)}
 
 
 @pytest.fixture(params=ENGINES)
@@ -364,11 +370,14 @@ def test_awkward_words_are_only_words(store: Store, *, every: bool) -> None:
     assert matching(store, *AWKWARD, "alpha") == ["alpha or near text: not and"]
 
 
+@COMPARED
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.text(max_size=20), st.booleans()), max_size=5), st.booleans())
-def test_any_text_is_a_valid_match(tried: list[tuple[str, bool]], every: bool) -> None:
+def test_any_text_is_a_valid_match(
+    compared: str, tried: list[tuple[str, bool]], every: bool
+) -> None:
     with TemporaryDirectory() as folder:
-        for make in ENGINES.values():
+        for make in engines_with(compared).values():
             store = filled(
                 make(Path(folder)), a_file("a.md", "alpha", *(text for text, _ in tried))
             )
@@ -937,10 +946,11 @@ def corpora(draw: st.DrawFn) -> list[Any]:
 TOKENIZERS = st.sampled_from(["porter", "unicode61"])
 
 
+@COMPARED
 @settings(deadline=None, max_examples=60)
 @given(corpora(), st.lists(TEXTS | PIECES, min_size=1, max_size=4), FILTERS, st.data())
 def test_all_engines_find_the_same_and_the_exact_ones_score_it_alike(
-    files: list[Any], queries: list[str], rows: RowFilter, data: st.DataObject
+    compared: str, files: list[Any], queries: list[str], rows: RowFilter, data: st.DataObject
 ) -> None:
     tokenizer = data.draw(TOKENIZERS)
     removed = [file.record.path for file in files if data.draw(st.booleans())]
@@ -948,7 +958,7 @@ def test_all_engines_find_the_same_and_the_exact_ones_score_it_alike(
     answers = {}
     exact = []
     with TemporaryDirectory() as folder:
-        for name, make in ENGINES.items():
+        for name, make in engines_with(compared).items():
             identity = replace(IDENTITY, tokenizer=tokenizer)
             store = filled(make(Path(folder)), *files, identity=identity)
             store.write([], removed)
@@ -998,17 +1008,18 @@ def _by_name(snapshot: Any, hits: list[tuple[int, float]]) -> list[tuple[str, fl
     return [(chunks[seq].id, score) for seq, score in hits]
 
 
+@COMPARED
 @settings(deadline=None, max_examples=60)
 @given(st.lists(TEXTS | st.text(max_size=30), min_size=1, max_size=5), TOKENIZERS, st.data())
 def test_the_terms_of_every_engine_are_those_of_the_analyzer(
-    texts: list[str], tokenizer: str, data: st.DataObject
+    compared: str, texts: list[str], tokenizer: str, data: st.DataObject
 ) -> None:
     query = data.draw(st.sampled_from(texts) | TEXTS | st.text(max_size=10))
     analyzer = Analyzer(tokenizer)
     terms = list(dict.fromkeys([*analyzer.words(query), *words(*query.split())]))
     held = {term: {t for t in texts if _holds(analyzer, t, term)} for term in terms}
     with TemporaryDirectory() as folder:
-        for make in ENGINES.values():
+        for make in engines_with(compared).values():
             identity = replace(IDENTITY, tokenizer=tokenizer)
             store = filled(make(Path(folder)), a_file("a.md", *texts), identity=identity)
             with store.snapshot() as snapshot:

@@ -108,9 +108,9 @@ def test_an_index_in_memory_has_no_name():
 def test_an_unknown_scheme_is_one_line_that_names_the_known_ones(tmp_path, install):
     install(toy="store.toy_store:open_store")
     with pytest.raises(StoreError) as caught:
-        Memory.open(tmp_path, index="postgresql://ann:open-sesame@example.org/notes")
+        Memory.open(tmp_path, index="mongodb://ann:open-sesame@example.org/notes")
     message = str(caught.value)
-    assert "'postgresql'; known are memory, sqlite, toy." in message
+    assert "'mongodb'; known are memory, postgres, postgresql, sqlite, toy." in message
     assert "\n" not in message
     assert "sesame" not in message
 
@@ -141,7 +141,11 @@ def test_a_scheme_is_read_in_any_case(install, tmp_path):
 
 
 def test_the_class_of_an_engine_is_named_in_its_folder_only():
-    names = {"SqliteStore": "store/sqlite", "MemoryStore": "store/memory"}
+    names = {
+        "SqliteStore": "store/sqlite",
+        "MemoryStore": "store/memory",
+        "PostgresStore": "store/postgres",
+    }
     files = [*ROOT.glob("src/**/*.py"), *ROOT.glob("integrations/**/*.py")]
     assert len(files) > 150
     for file in files:
@@ -151,4 +155,4 @@ def test_the_class_of_an_engine_is_named_in_its_folder_only():
 
 
 def test_each_built_in_engine_is_one_line_of_the_registry():
-    assert set(registry._ENGINES) == {"memory", "sqlite"}
+    assert set(registry._ENGINES) == {"memory", "postgres", "postgresql", "sqlite"}

@@ -9,16 +9,20 @@ from commonplace.errors import StoreError
 from commonplace.store import registry
 from commonplace.store.base import Store
 from commonplace.store.registry import open_store
+from support import postgres
 
 ENGINES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda folder: open_store(folder / "index.sqlite"),
     "memory": lambda folder: open_store("memory://"),
+    "postgresql": lambda folder: open_store(postgres.url_of(folder)),
 }
 """Engines by the scheme of their URL; each makes a new store, its files in the folder."""
 
 
 def index_at(engine: str, folder: Path, name: str = "index.sqlite") -> Path | str:
     """Return where an index is; the memories that a test opens there share it."""
+    if engine == "postgresql":
+        return postgres.url_of(folder, name)
     return folder / name if engine == "sqlite" else f"shared://{folder}/{name}"
 
 

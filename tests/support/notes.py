@@ -15,6 +15,7 @@ from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.store.registry import open_store
 from commonplace.vectors.arrays import unpack
+from support import postgres
 from support.engines import index_at
 from support.fakes import clock
 
@@ -93,6 +94,8 @@ class Notes:
         if self.engine == "memory":
             with self.store() as store:
                 return len(store._state.cache)
+        if self.engine == postgres.NAME:
+            return postgres.rows(self.index, "SELECT count(*) FROM vector_cache")[0][0]
         with contextlib.closing(sqlite3.connect(self.index)) as db:
             return db.execute("SELECT count(*) FROM embedding_cache").fetchone()[0]
 
@@ -101,6 +104,9 @@ class Notes:
         with self.store(index) as store:
             if self.engine == "memory":
                 seqs = list(store._state.rows)
+            elif self.engine == postgres.NAME:
+                found = postgres.rows(index or self.index, "SELECT seq FROM {chunks}")
+                seqs = [seq for (seq,) in found]
             else:
                 with contextlib.closing(sqlite3.connect(index or self.index)) as db:
                     seqs = [seq for (seq,) in db.execute("SELECT seq FROM chunks")]

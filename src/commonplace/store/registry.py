@@ -25,6 +25,8 @@ ENTRY_POINTS = "commonplace.stores"
 
 _ENGINES = {
     "memory": "commonplace.store.memory:open_store",
+    "postgres": "commonplace.store.postgres:open_store",
+    "postgresql": "commonplace.store.postgres:open_store",
     "sqlite": "commonplace.store.sqlite:open_store",
 }
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -42,8 +44,9 @@ def open_store(index: str | os.PathLike[str]) -> Store:
     """Open an index by its URL or path; the engine creates it at its first use.
 
     Args:
-        index: ``sqlite:///relative.sqlite``, ``sqlite:////absolute.sqlite``, ``memory://``, the URL
-            of an installed engine, or the path of a SQLite file.
+        index: ``sqlite:///relative.sqlite``, ``sqlite:////absolute.sqlite``, ``memory://``,
+            ``postgresql://host/database?name=team``, the URL of an installed engine, or the path of
+            a SQLite file.
 
     Raises:
         StoreError: No engine has the URL's scheme, the engine cannot be imported, or the path names

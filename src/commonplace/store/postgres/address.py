@@ -1,0 +1,89 @@
+"""Address of an index in PostgreSQL: libpq's connection settings, and the memory's schema."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from commonplace.errors import StoreError
+
+__all__ = ["Address"]
+
+_SCHEMA = "commonplace"
+_MAX_IDENTIFIER = 63
+"""Bytes of an identifier; PostgreSQL cuts longer ones silently."""
+_FORM = "postgresql://USER@HOST:PORT/DATABASE?name=NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Address of one memory's index.
+
+    Attributes:
+        settings: Connection settings as libpq names them; without what libpq reads from its
+            environment, service file and password file.
+        schema: Schema of the memory: ``commonplace``, or ``commonplace_NAME``.
+        name: Name of the memory; empty for the only one of a database.
+    """
+
+    settings: dict[str, Any] = field(repr=False)  # may hold a password
+    schema: str
+    name: str = ""
+
+    @classmethod
+    def from_url(cls, url: str) -> Address:
+        """Return the address of a URL: libpq's own, with ``name`` as one more parameter.
+
+        Raises:
+            StoreError: libpq cannot read the URL, or the name cannot be one of a schema.
+        """
+        place, _, query = url.partition("?")
+        # A plus is itself, as libpq has it, and not a space, as forms of the web have it.
+        parameters = parse_qsl(query.replace("+", "%2B"), keep_blank_values=True)
+        name = dict(parameters).get("name", "")
+        rest = urlencode([pair for pair in parameters if pair[0] != "name"], quote_via=quote)
+        try:
+            settings = conninfo_to_dict(f"{place}?{rest}")
+        except psycopg.ProgrammingError:
+            # libpq's text repeats parts of the URL, the password among them.
+            raise StoreError(
+                f"the index URL of PostgreSQL cannot be read; {_FORM} was expected, with "
+                "characters such as @ and / in a password as %40 and %2F."
+            ) from None
+        schema = f"{_SCHEMA}_{name}" if name else _SCHEMA
+        if len(schema.encode("utf-8", "replace")) > _MAX_IDENTIFIER or "\0" in schema:
+            raise StoreError(
+                f"the name {name!r} of the memory is too long for a schema of PostgreSQL; "
+                f"{_MAX_IDENTIFIER - len(_SCHEMA) - 1} bytes at most were expected."
+            )
+        return cls(settings, schema, name)
+
+    @property
+    def location(self) -> str:
+        """The address as a URL, without credentials."""
+        of = {key: str(value) for key, value in self.settings.items() if value}
+        shown = {key: of[key] for key in ("service",) if key in of}
+        host, user = of.get("host", ""), of.get("user", "")
+        if "/" in host or "," in host:
+            shown, host = {"host": host, **shown}, ""
+        place = (f"{quote(user)}@" if user else "") + host
+        place += f":{of['port']}" if "port" in of else ""
+        if self.name:
+            shown["name"] = self.name
+        query = f"?{urlencode(shown, quote_via=quote, safe='/')}" if shown else ""
+        return f"postgresql://{place}/{quote(of.get('dbname', ''))}{query}"
+
+    @property
+    def channel(self) -> str:
+        """Channel of NOTIFY; each memory of a database has its own."""
+        return self.schema
+
+    def lock_key(self, name: str) -> int:
+        """Return the key of an advisory lock, the same in every process."""
+        digest = hashlib.sha256(f"{self.schema}\0{name}".encode("utf-8", "replace")).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)

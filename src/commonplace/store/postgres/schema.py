@@ -1,0 +1,98 @@
+"""Schema of an index in PostgreSQL: its tables, and the state of an index in one row.
+
+Tables of one index carry the number of its generation (``chunks_1``), so a rebuild fills tables of
+its own, and one UPDATE makes them the index that answers. Readers keep the tables of their state.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["SCHEMA_VERSION", "Role", "Tables", "create_generation", "shared_tables"]
+
+SCHEMA_VERSION = 1
+
+Role = Literal["live", "shadow"]
+"""Role of a generation: the one that answers, and the one that a rebuild fills."""
+
+SHARED = (
+    "CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value text NOT NULL)",
+    # `version` grows with each write: a writer locks this row first, so there is one at a time.
+    """CREATE TABLE IF NOT EXISTS indexes (
+        generation integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, role text UNIQUE,
+        identity text, complete boolean NOT NULL DEFAULT false, version bigint NOT NULL DEFAULT 0,
+        last_seq bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50)""",
+    # Sums of an index, by source: chunks, their terms, lines with vectors and their sum (float64).
+    """CREATE TABLE IF NOT EXISTS books (
+        generation integer, source text, chunks bigint NOT NULL, terms bigint NOT NULL,
+        vectors bigint NOT NULL, lines bigint NOT NULL, total bytea,
+        PRIMARY KEY (generation, source)) WITH (fillfactor = 50)""",
+    # Vectors of texts that left the index, by what made them; `written` orders them by age.
+    """CREATE TABLE IF NOT EXISTS vector_cache (
+        provider text NOT NULL, model text NOT NULL, endpoint text NOT NULL,
+        dimension integer NOT NULL, hash text NOT NULL, embedding vector NOT NULL, lines bytea,
+        written bigint NOT NULL, PRIMARY KEY (hash, provider, model, endpoint, dimension))""",
+    "CREATE INDEX IF NOT EXISTS vector_cache_age ON vector_cache (written)",
+    "CREATE SEQUENCE IF NOT EXISTS vector_cache_written",
+)
+
+_GENERATION = (
+    # Times are in nanoseconds, days are proleptic ordinals.
+    """CREATE TABLE files_{g} (
+        path text COLLATE "C" PRIMARY KEY, source text NOT NULL, hash text NOT NULL,
+        size bigint NOT NULL, mtime_ns bigint NOT NULL, indexed_ns bigint NOT NULL, day integer,
+        pending text, note text, progress text, metadata text, expires_ms bigint,
+        stamp text NOT NULL)""",
+    "CREATE INDEX files_{g}_expiring ON files_{g} (expires_ms) WHERE expires_ms IS NOT NULL",
+    """CREATE TABLE chunks_{g} (
+        seq bigint PRIMARY KEY, id text NOT NULL, path text COLLATE "C" NOT NULL,
+        source text NOT NULL, start_line integer NOT NULL, end_line integer NOT NULL,
+        hash text NOT NULL, text text NOT NULL, heading text NOT NULL, context text NOT NULL,
+        day integer, units bytea NOT NULL, lines bytea, ordinal integer NOT NULL)""",
+    # Packed vectors do not compress, and stand apart from what filters and moves read.
+    "ALTER TABLE chunks_{g} ALTER COLUMN lines SET STORAGE external",
+    "CREATE INDEX chunks_{g}_in_order ON chunks_{g} (path, ordinal)",
+    "CREATE INDEX chunks_{g}_hash ON chunks_{g} (left(hash, 16))",
+    # Narrow, so that the rows that a query's terms find are in few pages; never out of line.
+    """CREATE TABLE words_{g} (
+        seq bigint PRIMARY KEY, path text COLLATE "C" NOT NULL, source text NOT NULL, day integer,
+        length integer NOT NULL, terms tsvector NOT NULL) WITH (toast_tuple_target = 8160)""",
+    "ALTER TABLE words_{g} ALTER COLUMN terms SET STORAGE main",
+    "CREATE INDEX words_{g}_terms ON words_{g} USING gin (terms) WITH (fastupdate = off)",
+    """CREATE TABLE vectors_{g} (
+        seq bigint PRIMARY KEY, path text COLLATE "C" NOT NULL, source text NOT NULL, day integer,
+        embedding vector NOT NULL)""",
+    # Document frequencies: counting at query time would visit every row that holds the term.
+    """CREATE TABLE terms_{g} (
+        term text COLLATE "C", source text, n bigint NOT NULL, PRIMARY KEY (term, source))
+        WITH (fillfactor = 70)""",
+    # Deleted chunks: resident vectors of other processes drop them.
+    "CREATE TABLE dropped_{g} (version bigint NOT NULL, seq bigint NOT NULL)",
+    "CREATE INDEX dropped_{g}_version ON dropped_{g} (version)",
+)
+
+
+class Tables(NamedTuple):
+    """Names of the tables of one generation."""
+
+    files: str
+    chunks: str
+    words: str
+    vectors: str
+    terms: str
+    dropped: str
+
+    @classmethod
+    def of(cls, generation: int) -> Tables:
+        """Return the tables of a generation."""
+        return cls(*(f"{name}_{int(generation)}" for name in cls._fields))
+
+
+def shared_tables() -> tuple[str, ...]:
+    """Return the statements that create what all generations of a memory share."""
+    return SHARED
+
+
+def create_generation(generation: int) -> tuple[str, ...]:
+    """Return the statements that create the tables of a generation."""
+    return tuple(statement.format(g=int(generation)) for statement in _GENERATION)

@@ -1,0 +1,110 @@
+"""Vector search of the PostgreSQL engine: by the resident matrix, by the server, or by HNSW."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from commonplace.store.postgres.state import IndexState
+from commonplace.store.postgres.vector_codec import matrix_from, vector_text
+from commonplace.store.records import RowFilter
+from commonplace.store.resident_vectors import NO_DAY, SOURCE_NUMBERS, VectorRows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from commonplace.store.postgres.database import Connection
+    from commonplace.store.postgres.reader_cache import ReaderCache
+    from commonplace.vectors import Vector
+
+__all__ = ["PostgresVectorTable", "VectorSearch"]
+
+_ROWS_A_FETCH = 2048
+Hits = list[tuple[int, float]]
+
+
+class PostgresVectorTable:
+    """Vectors of one snapshot; see `VectorTable`."""
+
+    def __init__(self, connection: Connection, state: IndexState) -> None:
+        self._connection = connection
+        self._tables = state.tables
+
+    def _rows(self, statement: str, *values: Any) -> list[Any]:
+        return self._connection.cursor(binary=True).execute(statement, values).fetchall()
+
+    def count(self, *, after: int) -> int:
+        """Return the number of vectors behind a seq."""
+        sql = f"SELECT count(*) FROM {self._tables.vectors} WHERE seq > %s"
+        return int(self._rows(sql, after)[0][0])
+
+    def blocks(self, *, after: int) -> Iterator[VectorRows]:
+        """Read the vectors behind a seq."""
+        sql = (
+            f"SELECT seq, source, coalesce(day, {NO_DAY}), embedding FROM {self._tables.vectors} "
+            f"WHERE seq > %s ORDER BY seq LIMIT {_ROWS_A_FETCH}"
+        )
+        while found := self._rows(sql, after):
+            seqs, sources, days, embeddings = zip(*found, strict=True)
+            yield VectorRows(
+                matrix_from(embeddings),
+                np.array(seqs, dtype=np.int64),
+                np.array([SOURCE_NUMBERS[source] for source in sources], dtype=np.int8),
+                np.array(days, dtype=np.int32),
+            )
+            after = seqs[-1]
+
+    def dropped(self, *, after: int) -> Sequence[tuple[int, int]]:
+        """Return the deletions behind a version."""
+        sql = f"SELECT version, seq FROM {self._tables.dropped} WHERE version > %s"
+        return self._rows(sql, after)
+
+
+class VectorSearch:
+    """Search of the nearest chunks in one snapshot."""
+
+    def __init__(self, connection: Connection, state: IndexState, cache: ReaderCache) -> None:
+        self._connection = connection
+        self._state = state
+        self._cache = cache
+
+    def nearest(
+        self,
+        query: Vector,
+        limit: int,
+        rows: RowFilter,
+        condition: tuple[str, list[Any]],
+        *,
+        among: NDArray[np.int64] | None,
+        exact: bool,
+    ) -> Hits:
+        """Return the ``(seq, dot product)`` of the nearest chunks, best first.
+
+        Args:
+            query: The vector.
+            limit: How many.
+            rows: Filter of the chunks.
+            condition: The filter as SQL, with that of the files, and its values.
+            among: Chunks that may be found, ascending; None for all.
+            exact: Whether each vector is compared.
+        """
+        resident = self._cache.resident()
+        if resident is not None:
+            table = PostgresVectorTable(self._connection, self._state)
+            state = str(self._state.generation), self._state.last_seq, self._state.version
+            found = resident.nearest(table, state, query, limit, rows, exact=exact, among=among)
+            if found is not None:
+                return found
+        return self._by_scan(query, limit, *condition)
+
+    def _by_scan(self, query: Vector, limit: int, where: str, values: Sequence[Any]) -> Hits:
+        """Let the server compare each vector."""
+        text = vector_text(query)
+        found = self._connection.cursor(binary=True).execute(
+            f"SELECT seq, -(embedding <#> %s::vector) AS product FROM {self._state.tables.vectors} "
+            f"{where and f'WHERE {where}'} ORDER BY product DESC, seq LIMIT %s",
+            (text, *values, limit),
+        )
+        return [(seq, score) for seq, score in found.fetchall()]

