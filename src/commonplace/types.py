@@ -93,13 +93,17 @@ class Chunk:
 
 
 class ChunkPlace(NamedTuple):
-    """Place of a chunk in its file, and what stands there; fields as in `Chunk`."""
+    """Place of a chunk in its file, and what stands there; fields as in `Chunk`.
+
+    `seq` is the number of the chunk in its index, as in `StoredChunk`.
+    """
 
     start_line: int
     end_line: int
     hash: str
     heading: str
     context: str
+    seq: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,10 +182,14 @@ class ToySnapshot:
         return [(Chunk(*row[:6]), _vectors(*row[6:])) for row in rows]
 
     def places(self, path):
-        return [
-            ChunkPlace(chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context)
-            for chunk, _ in self.chunks_of(path)
-        ]
+        if not self._within.passes(path):
+            return []
+        rows = self._all(
+            "SELECT start_line, end_line, hash, heading, context, seq FROM chunks"
+            " WHERE generation = ? AND path = ? ORDER BY ordinal",
+            path,
+        )
+        return [ChunkPlace(*row) for row in rows]
 
     def cached_dimension(self, identity):
         if identity.model is None:

@@ -39,7 +39,7 @@ EDITS = st.lists(
 
 
 def place(chunk):
-    return ChunkPlace(chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context)
+    return ChunkPlace(chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context, 0)
 
 
 def places(text, sizes=SIZES):

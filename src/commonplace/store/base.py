@@ -157,7 +157,7 @@ class Snapshot(Protocol):
         """Return the chunks of a file that begin between two lines, with their vectors."""
 
     def places(self, path: str) -> list[ChunkPlace]:
-        """Return the places of a file's chunks, in order; their index is the ordinal."""
+        """Return the places of a file's chunks, in order; an index there is the ordinal."""
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""

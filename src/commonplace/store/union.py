@@ -149,8 +149,9 @@ class SnapshotUnion:
 
     def places(self, path: str) -> list[ChunkPlace]:
         """Return the places of a file's chunks, in order."""
-        holder = self._second if self._second.file(path) else self._first
-        return holder.places(path)
+        if self._second.file(path):
+            return [it._replace(seq=it.seq + _OFFSET) for it in self._second.places(path)]
+        return self._first.places(path)
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the first index or its cache."""

@@ -71,7 +71,7 @@ def changed_chunks(known: Sequence[ChunkPlace], chunks: Sequence[Chunk]) -> Chun
 
 def _is_at(place: ChunkPlace, chunk: Chunk, *, lines: int) -> bool:
     """Return whether a chunk is a known one, some lines further down."""
-    moved = place.start_line + lines, place.end_line + lines, *place[2:]
+    moved = place.start_line + lines, place.end_line + lines, *place[2:5]
     return moved == (chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context)
 
 

@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from commonplace.store.records import (
@@ -253,22 +252,22 @@ class MemorySnapshot:
     ) -> list[tuple[Chunk, ChunkVectors | None]]:
         """Fetch the chunks of a file with their vectors, in order."""
         first, last = from_line or 1, math.inf if to_line is None else to_line
-        items = self._items_of(path)
+        items = (row.item for _, row in self._rows_of(path))
         return [
             (item.chunk, item.embedded) for item in items if first <= item.chunk.start_line <= last
         ]
 
     def places(self, path: str) -> list[ChunkPlace]:
         """Return the places of a file's chunks, in order."""
-        chunks = [item.chunk for item in self._items_of(path)]
         return [
-            ChunkPlace(chunk.start_line, chunk.end_line, chunk.hash, chunk.heading, chunk.context)
-            for chunk in chunks
+            ChunkPlace(it.start_line, it.end_line, it.hash, it.heading, it.context, seq)
+            for seq, it in ((seq, row.item.chunk) for seq, row in self._rows_of(path))
         ]
 
-    def _items_of(self, path: str) -> list[IndexedChunk]:
-        rows = [row for row in self._rows(None) if row.path == path]
-        return [row.item for row in sorted(rows, key=attrgetter("ordinal"))]
+    def _rows_of(self, path: str) -> list[tuple[int, StateRow]]:
+        rows = self._state.rows.items() if self._passes(path) else ()
+        found = [(seq, row) for seq, row in rows if row.path == path]
+        return sorted(found, key=lambda item: item[1].ordinal)
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""
