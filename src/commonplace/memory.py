@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from commonplace.history.groups import ChangeGroup
     from commonplace.indexing.pipeline import Progress
     from commonplace.profiles import Profile
+    from commonplace.qmd.backend import QmdAnswer, QmdBackend
     from commonplace.retrieval.query import Ranker
     from commonplace.retrieval.rerank import RerankClient, Reranker
     from commonplace.store.base import Snapshot, Store
@@ -103,6 +104,8 @@ _CLOSE_S = 0.95
 """How long `close` takes at most, unless a request to an embedder delays it."""
 _FINISH_S = 0.4
 """Time that `close` spends on session files with too little new content to be read by a run."""
+
+_NOTHING_OF_QMD = "the own index answered, not QMD: it found nothing in the files that may answer"
 
 _RANKING = {"max_chars", "max_results", "min_score", "candidate_multiplier"}
 _RANKING |= {
@@ -184,6 +187,11 @@ class Memory(ReopenedInChild, AsyncTwins):
         self._past = PastIndex(
             *(log, workspace, store), profile=profile, folder=state.history.parent
         )
+        self._qmd: QmdBackend | None = None
+        if settings.search.backend == "qmd":
+            from commonplace.qmd.backend import QmdBackend
+
+            self._qmd = QmdBackend(workspace, settings.qmd, state.qmd)
         self._background = BackgroundSupervisor(workspace, self._index)
         self.slot: IndexSlot | None = None
         """Slot among the open memories of a pool; None for a memory by itself."""
@@ -301,6 +309,8 @@ class Memory(ReopenedInChild, AsyncTwins):
         self.stays_closed()
         until = time.monotonic() + _CLOSE_S
         self._background.stop()
+        if self._qmd is not None:
+            self._qmd.close()
         self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
         self._past.close()
         self._notes.log.file.close()
@@ -309,6 +319,8 @@ class Memory(ReopenedInChild, AsyncTwins):
     def _suspend(self) -> None:
         """Release what the index holds, until the next use."""
         self._background.pause()
+        if self._qmd is not None:
+            self._qmd.close()
         self._index.finish_sessions(timeout_s=_FINISH_S)
         self._past.close()
         self._notes.log.file.close()
@@ -319,7 +331,8 @@ class Memory(ReopenedInChild, AsyncTwins):
     def index(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index up to date with the disk.
 
-        A background run in flight is waited for, and both are reported together.
+        A background run in flight is waited for, and both are reported together. With the backend
+        ``qmd``, QMD's index is brought up to date, too, and `status` has what failed there.
 
         Args:
             force: Rebuild it beside the old one. Vectors are taken over.
@@ -331,7 +344,10 @@ class Memory(ReopenedInChild, AsyncTwins):
             StoreError: The index cannot be written.
             EmbedderError: The embedder that was named is not available.
         """
-        return self._background.scheduler.run_now(force=force, progress=progress)
+        report = self._background.scheduler.run_now(force=force, progress=progress)
+        if self._qmd is not None:
+            self._qmd.update()
+        return report
 
     @contextlib.contextmanager
     def watch(self, *, on_run: Callable[[IndexReport], object] | None = None) -> Iterator[None]:
@@ -357,6 +373,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             self.workspace,
             self._background,
             state=self.state.database,
+            qmd=None if self._qmd is None else self._qmd.health(),
             deep=deep,
         )
 
@@ -429,10 +446,12 @@ class Memory(ReopenedInChild, AsyncTwins):
         rows = self._row_filter(sources, after, before)
         patterns = None if paths is None else checked_patterns(paths)
         text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
+        found = self._ask_qmd(text, sources, as_of) if self._qmd is not None and text else None
         results = self._index.recovering(
             self._search,
             query,
             text,
+            found=found,
             limits=limits,
             rows=rows,
             patterns=patterns,
@@ -486,6 +505,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         query: str,
         text: str,
         *,
+        found: QmdAnswer | None,
         limits: _Limits,
         rows: RowFilter,
         patterns: tuple[str, ...] | None,
@@ -513,6 +533,12 @@ class Memory(ReopenedInChild, AsyncTwins):
             )  # fmt: skip
             ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
             visible = _visible(snapshot, patterns, hidden, asked.now)
+            notice = found.notice if found is not None else None
+            if found is not None and found.found is not None:
+                from commonplace.retrieval.found_lines import with_found_lines
+
+                asked = with_found_lines(visible, asked, found.found)
+                notice = None if asked.found is not None else _NOTHING_OF_QMD
             ranking = ranker.rank(visible, asked, explain=explain) if text else Ranking([])
             results = _with_metadata(ranking.results, snapshot)
         mode: SearchMode = "keyword" if vector is None else "hybrid"
@@ -522,11 +548,35 @@ class Memory(ReopenedInChild, AsyncTwins):
             results,
             query=query,
             mode=mode,
-            fallback="; ".join(filter(None, (fallback, ranking.fallback))) or None,
+            fallback="; ".join(filter(None, (fallback, ranking.fallback, notice))) or None,
             provider=used.name.provider if used else None,
             model=used.name.model if used else None,
             warnings=index.warnings,
         )
+
+    def _ask_qmd(
+        self,
+        text: str,
+        sources: Collection[Source] | None,
+        as_of: date | datetime | str | None,
+    ) -> QmdAnswer | None:
+        """Ask QMD for places; it knows today's notes alone."""
+        from commonplace.qmd.backend import MAX_WORDS, QmdAnswer
+        from commonplace.retrieval.found_lines import rarest_words
+
+        assert self._qmd is not None
+        if sources is not None and "memory" not in sources:
+            return None
+        if as_of is not None:
+            return QmdAnswer(None, "the own index answered, not QMD: it knows no past")
+
+        def rarest() -> list[str]:
+            self._index.index_if_new()
+            with self._index.store.snapshot() as snapshot:
+                tokenizer = self.settings.search.tokenizer
+                return rarest_words(snapshot, text, tokenizer=tokenizer, limit=MAX_WORDS)
+
+        return self._qmd.find(text, self._index.recovering(rarest))
 
     @contextlib.contextmanager
     def _as_of(self, today: Snapshot, moment: datetime) -> Iterator[Snapshot]:
@@ -948,6 +998,8 @@ class Memory(ReopenedInChild, AsyncTwins):
             EditError: The cited lines are not there any more.
             StateError: The history cannot be written; nothing was changed.
         """
+        if self._qmd is not None and not dry_run:
+            self._qmd.close()  # it would hold its index open
         forgetter = self._forgetter()
         return forgetter.forget(
             path=path, citation=citation, text=text, session=session, dry_run=dry_run

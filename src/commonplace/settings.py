@@ -39,6 +39,7 @@ __all__ = [
     "EmbeddingSettings",
     "FlushSettings",
     "HistorySettings",
+    "QmdSettings",
     "SearchSettings",
     "SessionsSettings",
     "Settings",
@@ -126,8 +127,9 @@ class SearchSettings(_Checked):
         mmr_lambda: Balance of relevance and variety: 1 is the plain ranking, 0 the greatest
             variety.
         tokenizer: How words are indexed: ``porter`` (stemmed, with pairs of characters for scripts
-            that are written without spaces) or ``unicode61`` (unstemmed). A change rebuilds the
-            index.
+            that are written without spaces), ``unicode61`` (unstemmed), or ``trigram`` (parts of
+            words from three characters on, in any script; the index's words take about three times
+            the space). A change rebuilds the index.
         operator: Which words of the question a chunk must hold to be found by words: any (``or``)
             or all (``and``).
         unit: What is embedded and ranked: each ``line`` within the chunks around it, or each
@@ -135,6 +137,9 @@ class SearchSettings(_Checked):
             once, and a chunk's vector is the mean of its lines'. With ``chunk``, it is paid for
             about 1.2 times, for the overlap. A change rebuilds the index. The profile ``openclaw``
             ranks chunks only.
+        backend: Where the places of an answer come from: the ``builtin`` index, or ``qmd``, a
+            program of its own that `QmdSettings` are about. Lines, citations and scores are this
+            index's in both; it answers by itself where QMD cannot.
     """
 
     max_chars: int = 4_200
@@ -147,9 +152,10 @@ class SearchSettings(_Checked):
     half_life_days: float = 30.0
     mmr: bool = True
     mmr_lambda: float = 0.7
-    tokenizer: Literal["porter", "unicode61"] = "porter"
+    tokenizer: Literal["porter", "unicode61", "trigram"] = "porter"
     operator: Literal["or", "and"] = "or"
     unit: Literal["line", "chunk"] = "line"
+    backend: Literal["builtin", "qmd"] = "builtin"
 
     def _check_ranges(self) -> None:
         _check(self.max_chars >= 1, "search.max_chars", self.max_chars, "at least 1")
@@ -171,6 +177,43 @@ class SearchSettings(_Checked):
             "between 1 and 20",
         )
         _check(self.half_life_days > 0, "search.half_life_days", self.half_life_days, "more than 0")
+
+
+@dataclass(frozen=True, slots=True)
+class QmdSettings(_Checked):
+    """QMD, the search program, as a backend: ``search.backend = "qmd"``.
+
+    QMD has a home of its own in the workspace's state folder: neither the collections nor the
+    models of the user are touched. Its models that rewrite questions and rerank are never used.
+
+    Attributes:
+        command: QMD's program, with its arguments as a shell would read them, such as
+            ``node /opt/qmd/dist/cli/qmd.js``.
+        mode: What QMD searches by, in OpenClaw's words: ``search`` by words; ``vsearch`` by
+            vectors; ``query`` by both. ``search``, as in OpenClaw: the others need an embedding
+            model, which QMD downloads (300 MB) unless its configuration names a file.
+        refresh: Minutes after which a search has QMD's index brought up to date in the background.
+            5, as in OpenClaw; `Memory.index` does it in any case, and 0 leaves it to that.
+        limits: Places that a search asks QMD for, at most. QMD names one place a file, so this is
+            the number of files that may answer.
+        timeout_s: Seconds that a search spends on QMD in all, before the own index answers. 4, as
+            in OpenClaw.
+        collections: Files and folders that QMD indexes, as paths of the workspace; empty for all of
+            the memory. The own index answers for what is not among them.
+    """
+
+    command: str = "qmd"
+    mode: Literal["search", "vsearch", "query"] = "search"
+    refresh: float = 5.0
+    limits: int = 20
+    timeout_s: float = 4.0
+    collections: tuple[str, ...] = ()
+
+    def _check_ranges(self) -> None:
+        _check(bool(self.command.strip()), "qmd.command", self.command, "the name of a program")
+        _check(self.refresh >= 0, "qmd.refresh", self.refresh, "0 or more")
+        _check(1 <= self.limits <= 200, "qmd.limits", self.limits, "between 1 and 200")
+        _check(0 < self.timeout_s <= 60, "qmd.timeout_s", self.timeout_s, "more than 0, at most 60")
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +489,7 @@ class Settings(_Checked):
 
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     search: SearchSettings = field(default_factory=_default_search)
+    qmd: QmdSettings = field(default_factory=QmdSettings)
     sync: SyncSettings = field(default_factory=SyncSettings)
     sessions: SessionsSettings = field(default_factory=SessionsSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)

@@ -12,6 +12,7 @@ from commonplace.errors import EmbedderError
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.document_reader import text_hash
 from commonplace.indexing.service import IndexService
+from commonplace.qmd.backend import QmdHealth
 from commonplace.store.records import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
@@ -27,6 +28,7 @@ def memory_status(
     *,
     state: Path,
     deep: bool,
+    qmd: QmdHealth | None = None,
 ) -> Status:
     """Compare the disk with the index and describe both.
 
@@ -36,6 +38,7 @@ def memory_status(
         background: The background runs.
         state: The state database.
         deep: Also probe each part.
+        qmd: State of QMD, where it is the search backend.
     """
     store = index.store
     identity = store.identity
@@ -56,6 +59,7 @@ def memory_status(
         stale=stale,
         warnings=(
             *index.warnings,
+            *([qmd.warning] if qmd is not None and qmd.warning else []),
             *_warnings(index, selection, workspace, known, problems),
             *_damaged(state),
         ),
@@ -63,6 +67,7 @@ def memory_status(
         index_location=store.location,
         details={
             "embedder": selection.reason,
+            **({} if qmd is None else {"qmd": qmd.summary}),
             **dict(_activity(index, background)),
             **(probe(index, state=state) if deep else {}),
         },

@@ -23,6 +23,7 @@ from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.lines import line_key
 from commonplace.history.mutations import Mutation
 from commonplace.history.unreachable import unreachable_copies
+from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import FileLease, make_private_folder
 from commonplace.system.salvage import damaged_copies
 from commonplace.system.state import StateFile
@@ -78,6 +79,7 @@ class Forgetter:
         self._planner = ForgetPlanner(notes, workspace, index.store)
         self._history = notes.log.file
         self._journal = StateFile(state.database)
+        self._qmd_home = state.qmd
 
     def forget(
         self,
@@ -266,6 +268,7 @@ class Forgetter:
         """Bring the index up to date, and rewrite all files without their free pages."""
         left: list[str] = []
         self._past.purge()
+        delete_indexes(self._qmd_home)  # the next update makes it again
         store = self._index.store
         if store.exists() and store.access == "read-write":
             self._refresh()

@@ -152,7 +152,11 @@ def candidate_chunks(
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
     best = fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
-    return list(snapshot.chunks(best).values())
+    chunks = snapshot.chunks(best)
+    if query.found is not None:
+        chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
+        chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
+    return list(chunks.values())
 
 
 def linked_chunks(

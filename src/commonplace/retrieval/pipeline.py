@@ -149,4 +149,7 @@ def _by_source(snapshot: Snapshot, query: Query) -> list[Query]:
 
 
 def _of_sources(query: Query, sources: frozenset[Source] | None) -> Query:
-    return replace(query, rows=replace(query.rows, sources=sources))
+    rows = replace(query.rows, sources=sources)
+    # Finders know the notes alone: sessions are found by the index.
+    found = query.found if sources is None or "memory" in sources else None
+    return replace(query, rows=rows, found=found)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from commonplace.store.base import Snapshot
-from commonplace.store.records import FileRecord, RowFilter
+from commonplace.store.records import FileRecord, RowFilter, StoredChunk
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from commonplace.retrieval.supersession import Precedence
     from commonplace.vectors import Vector
 
-__all__ = ["MAX_CANDIDATES", "MAX_CHARS", "SNIPPET_CHARS", "Evidence", "Query", "Ranker", "Ranking"]
+__all__ = [
+    "MAX_CANDIDATES",
+    "MAX_CHARS",
+    "SNIPPET_CHARS",
+    "Evidence",
+    "FoundChunks",
+    "FoundLine",
+    "FoundLines",
+    "Query",
+    "Ranker",
+    "Ranking",
+]
 
 SNIPPET_CHARS = 700
 """Length of a snippet in characters, at most."""
@@ -28,6 +39,49 @@ MAX_CHARS = 4_200
 
 MAX_CANDIDATES = 200
 """Candidates of one list, at most."""
+
+
+class FoundLine(NamedTuple):
+    """A line that a finder beside the index named.
+
+    Attributes:
+        path: Its file, as search shows it.
+        line: The line, from 1.
+        score: The finder's own score, 0..1.
+    """
+
+    path: str
+    line: int
+    score: float
+
+
+class FoundLines(NamedTuple):
+    """Answer of a finder: lines of files, and which files it knows.
+
+    Attributes:
+        lines: The lines, best first.
+        knows: Whether the finder holds a file, by its path.
+        since_ns: Time from which on it has not read the files; those that were indexed later are
+            found by the index.
+    """
+
+    lines: tuple[FoundLine, ...]
+    knows: Callable[[str], bool]
+    since_ns: int
+
+
+class FoundChunks(NamedTuple):
+    """Chunks of the index that hold what a finder named.
+
+    Attributes:
+        chunks: Those chunks with their neighbours, best first.
+        scores: The finder's score of those that hold a line which it named, by seq.
+        answers: Whether the index's own candidates of a file take part, by its path.
+    """
+
+    chunks: tuple[StoredChunk, ...]
+    scores: Mapping[int, float]
+    answers: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +97,7 @@ class Query:
         min_score: Lower bound of a result's score.
         rows: Filter of the chunks that may answer.
         max_chars: Characters of all snippets, at most.
+        found: Chunks that a finder beside the index named; None where the index finds them.
     """
 
     text: str
@@ -52,6 +107,7 @@ class Query:
     min_score: float
     rows: RowFilter = field(default_factory=RowFilter)
     max_chars: int = MAX_CHARS
+    found: FoundChunks | None = None
 
 
 class Evidence(NamedTuple):

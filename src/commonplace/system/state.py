@@ -47,6 +47,11 @@ class StateLocation:
     sessions: Path
     owner: str
 
+    @property
+    def qmd(self) -> Path:
+        """Home of QMD, where it is the search backend; it may not exist."""
+        return self.history.with_name(self.history.name.replace("history.sqlite", "qmd"))
+
 
 class StateFile(DatabaseFile):
     """The state database of a workspace; without a path, a private one in memory."""

@@ -70,7 +70,12 @@ class ChunkRanker:
 def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[SearchResult]:
     limit = query.limit or -(-query.max_chars // SNIPPET_CHARS)
     pool = min(MAX_CANDIDATES, limit * settings.candidate_multiplier)
-    if query.vector is None:
+    bar = query.min_score
+    if query.found is not None:  # that build takes over QMD's order, and has no bar of its own
+        candidates = [_Candidate(seq, None, None, it) for seq, it in query.found.scores.items()]
+        bar = 0.0 if bar == settings.min_score else bar
+        settings = replace(settings, decay=False, mmr=False)
+    elif query.vector is None:
         candidates = _by_keywords(snapshot, query, pool)
         # Results of keyword search alone neither decay nor are diversified.
         settings = replace(settings, decay=False, mmr=False)
@@ -86,7 +91,7 @@ def _ranked(snapshot: Snapshot, query: Query, settings: SearchSettings) -> list[
     candidates.sort(key=lambda candidate: _order(candidate, stored[candidate.seq]))
     if settings.mmr:
         candidates = _diverse(candidates, stored, settings.mmr_lambda)
-    chosen = [candidate for candidate in candidates if candidate.score >= query.min_score]
+    chosen = [candidate for candidate in candidates if candidate.score >= bar]
     if not chosen and query.vector is not None:
         chosen = _found_by_words(candidates, stored, query, settings)
     return [_result(c, stored[c.seq], query.text) for c in chosen[:limit]]
