@@ -15,6 +15,8 @@ from commonplace.text.redaction import redact
 from support.secret_forms import forms
 
 SEEDS = range(5)
+BEFORE = {1: ("63.1%", "9.1%"), 2: ("82.5%", "3.5%")}
+"""What was masked and touched of each later list when it was written."""
 PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "
 
 
@@ -30,6 +32,16 @@ def main() -> None:
         print(
             f"{what}: {masked} of {len(drawn)} secrets masked ({masked / len(drawn):.1%}), "
             f"{touched} of {len(harmless)} harmless texts touched ({touched / len(harmless):.1%})"
+        )
+    for number, (masked_before, touched_before) in BEFORE.items():
+        drawn = [one for seed in SEEDS for one in forms(f"round_{number}_secrets", seed=seed)]
+        masked = sum(not one.leaks(redact(one.text)) for one in drawn)
+        harmless = list(forms(f"round_{number}_harmless"))
+        touched = sum(redact(one.text) != one.text for one in harmless)
+        print(
+            f"list {number}    : {masked / len(drawn):.1%} of {len(drawn)} secrets masked (before "
+            f"any rule was changed for it {masked_before}), {touched / len(harmless):.1%} of "
+            f"{len(harmless)} harmless texts touched ({touched_before})"
         )
     for size in (125_000, 1_000_000):
         text = (PROSE * (size // len(PROSE) + 1))[:size]

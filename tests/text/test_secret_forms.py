@@ -6,6 +6,8 @@ from commonplace.text.redaction import redact
 from support.secret_forms import forms
 
 SECRETS, HARMLESS = list(forms("secrets")), list(forms("harmless"))
+ROUNDS = (1, 2)
+"""Lists that were written later, one after the other, and scored before any rule was changed."""
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -20,6 +22,22 @@ def test_95_of_100_secrets_are_masked(kept_aside, seed):
 @pytest.mark.parametrize("kept_aside", [False, True], ids=["tuned", "kept aside"])
 def test_2_of_100_harmless_texts_are_touched_at_most(kept_aside):
     drawn = [form for form in HARMLESS if form.kept_aside is kept_aside]
+    touched = [form.line for form in drawn if redact(form.text) != form.text]
+    assert len(drawn) > 100
+    assert len(touched) <= 0.02 * len(drawn), touched
+
+
+@pytest.mark.parametrize("number", ROUNDS)
+def test_95_of_100_secrets_of_each_later_list_are_masked(number):
+    drawn = list(forms(f"round_{number}_secrets"))
+    missed = [form.line for form in drawn if form.leaks(redact(form.text))]
+    assert len(drawn) > 100
+    assert len(missed) <= 0.05 * len(drawn), missed
+
+
+@pytest.mark.parametrize("number", ROUNDS)
+def test_2_of_100_harmless_texts_of_each_later_list_are_touched_at_most(number):
+    drawn = list(forms(f"round_{number}_harmless"))
     touched = [form.line for form in drawn if redact(form.text) != form.text]
     assert len(drawn) > 100
     assert len(touched) <= 0.02 * len(drawn), touched

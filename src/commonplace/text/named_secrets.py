@@ -9,126 +9,71 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from commonplace.text.secret_names import (
-    CONNECTOR,
-    FILLER,
-    NAMES,
-    NO_SECRETS,
-    OWNED,
-    QUALIFIED_KEY,
+from commonplace.text.secret_codes import codes, wallet_words
+from commonplace.text.secret_names import NAMES, NOT_A_SECRET, QUALIFIED_KEY
+from commonplace.text.secret_separators import (
+    ADJACENT,
+    ASSIGNED,
+    ASSIGNED_BELOW,
+    CLAUSE,
+    FROM_TO,
+    LISTED,
+    MORE,
+    NEXT_LINES,
+    PAIR,
+    PROSE,
     REVERSED,
-    TECHNICAL,
+)
+from commonplace.text.secret_values import (
+    JUDGED_CHARS,
+    is_harmless,
+    is_identifier,
+    is_number,
+    is_plain_word,
+    is_sentence_word,
+    looks_chosen,
+    looks_random,
+    looks_strong,
 )
 
-__all__ = ["JUDGED_CHARS", "is_mask", "looks_chosen", "looks_random", "named_secrets"]
+__all__ = ["named_secrets"]
 
 Span = tuple[int, int]
 
-_MASKED = re.compile(r"\*\*\*|[^…]{6}…[^…]{4}")
-_BEFORE_CHARS = 48
+_BEFORE_CHARS = 64
 """Characters before a name that qualify it."""
-JUDGED_CHARS = 128
-"""Characters of a value that are judged: a bound, so that time stays linear."""
 
-_ASSIGNED = re.compile(
-    r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?|\]){0,3}"
-    r"(?:[ \t]{0,20}(?::=|=>|->|[:=：＝](?![:=])|→|—(?=\s)|–(?=\s)|\t)"
-    r"|[ \t]{0,20}(?P<cell>\|)|(?P<tag>>)|[\"'][ \t]{1,4}value[ \t]{0,4}=)"
-    r"[*_]{0,3}[ \t]{0,20}"
-    r"(?:[A-Za-z_][\w.]{0,40}(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}=(?!=)[ \t]{0,8})?"  # a type
-)
-_LISTED = re.compile(r"[\"'][ \t]{0,4},[ \t]{0,4}(?=[\"'])")
-_ADJACENT = re.compile(r"(?:[ \t]{1,4}|(?<=\S)\t+)(?![=+*/<>&|!-])")
-_PROSE = re.compile(rf"{OWNED}[*_`\"')\]]{{0,3}}(?:{CONNECTOR}){FILLER}[ \t]{{0,4}}", re.IGNORECASE)
-_NEXT_LINES = re.compile(
-    r"[:=：]?[*_]{0,2}[ \t]{0,8}\r?\n(?:[ \t>]{0,16}\r?\n){0,2}"
-    r"(?:[ \t>]{0,16}(?:```|~~~)[^\n`]{0,40}\n)?"
-    r"[ \t>]{0,16}[`\"']?(?P<value>[^\s\"'`|]{12,4000})[`\"']?[ \t]*(?=\r?\n|$)"
-)
 _QUOTED = re.compile(
-    r"(?P<open>\\{0,16}[\"'`])(?P<value>(?:[^\"'`\\\n]|\\.|(?!(?P=open))[\"'`\\]){1,1000}?)(?P=open)"
-    r"|[„“«「『‘]\s?(?P<other>[^“”»」』’„«「\n]{1,200}?)\s?[“”»」』’]"
+    r"(?:[brfuLN@]{1,2}(?=[\"']))?(?:(?P<open>\\{0,16}[\"'`])"
+    r"(?P<value>(?:[^\"'`\\\n]|\\.|(?!(?P=open))[\"'`\\]){1,1000}?)(?P=open)"
+    r"|[„“«「『‘]\s?(?P<other>[^“”»」』’„«「\n]{1,200}?)\s?[“”»」』’])"
 )
+_GROUPS = re.compile(
+    r"[\"'`]?(?P<value>[a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,7}|[A-Z0-9]{4}(?: [A-Z0-9]{4}){3,7})"
+    r"[\"'`]?(?=[ \t.,;)]{0,3}(?:\n|$))"
+)
+"""Value in groups of four, as it is shown to be typed."""
 _NEXT_PARAMETER = re.compile(r"&[A-Za-z_][\w.-]{0,40}=")
 _OPENED = re.compile(r"[\\\"'`*_(„“«「]{1,4}")
+_BRACKETS = frozenset("「『“„«")
+_NETWORK = re.compile(r"wi-?fi|wlan|network|netzwerk|réseau|router|fritz|hotspot|ssid")
 _QUOTES = ('"', "'", "`")
-_CALL = re.compile(r"[A-Za-z_][\w.]{0,80}[(\[]|![a-z][\w/.-]{0,40}[ \t]+\S")
+_CALL = re.compile(r"\$?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\S")
+_LITERAL = re.compile(
+    r"(?:new )?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret|SecureString"
+    r"|Some|unhex"
+    r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
+    r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"
+)
+"""Text that is given to a function: ``bytes.fromhex("...")``."""
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".?:*_)]}`"
-_PLACEHOLDER = re.compile(
-    r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
-    r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*"
-    r"|(?:your|insert|enter|put|replace|change|some|the)[-_ ].*|.*[-_](?:here|placeholder)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Value that stands for a secret, also in quotes."""
-_REFERENCE = re.compile(
-    r"\$[A-Za-z_]\w*|\$\(.*|%\w+%|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
-    r"|(?:\.{0,2}/[a-z_][a-z0-9_.-]{0,30})+/?",
-    re.DOTALL,
-)
-"""Variable, tag, flag or path: where a secret is, not what it is."""
-_CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|PASS|PW)")
-_IDENTIFIER = re.compile(r"[a-z]+(?:[._][a-z]+)*,?")
-_VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
-_CODE = re.compile(
-    r"[A-Za-z_][\w.]*[(\[].*|_?[A-Z]+(?:_[A-Z]+)+|(?:self|this|os|process|config|settings|user|env|props|data|request|args|options|params|cfg"
-    r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+,?"
-    r"|\w+(?:\.\w+)*[._](?:password|passwd|pwd|token|secret|key)s?|(?:\w+\.)+(?:password|token|secret|key)s?"
-    r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\.){2,}[A-Za-z_]+",
-    re.DOTALL,
-)
-_NUMBER = re.compile(r"[+-]?\d{1,7}(?:_\d{3}){0,3}(?:[.,]\d+)?[kKmM]?%?|\d{4}-\d\d-\d\d\S*")
-_PIN = re.compile(
-    r"[\"'`*,;/ ]{0,3}((?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}(?![\w-])"
-    r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])|(?=[A-Z]*\d)[A-Z0-9]{4,8}(?![A-Za-z0-9_-]))"
-)
-_TOTP = re.compile(r"[\"'`*]{0,3}([A-Z2-7]{16,64})(?!\w)")
-_PHRASE = re.compile(
-    r"[^\n]{0,40}?(?:[:=]|\bis\b|\bare\b)?[\s`\"'>]{1,8}"
-    r"((?:(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8}[\s,]{1,4}){11,23}"
-    r"(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8})(?![a-z])"
-)
-_PAIR = re.compile(
-    r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
-    r"[\"'`]?[^\s/|,;]{1,64}(?:[ \t][^\s/|,;]{1,20}){0,2}[\"'`]?"
-    r"(?:[ \t](?:/|\||and|und)[ \t]|:(?!//))"
-)
-_FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
-_MORE = re.compile(r"[\"'`]?(?:,[ \t]?|[ \t](?:and|or|und|et|y)[ \t])[\"'`]?")
 _HYPHENATED = re.compile(r"(?:[a-z]+-){3,}[a-z]+")
-_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_WORD = re.compile(r"[A-Z]?[^\WA-Z\d_]+(?:['’-][^\W\d_]+)*|[A-Z]{1,6}")
-_SENTENCE = re.compile(r"[ \t]+[\w(\"'`&<$]")
-
-
-def is_mask(value: str) -> bool:
-    """Return whether a value is what a secret was replaced with."""
-    return bool(_MASKED.fullmatch(value))
-
-
-def looks_random(secret: str) -> bool:
-    """Check for a key: in one of its parts, letters, digits and cases alternate as in no word."""
-    parts = re.split(r"[-_./+=~:]", secret)
-    if any(map(str.isdigit, secret)):
-        parts.append("".join(parts))
-    return len(secret) >= 12 and any(map(_alternates, parts))
-
-
-_RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
-
-
-def _alternates(part: str) -> bool:
-    changes = len(_RUN_OF_ONE_KIND.findall(part)) - 1
-    least = 0.25 if any(map(str.isdigit, part)) else 0.45  # camel case is no key
-    return len(part) >= 8 and changes >= max(3, least * (len(part) - 1))
-
-
-def looks_chosen(secret: str) -> bool:
-    """Check for a password: a mix of letters with digits or punctuation."""
-    letters = sum(character.isalpha() for character in secret)
-    others = sum(character.isdigit() or character in "!@#$%^&?+~" for character in secret)
-    return letters > 0 and others > 0 and len(secret) >= 5 and not TECHNICAL.fullmatch(secret)
+_SHORT_NUMBERS = re.compile(
+    r"(?:voicemail|phone|screen|sim|handy|passcode$|clave$|[^\x00-\u02ff]$)"
+)
+"""What a password of four digits is for."""
+_SENTENCE = re.compile(r"(?:['’]s)?[ \t]+[\w(\"'`&<$]")
 
 
 def named_secrets(text: str, lowered: str) -> Iterator[Span]:
@@ -156,70 +101,127 @@ class _Name:
         self._text, self._start, self._end, self._kind = text, start, end, kind
         self._word = text[start:end].lower()
         self.before = text[max(0, start - _BEFORE_CHARS) : start]
+        lowered = self.before.lower()
+        self._named = not NOT_A_SECRET.search(lowered)
         self._strict = kind in ("key", "short")
-        if kind == "key" and QUALIFIED_KEY.search(self.before.lower()):
+        if kind == "key" and QUALIFIED_KEY.search(lowered):
             self._strict = False
-        if kind == "short" and re.search(r"_$", self.before):
+        if kind == "short" and (lowered.endswith("_") or "pass" in self._word[2:]):
             self._strict = False
 
     def values(self) -> Iterator[Span]:
         """Yield the places of the values."""
+        if not self._named:
+            return
         if self._kind == "phrase":
-            if phrase := _PHRASE.match(self._text, self._end):
-                yield phrase.span(1)
+            yield from wallet_words(self._text, self._end)
             return
         if self._kind == "pin":
-            yield from self._pins()
+            yield from codes(self._text, self._start, self._end, self.before.lower())
             return
-        found = self._assigned() or self._in_prose() or self._adjacent() or self._on_next_lines()
-        if found is not None:
-            yield found
-            yield from self._following(found[1])
+        ways = (self._assigned, self._in_prose, self._adjacent, self._below, self._in_clause)
+        for way in ways:
+            if found := way():
+                yield found
+                yield from self._following(found[1])
+                break
         yield from self._reversed()
 
     # -- ways to give a value --------------------------------------------------------------------
 
     def _assigned(self) -> Span | None:
         """Return the value of ``name = value`` and its like."""
-        sep = _ASSIGNED.match(self._text, self._end)
-        if sep is None and self.before.endswith("-"):
-            sep = _LISTED.match(self._text, self._end)
+        sep = ASSIGNED.match(self._text, self._end)
+        if sep is None or (
+            sep["tag"] and not (self.before.endswith("<") or sep.start("tag") > self._end)
+        ):
+            return self._listed() or self._assigned_below()
+        if groups := _GROUPS.match(self._text, sep.end()):
+            return groups.span("value") if not self._strict else None
+        span, quoted = self._value(sep.end())
+        if span is None:
+            return self._assigned_below() if sep["cell"] is None else None
+        value = self._text[slice(*span)]
+        if sep["made"]:
+            return span if looks_strong(value) and self._kind != "key" else None
+        if sep["cell"] or sep["markup"]:
+            return span if self._accepts_in_prose(value, quoted="") else None
+        return span if self._accepts(value, span[1], quoted=quoted) else None
+
+    def _listed(self) -> Span | None:
+        """Return the value that is the next one in a list: of options, of arguments of a call."""
+        sep = LISTED.match(self._text, self._end)
         if sep is None:
             return None
-        if sep.lastgroup == "tag" and not self.before.endswith("<"):
+        span, quoted = self._value(sep.end())
+        if span is None or not quoted:
+            return None
+        value = self._text[slice(*span)][:JUDGED_CHARS]
+        flag = self.before.endswith("-") or bool(
+            re.search(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$", self.before)
+        )
+        alone = self._text[span[1] + 1 : span[1] + 4].lstrip().startswith((")", "}"))
+        if flag and not is_harmless(value, quoted=quoted):
+            return span
+        return (
+            span
+            if looks_random(value) or (alone and " " not in value and looks_strong(value))
+            else None
+        )
+
+    def _assigned_below(self) -> Span | None:
+        """Return the value that is called so: ``name: DB_PASSWORD``, and then ``value: x``."""
+        sep = ASSIGNED_BELOW.match(self._text, self._end)
+        if sep is None:
             return None
         span, quoted = self._value(sep.end())
         if span is None:
             return None
-        value = self._text[span[0] : span[1]]
-        if sep.lastgroup == "cell":
-            return span if self._accepts_in_prose(value, quoted="") else None
-        return span if self._accepts(value, span[1], quoted=quoted) else None
+        return span if self._accepts(self._text[slice(*span)], span[1], quoted=quoted) else None
 
     def _in_prose(self) -> Span | None:
         """Return the value of "the name of something is value"."""
-        sep = _PROSE.match(self._text, self._end)
+        sep = PROSE.match(self._text, self._end)
         if sep is None:
             return None
-        if pair := _PAIR.match(self._text, sep.end()):
-            span, quoted = self._value(pair.end())
-            if span and looks_chosen(self._text[span[0] : span[1]][:JUDGED_CHARS]):
+        if pair := PAIR.match(self._text, sep.end()):
+            span, _ = self._value(pair.end())
+            if span and looks_chosen(self._text[slice(*span)][:JUDGED_CHARS]):
                 return span
         span, quoted = self._value(sep.end())
         if span is None:
             return None
         return span if self._accepts_in_prose(self._text[slice(*span)], quoted=quoted) else None
 
-    def _adjacent(self) -> Span | None:
-        """Return the value of "name value"."""
-        if self._kind == "token" and (pair := _PAIR.match(self._text, self._end)):
-            span, _ = self._value(pair.end())
-            if span and looks_chosen(self._text[slice(*span)][:JUDGED_CHARS]):
-                return span
-        sep = _ADJACENT.match(self._text, self._end)
-        if sep is None:
+    def _in_clause(self) -> Span | None:
+        """Return the value at the end of the clause: "the password is printed below: value"."""
+        sep = CLAUSE.match(self._text, self._end)
+        if sep is None or (self._strict and self._kind == "key"):
             return None
         span, quoted = self._value(sep.end())
+        if span is None:
+            return None
+        value = self._text[slice(*span)][:JUDGED_CHARS]
+        if is_harmless(value, quoted=quoted):
+            return None
+        strong = looks_strong(value) if self._kind in ("password", "short") else looks_random(value)
+        return span if strong else None
+
+    def _adjacent(self) -> Span | None:
+        """Return the value of "name value"."""
+        if self._kind == "token" and (pair := PAIR.match(self._text, self._end)):
+            span, _ = self._value(pair.end())
+            if span and looks_strong(self._text[slice(*span)][:JUDGED_CHARS]):
+                return span
+        sep = ADJACENT.match(self._text, self._end)
+        if sep is None:
+            if self._text[self._end : self._end + 1] not in _BRACKETS:
+                return None
+            span, quoted = self._value(self._end)
+        else:
+            if groups := _GROUPS.match(self._text, sep.end()):
+                return groups.span("value") if self._word.startswith("app") else None
+            span, quoted = self._value(sep.end())
         if span is None:
             return None
         value = self._text[slice(*span)][:JUDGED_CHARS]
@@ -229,11 +231,10 @@ class _Name:
             return span
         return span if self._accepts_in_prose(value, quoted=quoted) else None
 
-    def _on_next_lines(self) -> Span | None:
+    def _below(self) -> Span | None:
         """Return the value on a line of its own below, or in the fence that follows."""
-        found = _NEXT_LINES.match(self._text, self._end) or (
-            (sep := _PROSE.match(self._text, self._end))
-            and _NEXT_LINES.match(self._text, sep.end())
+        found = NEXT_LINES.match(self._text, self._end) or (
+            (sep := PROSE.match(self._text, self._end)) and NEXT_LINES.match(self._text, sep.end())
         )
         if not found or not looks_random(found["value"][:JUDGED_CHARS]):
             return None
@@ -241,7 +242,7 @@ class _Name:
 
     def _following(self, end: int) -> Iterator[Span]:
         """Yield the values after the first one: of a list, or what it was changed to."""
-        pattern = _FROM_TO if self._text[self._end : self._end + 6] == " from " else _MORE
+        pattern = FROM_TO if self._text[self._end : self._end + 6] == " from " else MORE
         for _ in range(12):
             sep = pattern.match(self._text, end)
             span, _ = self._value(sep.end()) if sep else (None, "")
@@ -260,23 +261,6 @@ class _Name:
             start = low + found.start("value")
             yield start, start + len(found["value"].rstrip(_TRAILING))
 
-    def _pins(self) -> Iterator[Span]:
-        """Yield a PIN or the code of a door."""
-        word = self._text[self._start : self._end]
-        sep = _ASSIGNED.match(self._text, self._end) or _PROSE.match(self._text, self._end)
-        if sep is None and (word.isupper() or word.lower() != "pin"):
-            sep = _ADJACENT.match(self._text, self._end)
-        if sep is None or "gpio" in self.before.lower():
-            return
-        pattern = _TOTP if self._word.endswith(("secret", "key", "seed")) else _PIN
-        at = sep.end()
-        for _ in range(12 if self._word.endswith("codes") else 1):
-            found = pattern.match(self._text, at)
-            if found is None or len(found[1].strip("#*")) < 4:
-                return
-            yield found.span(1)
-            at = found.end()
-
     # -- values ----------------------------------------------------------------------------------
 
     def _value(self, start: int) -> tuple[Span | None, str]:
@@ -287,58 +271,76 @@ class _Name:
         if quoted := _QUOTED.match(self._text, start):
             group = "value" if quoted["value"] is not None else "other"
             return quoted.span(group), (quoted["open"] or quoted[0][:1])[-1]
+        if _CALL.match(self._text, start):
+            return self._literal(start), '"'
         if opened := _OPENED.match(self._text, start):
             start = opened.end()
         bare = _BARE.match(self._text, start, start + JUDGED_CHARS)
-        if bare is None or _CALL.match(self._text, start) or bare[0].endswith(("...", "…")):
+        if bare is None or bare[0].endswith(("...", "…")):
             return None, ""
         shown = _NEXT_PARAMETER.split(bare[0], maxsplit=1)[0]
         end = start + len(shown.rstrip(_TRAILING))
         return ((start, end) if end > start else None), ""
 
+    def _literal(self, start: int) -> Span | None:
+        """Return the place of a text that a function makes the value of."""
+        found = _LITERAL.match(self._text, start)
+        if found is None:
+            return None
+        value = found["value"][:JUDGED_CHARS]
+        random = looks_random(value) and not is_harmless(value, quoted='"')
+        return found.span("value") if random or (found["maker"] and looks_strong(value)) else None
+
     def _accepts(self, value: str, end: int, *, quoted: str) -> bool:
         """Return whether an assigned value is a secret."""
         value = value[:JUDGED_CHARS].rstrip("" if quoted else "!")
-        if self._is_harmless(value, quoted=quoted):
+        if is_harmless(value, quoted=quoted):
             return False
         if self._strict:
             if self._kind == "short":
                 return looks_chosen(value) or bool(quoted and len(value) > 3)
             return looks_random(value)
-        if self._word.startswith(("token", "login", "wi", "wlan")) and _NUMBER.fullmatch(value):
+        if self._word.startswith(("token", "login", "wi", "wlan")) and is_number(value):
+            return False
+        if self._kind == "token" and value.isdecimal() and len(value) < 5:
             return False
         loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
-        if loose and not quoted and _IDENTIFIER.fullmatch(value):
+        if is_identifier(value) and (
+            loose or (self._word == "token" and re.search(r"[.-]", value))
+        ):
             return False
-        if not quoted and _PLAIN_WORD.fullmatch(value):
+        if quoted and loose and is_plain_word(value):
+            return False
+        if not quoted and is_plain_word(value):
             # "password: must have ..." is a sentence, "password: swordfish" is not.
             acronym = self._kind == "token" and value.isupper()
-            sentence = _WORD.fullmatch(value) and _SENTENCE.match(self._text, end)
+            sentence = is_sentence_word(value) and _SENTENCE.match(self._text, end)
             return not (loose or acronym or sentence)
         return True
 
     def _accepts_in_prose(self, value: str, *, quoted: str) -> bool:
         """Return whether a value in a sentence is a secret, and not a word of it."""
         value = value[:JUDGED_CHARS].rstrip("" if quoted else "!")
-        if self._is_harmless(value, quoted=quoted):
+        if is_harmless(value, quoted=quoted):
             return False
-        if self._kind in ("password", "short") or self._word.startswith(("cred", "log", "sign")):
+        if self._kind in ("password", "short") or self._word.startswith(
+            ("cred", "log", "sign", "wi", "wlan", "ident", "zugang")
+        ):
             if quoted and self._kind == "password":
                 return len(value) >= 4 and len(value.split()) <= 8
-            least = 4 if self._word.startswith(("passcode", "clave")) else 6
+            least = 4 if _SHORT_NUMBERS.search(self.before.lower() + self._word) else 6
             return looks_chosen(value) or (value.isdecimal() and len(value) >= least)
+        if self._kind == "key" and value.isdecimal():
+            return len(value) >= 12 and bool(_NETWORK.search(self._line_before()))
+        if self._kind == "key" and _NETWORK.search(self._line_before() + self._behind()):
+            return looks_strong(value)
         return looks_random(value)
 
-    def _is_harmless(self, value: str, *, quoted: str) -> bool:
-        if not value or is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
-            return True
-        if quoted and (value[0] in " ," or _CONSTANT.fullmatch(value)):
-            return True
-        if _PLACEHOLDER.fullmatch(value) or TECHNICAL.fullmatch(value):
-            return True
-        if quoted == '"' and _VARIABLE.fullmatch(value):
-            return True
-        return not quoted and bool(_REFERENCE.fullmatch(value) or _CODE.fullmatch(value))
+    def _line_before(self) -> str:
+        return self.before.lower().rpartition("\n")[2]
+
+    def _behind(self) -> str:
+        return self._text[self._end : self._end + 24].lower()
 
     def _is_flag(self) -> bool:
         return bool(re.search(r"(?:^|\s|[\"'])--?[\w-]*$", self.before))

@@ -12,6 +12,7 @@ __all__ = ["OffsetView", "decoded_views", "visible_view"]
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
+_UNICODE = re.compile(r"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]")
 _PERCENT = re.compile(r"%(?:25){0,3}[2-7][0-9A-Fa-f]")
 
 
@@ -54,10 +55,12 @@ def visible_view(text: str) -> OffsetView | None:
 
 
 def decoded_views(text: str) -> list[OffsetView]:
-    """Return a text with its HTML entities decoded, and with its URL escapes decoded."""
+    """Return a text with the escapes of HTML, of URLs and of JSON decoded, one by one."""
     views = []
     if _ENTITY.search(text):
         views.append(OffsetView(text, _ENTITY, html.unescape))
     if _PERCENT.search(text):
         views.append(OffsetView(text, _PERCENT, lambda code: unquote(f"%{code[-2:]}")))
+    if _UNICODE.search(text):
+        views.append(OffsetView(text, _UNICODE, lambda code: chr(int(code[-2:], 16))))
     return views

@@ -10,10 +10,21 @@ import base64
 import re
 from collections.abc import Iterator
 
-from commonplace.text.named_secrets import is_mask, looks_random, named_secrets
+from commonplace.text.named_secrets import named_secrets
 from commonplace.text.secret_names import HINTS
-from commonplace.text.secret_patterns import LONG, LONG_TOKENS, SHORT_TOKENS, SYNTAX
-from commonplace.text.structured_secrets import cookie_secrets, table_secrets
+from commonplace.text.secret_patterns import LONG, LONG_TOKENS, SHORT_TOKENS, SecretPattern
+from commonplace.text.secret_syntax import SYNTAX
+from commonplace.text.secret_values import is_harmless, is_mask, looks_random
+from commonplace.text.structured_secrets import (
+    column_secrets,
+    cookie_secrets,
+    inserted_secrets,
+    labelled_secrets,
+    prefixed_tokens,
+    seed_phrases,
+    table_secrets,
+)
+from commonplace.text.vendor_secrets import vendor_secrets
 
 __all__ = ["mask", "redact"]
 
@@ -63,7 +74,7 @@ def _secrets(text: str, personal: bool) -> list[tuple[int, int, str]]:
         from commonplace.text.personal_numbers import personal_numbers
 
         found += [(start, end, text[start:end]) for start, end in personal_numbers(text)]
-    if not text.isascii() or "&" in text or "%" in text:
+    if not text.isascii() or "&" in text or "%" in text or "\\u00" in text or "\\x" in text:
         from commonplace.text.offset_view import decoded_views, visible_view
 
         visible = visible_view(text)
@@ -97,13 +108,26 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
         if any(hint in lowered for hint in form.hints):
             for match in form.regex.finditer(text):
                 start, end = match.span(match.lastindex or 0)
-                if not is_mask(text[start:end]):
+                if _is_secret(text[start:end], form):
                     yield start, end
     if any(hint in lowered for hint in HINTS):
         yield from named_secrets(text, lowered)
         yield from table_secrets(text, lowered)
+        yield from column_secrets(text, lowered)
+        yield from inserted_secrets(text, lowered)
     if "cookie" in lowered:
         yield from cookie_secrets(text, lowered)
+    if LONG.search(text):
+        yield from vendor_secrets(text)
+        yield from labelled_secrets(text)
+        yield from prefixed_tokens(text)
+    yield from seed_phrases(text)
+
+
+def _is_secret(value: str, form: SecretPattern) -> bool:
+    if is_mask(value) or (form.random and not looks_random(value)):
+        return False
+    return "-" not in value or not is_harmless(value, quoted='"')
 
 
 def _lower(text: str) -> str:
@@ -142,7 +166,7 @@ def _encoded(text: str) -> Iterator[Span]:
 
 # Private keys.
 
-_ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)?-----")
+_ARMOUR = re.compile(r"-{4,5} ?(BEGIN|END) [A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _ARMOURED_LINES = re.compile(
     r"(?:(?:[\s>|]|\\[nr])*"
     r"(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,80}|[A-Za-z0-9+/=]{16,}))*"
@@ -180,5 +204,5 @@ def _masked_key(block: str) -> str:
     lines = [line for line in re.split(r"\r?\n", block) if line]
     if len(lines) < 2:
         return "***"
-    last = lines[-1] if lines[-1].startswith("-----END") else ""
+    last = lines[-1] if re.match(" *-{4,5} ?END", lines[-1]) else ""
     return "\n".join(line for line in (lines[0], "…redacted…", last) if line)

@@ -8,49 +8,71 @@ from __future__ import annotations
 import re
 
 __all__ = [
-    "CONNECTOR",
-    "FILLER",
     "HINTS",
     "NAMES",
+    "NOT_A_CODE",
+    "NOT_A_SECRET",
     "NO_SECRETS",
-    "OWNED",
     "QUALIFIED_KEY",
-    "REVERSED",
     "TECHNICAL",
 ]
 
 _PASSWORDS = (
     r"passwords?|passwd|pass[ _-]?phrases?|passcodes?|pass[ _-]words?|pwd|pword|passwor[td]e?s?"
     r"|kennwort|kennwörter|zugangsdaten|mots? de passe|mdp|contrase(?:ñ|n)as?|senhas?|palavra-passe"
-    r"|wachtwoord|has(?:ł|l)o|парол[ьяюи]|lösenord|adgangskode|salasana|şifre|jelszó|heslo"
-    r"|requirepass|psk|community string|geheimwort"
+    r"|wachtwoord(?:en)?|has[łl](?:o|em|a)|парол[ьяюием]{1,3}|lösenord(?:et)?|adgangskode[nr]?"
+    r"|passord(?:et)?|kodeord(?:et)?|app[ -]specific|salasana(?:ni|si|n|t)?|[şs]ifre(?:m|si|n|niz"
+    r"|miz|ler)?|jelsz[óa]\w{0,4}"
+    r"|hesl(?:o|a|em)|κωδικός(?: πρόσβασης)?|סיסמ[הא]|كلمة (?:السر|المرور)|पासवर्ड|mật khẩu"
+    r"|kata sandi|parol(?:ă|ei)|requirepass|psk|community string|geheimwort"
 )
-_CJK_PASSWORDS = r"パスワード|パスフレーズ|合言葉|密码|密碼|口令|비밀번호|암호"
-_SHORT_PASSWORDS = r"pass|pw|clave|parola"
+_CJK_PASSWORDS = r"パスワード|パスフレーズ|合言葉|密码|密碼|口令|비밀번호|암호|비번|패스워드|รหัสผ่าน"
+_SHORT_PASSWORDS = (
+    r"(?:(?:db|ssh|smb|root|admin|user|store|key|ftp|ldap|mail|smtp|pg|sql|auth|wifi|web|sys|net"
+    r"|gpg|priv|enc|zip|vpn|sudo|become|host|login|my|trust)_?)?pass|pw|clave|parola(?:m|sı)?"
+)
 _TOKENS = (
     r"secrets?|tokens?|credentials?|creds|zugang|logins?|(?:log|sign) in(?: with)?|wi-?fi|wlan"
-    r"|(?:cl[ée]s?|clave|llave|chave|chiave)[ -](?:d['’]|de )?api"
+    r"|(?:cl[ée]s?|clave|llave|chave|chiave)[ -](?:d['’]|de )?api|логин"
+    r"|identifiants?|credencia(?:les|is)|credenziali"
 )
-_KEYS = r"keys?|schlüssel|cl[ée]s?|llave|chave|chiave|sleutel|ключ"
-_CJK_KEYS = r"キー|密钥|密鑰|金鑰|키"
+_KEYS = (
+    r"keys?|schlüssel|cl[ée]s?|llave|chave|chiave|sleutel|ключ|klucz|nyckel"
+    r"|(?<![^\W_])(?:auth(?:entication|orization)?|pat|bearer|hmac)"
+)
+_CJK_KEYS = r"キー|密钥|密鑰|金鑰|키|ログイン|登录"
 _DOORS = (
     r"door|gate|alarm|entry|access|security|safe|unlock|lock|lockbox|garage|verification|sms|pin"
     r"|2fa|otp|mfa|login|sign-?in|confirmation|backup|recovery|one-time|parental|voicemail|vault"
+    r"|keypad|elevator|lift|screen|phone|card|activation|pairing"
 )
 _PINS = (
-    rf"(?:{_DOORS})[ _-]codes?|pin(?:-?code|-?nummer)?|geheimzahl|digicode"
-    r"|(?:tür|alarm|zugangs|sicherheits|tor|bestätigungs|haus)-?codes?|code[ -](?:pin|d['’]accès"
-    r"|de (?:la porte|l['’]alarme|sécurité))|código de (?:la puerta|acceso|seguridad|la alarma)"
-    r"|combination|puk|(?:locker|haustür|bike lock|padlock|apartment|building)[ -]?codes?"
-    r"|code(?= (?:for|für|to|of|pour|de) )|(?:opens|unlocks|öffnet)(?= (?:with|mit))"
-    r"|(?:totp|otp|2fa|mfa)[ _-]?(?:secret|key|seed)"
+    rf"(?:{_DOORS})[ _-]codes?|pins?(?:-?codes?|-?nummer)?|geheimzahl|digicode|pin-kód"
+    rf"|pinkod[ei]?n?"
+    r"|(?:tür|alarm|zugangs|sicherheits|tor|bestätigungs|haus|zahlen|safe|tresor|schloss)-?codes?"
+    r"|(?:code|codice|código) (?:secret|segreto|secreto|confidentiel)|code[ -](?:pin"
+    r"|d['’](?:accès|entrée)|de (?:la porte|l['’]alarme|sécurité))"
+    r"|código de (?:la puerta|acceso|seguridad|la alarma)|пин(?:-?код)?|пін(?:-?код)?"
+    r"|combination|combo|puk|(?:locker|haustür|apartment|building)[ -]?codes?|keypad"
+    r"|(?:bike |bicycle |luggage |suitcase |pad|door |gym |u-|cable |fahrrad|koffer|zahlen)"
+    r"(?:lock|schloss)(?: codes?)?"
+    r"|(?:code|codice|código|kod|codigo)(?= (?:for|für|to|of|pour|por|para|per|de|du|del|della|di"
+    r"|do"
+    r"|da|dos|vom|von|zum|zur|van|voor|till|til|do) )"
+    r"|(?:opens|unlocks|öffnet)(?= (?:with|mit))"
+    r"|(?:totp|otp|2fa|mfa)[ _-]?(?:(?:setup|auth\w{0,9})[ _-])?(?:secret|key|seed)"
 )
-_CJK_PINS = r"暗証番号|验证码|驗證碼|인증번호"
+_CJK_PINS = r"暗証番号|pin番号|验证码|驗證碼|인증번호"
 _PHRASES = (
     r"(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|hardware wallet)[ _-]?"
-    r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase|seed"
+    r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase|seed|(?:12|15|18|21|24)[ -]words?"
+    r"|metamask|ledger|trezor|electrum|phantom|bip-?39|wallet(?: backup)?|wörter|mots"
 )
-_SUFFIX = r"(?:_?\d{1,2})?(?![a-z0-9_à-öø-ÿа-яё])"
+_SUFFIX = (
+    r"(?:_?\d{1,2}|[_-](?:v\d|base|value|string|plain|text|plaintext|raw|prod(?:uction)?|dev|test|staging"
+    r"|stage|live|old|new|current|main|primary|secondary|default|local|write|rw|ro|hex|b64|base64)){0,2}"
+    r"(?![a-z0-9_à-öø-ÿа-яё])"
+)
 NAMES = re.compile(
     rf"(?P<phrase>(?<!\w)(?:{_PHRASES})(?!\w))"
     rf"|(?P<pin>(?<![^\W_])(?:{_PINS}){_SUFFIX})|(?P<pin_cjk>{_CJK_PINS})"
@@ -62,17 +84,33 @@ NAMES = re.compile(
 """Names of secrets; the group says of which kind."""
 
 HINTS = (
-    "pass", "pw", "kennw", "zugangsd", "mots de", "mot de", "mdp", "contrase", "senha", "wachtw",
-    "hasł", "haslo", "парол", "lösen", "adgang", "salas", "şifre", "jelsz", "heslo", "psk",
-    "community", "geheim", "パス", "合言葉", "密", "口令", "비밀", "암호", "clave", "parola",
-    "secret", "token", "cred", "zugang", "login", "log in", "sign in", "wifi", "wi-fi", "wlan",
+    "pass", "pw", "kennw", "zugang", "mots", "mot de", "mdp", "contrase", "senha", "wachtw",
+    "parol", "hasł", "hasl", "парол", "lösen", "adgang", "salas", "şifre", "sifre", "jelsz",
+    "hesl", "psk",
+    "community", "geheim", "パス", "合言葉", "密", "口令", "비밀", "암호", "비번", "패스", "clave",
+    "κωδικ", "סיסמ", "كلمة", "पास", "รหัส", "mật", "sandi", "identifiant", "credenc", "credenz",
+    "secret", "token", "cred", "login", "log in", "sign in", "wifi", "wi-fi", "wlan", "логин",
     "key", "schlüssel", "clé", "cle", "llave", "chave", "chiave", "sleutel", "ключ", "キー", "金鑰",
-    "키", "code", "código", "pin", "combination", "puk", "otp", "opens", "unlocks", "öffnet",
-    "暗証", "验证", "驗證", "인증", "seed",
-    "mnemonic", "phrase", "words",
+    "klucz", "nyckel", "키", "ログ", "登录", "auth", "pat", "bearer", "hmac",
+    "code", "codice", "código", "kod", "kód", "pin", "combination", "combo", "puk", "otp", "opens",
+    "unlocks", "öffnet", "lock", "schloss", "пин", "пін", "暗証", "验证", "驗證", "인증",
+    "seed", "mnemonic", "phrase", "word", "wallet", "metamask", "ledger", "trezor", "electrum",
+    "phantom", "bip", "wörter",
 )  # fmt: skip
 """Parts of which every name has one: a fast check."""
 
+NOT_A_CODE = re.compile(
+    r"(?:area|zip|post(?:al)?|country|error|exit|status|promo|coupon|discount|source|https?|qr|bar|dress"
+    r"|colou?r|product|article|course|booking|sort|swift|bank|iso|return|response|airport|language|lang"
+    r"|key|char|unicode|morse|tax|drug|icd|hs|naics|event|hex|game|cheat|job|tracking"
+    r"|tariff)[ _-]?$"
+)
+"""End of what stands before the word "code" where it names no secret."""
+NOT_A_SECRET = re.compile(
+    r"(?:public|pub|design|colou?r|theme|semantic|primary|foreign|sort|partition|cache|recv|/etc/|authorized|known|trusted|arn:[^\s]{0,60})"
+    r"[ _.:-]{0,2}$"
+)
+"""End of what stands before a name where it names no secret: "public key"."""
 QUALIFIED_KEY = re.compile(
     r"(?:^|[^a-z]|(?<=[a-z]))(?:api|access|secret|private|auth|account|signing|encryption|licen[sc]e"
     r"|master|client|ssh|app|application|deploy|service|admin|root|jwt|webhook|consumer|storage"
@@ -81,40 +119,6 @@ QUALIFIED_KEY = re.compile(
     r"|recovery|vault)[ _.-]?$"
 )
 """End of what stands before the word "key" where it names a secret."""
-
-_WHO = r"(?:i|we|you|he|she|they|ich|wir|je|nous|yo)"
-OWNED = (
-    r"(?:[ \t](?:for|of|in|on|at|für|fürs|vom|von|zum|zur|der|des|im|am|du|de|del|della|dei|da|do"
-    r"|pour|para|per|voor|van|от|для)(?:[ \t'’]{1,2}[\w’'./()-]{1,24}){1,5}?"
-    rf"|[ \t]{_WHO}[ \t]\w{{1,20}}(?:[ \t]\w{{1,20}})?|[ \t]\([^)\n]{{1,30}}\)"
-    r"|[ \t](?-i:[A-Z])[\w-]{1,20}"
-    r"|[ \t](?:nueva|anterior|actual|antigua|nova|nuova|nouveau|actuel))?"
-)
-"""What a secret is for, between its name and the connector."""
-CONNECTOR = (
-    r"[ \t]{0,3}[:=：＝]|[ \t]{0,2}[→—–](?=[ \t])|は|是|为|為|が|는|은"
-    r"|['’]s(?=[ \t])|[ \t]c['’]est(?!\w)|[ \t](?:with|mit)(?=[ \t]\d)"
-    r"|,[ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
-    r"|[ \t](?:(?:is|was|are|were|be|became|remains|ist|war|lautete?|wurde|est|était|es|era|fue|é|è"
-    r"|foi|jest|это|->|to|auf|from)(?!\w)"
-    r"|(?:(?:is|was|were|has been)[ \t])?(?:changed|set|reset|updated|geändert|cambiada?|changé)"
-    r"[ \t](?:to|auf|en|por|a)(?!\w))"
-)
-"""What stands between a name and the secret in a sentence."""
-
-FILLER = (
-    r"(?:[ \t]{1,4}(?:now|still|the|a|an|new|just|again|früher|jetzt|neu|nun|noch|immer|currently"
-    r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre)(?!\w)){0,3}"
-)
-"""Words that may follow the connector."""
-
-REVERSED = re.compile(
-    r"(?:^|(?<=[\s\"'`(<*]))(?P<value>[^\s\"'`<>*()]{6,160})[\"'`*]{0,2}[ \t]"
-    r"(?:\(|(?:is|as|was|ist|war|als|est|es|comme|como)"
-    r"(?:[ \t](?:the|my|our|your|his|her|their|a|das|der|die|mein|unser|le|la|mon|notre|el|mi))?"
-    r"(?:[ \t][\w.-]{1,20}){0,3}?[ \t]?[\w.-]{0,30})$"
-)
-"""End of what stands before a name where the secret comes first: "use x as the password"."""
 
 _WORDS = """
     required optional string str text bool boolean int integer number float bytes none null nil
@@ -130,18 +134,21 @@ _WORDS = """
     fail failed success error denied granted needed not-needed auto automatic manual generated
     random public private internal external read write admin readonly read-only case-sensitive
     case-insensitive write-only end-to-end vault 1password bitwarden keychain keepass lastpass
-    dashlane secretstr json yaml xml csv html http https plain plaintext base64 utf-8
+    dashlane changeme change_me example1 secretstr json yaml xml csv html http https plain
+    plaintext base64 utf-8
     erforderlich keine keiner kein leer falsch richtig vergessen geändert bitte siehe unbekannt
     abgelaufen oublié obligatoire incorrecte aucun aucune vide requis olvidada requerida incorrecta
-    ninguna vacía obligatoria 必須 なし 错误 忘记 неверный
+    ninguna vacía obligatoria 必須 なし 错误 忘记 неверный обязательно нет obligatorio obligatorisch
+    vereist verplicht gerekli
+    povinné wymagane hidden
 """
 NO_SECRETS = frozenset(_WORDS.split())
 """Words that stand where a secret could: a value that is one of them stays."""
 
 TECHNICAL = re.compile(
     r"(?i:sha-?\d{1,3}|md5|base-?\d\d|utf-?\d+|oauth-?2?|aes-?\d{2,3}|argon2\w{0,2}|1password|[2m]fa"
-    r"|ed25519|rsa-?\d{4}|\d{1,3}(?:\.\d{1,3}){3}\S*|k8s|s3|ec2|ipv[46]|http2|python3?|es\d{1,4}|v\d[\d.]*"
+    r"|ed25519|rsa-?\d{4}|\d{1,3}(?:\.\d{1,3}){3}\S*|fritz!?box|k8s|s3|ec2|ipv[46]|http2|python3?|es\d{1,4}|v\d[\d.]*"
     r"|\d{1,4}[-–]?(?:char|digit|letter|day|week|month|hour|minute|year|bit|byte|time|word|zeichen"
-    r"|tage|caract|jour|d[ií]a)\w{0,8})(?:-\w{1,20})?"
+    r"|tage|caract|jour|d[ií]a)\w{0,8}|\d{1,4}(?:文字|位|桁|字|个|個|자|символ)\S{0,12})(?:-\w{1,20})?"
 )
 """Terms with digits that are no passwords."""

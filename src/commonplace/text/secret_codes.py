@@ -1,0 +1,92 @@
+"""PINs, codes of doors, one-time passwords' seeds, and the words of wallets, behind their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from commonplace.text.secret_names import NOT_A_CODE
+from commonplace.text.secret_separators import ADJACENT, ASSIGNED, OTHERS, PROSE
+from commonplace.text.secret_values import seed_phrase
+
+__all__ = ["codes", "wallet_words"]
+
+Span = tuple[int, int]
+
+_PIN = re.compile(
+    r"[\"'`*,;/ ]{0,3}((?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}(?![\w-])"
+    r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])|(?=[A-Z]*\d)[A-Z0-9]{4,8}(?![A-Za-z0-9_-]))"
+)
+_PINS_BELOW = re.compile(r"[:：]?[*_]{0,2}[ \t]{0,4}(?:\r?\n){1,2}")
+_BULLET = re.compile(r"[,;]?[ \t]{0,4}\r?\n[ \t>]{0,8}(?:[-*+]|\d{1,2}[.)])?[ \t]{0,4}")
+_TOTP = re.compile(r"[\"'`*]{0,3}((?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}|[A-Z2-7]{16,64})(?!\w)")
+_PHRASE = re.compile(
+    r"[^\n]{0,40}?(?:[:=]|\bis\b|\bare\b)?[\s`\"'>]{1,8}"
+    r"((?:(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8}[\s,-]{1,4}){11,28}"
+    r"(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8})(?![a-z])"
+)
+_CLAUSE = re.compile(
+    r"(?:[ \t][^\s\d,;:.]{1,20}){1,6}?[ \t]?(?::|[ \t](?:is|was|ist|est|es|è|é|="
+    r"|c['’]est)(?=[ \t]))[ \t]{0,3}"
+)
+_GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
+_MANY = 24
+"""Codes of a list that are masked."""
+
+
+def wallet_words(text: str, end: int) -> Iterator[Span]:
+    """Yield the place of a seed phrase behind its name, which ends at a place."""
+    words = _PHRASE.match(text, end)
+    if words and (place := seed_phrase(words[1])):
+        yield words.start(1) + place[0], words.start(1) + place[1]
+
+
+def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
+    """Yield the places of PINs and codes.
+
+    Args:
+        text: The text.
+        start: Start of the name: "alarm code".
+        end: Its end.
+        before: What stands before the name, in lower case.
+    """
+    word = text[start:end]
+    name = word.lower()
+    if "gpio" in before or (name.startswith(("cod", "kod", "cód")) and NOT_A_CODE.search(before)):
+        return
+    many = name.endswith("codes") or name == "pins"
+    at = _first(text, word, end, many=many)
+    if at is None:
+        return
+    shape = _TOTP if name.endswith(("secret", "key", "seed")) else _PIN
+    least = 3 if name.startswith("comb") or "lock" in name or "schloss" in name else 4
+    for _ in range(_MANY):
+        found = shape.match(text, at)
+        if found is None and shape is _TOTP:
+            found = _GROUPS.match(text, at)
+        if found is None or len(found[1].strip("#*")) < least:
+            return
+        yield found.span(1)
+        at = found.end()
+        if other := OTHERS.match(text, at):
+            at = other.end()
+        elif many and (bullet := _BULLET.match(text, at)):
+            at = bullet.end()
+        elif not many:
+            return
+
+
+def _first(text: str, word: str, end: int, *, many: bool) -> int | None:
+    """Return where the first code may begin."""
+    for separator in (ASSIGNED, PROSE):
+        sep = separator.match(text, end)
+        if sep and (not many or _PIN.match(text, sep.end())):
+            return sep.end()
+    if many and (below := _PINS_BELOW.match(text, end)):
+        bullet = _BULLET.match(text, below.end() - 1)
+        return bullet.end() if bullet else below.end()
+    if not many and word.lower() != "combination" and (sep := _CLAUSE.match(text, end)):
+        return sep.end()
+    if word.isupper() or word.lower() != "pin":
+        return sep.end() if (sep := ADJACENT.match(text, end)) else None
+    return None

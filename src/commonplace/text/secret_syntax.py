@@ -1,0 +1,199 @@
+"""Patterns of secrets that are recognised by the syntax around them: commands, headers, URLs, code.
+
+The last group of a pattern that took part in a match is the secret.
+"""
+
+from __future__ import annotations
+
+import re
+
+from commonplace.text.secret_patterns import SecretPattern, pattern
+
+__all__ = ["SYNTAX"]
+
+_I = re.IGNORECASE
+_OPENED = r"(?:\\{0,8}[\"'])?"
+_MIXED = r"(?=[^\s\"'@]{0,40}[A-Za-z])(?=[^\s\"'@]{0,40}[\d!#%^&?+~])"
+"""Look-ahead: the value has letters, and digits or punctuation."""
+_STRING = r"[brfuLN@]{0,2}[\"'`]"
+
+
+def _option(flag: str, tools: str, *, value: str = r"[^\s\"'$<=-][^\s\"']{2,255}") -> SecretPattern:
+    """Return the form of a password behind an option of command line tools.
+
+    Args:
+        flag: The option, with what may stand between it and the value.
+        tools: Names of the tools, separated by blanks; ``*`` stands for more characters.
+        value: The password.
+    """
+    names = tools.split()
+    hints = [name.partition("*")[0].replace("+", " ") for name in names]
+    called = "|".join(re.escape(name).replace(r"\*", r"\w{0,12}") for name in names)
+    called = called.replace(r"\+", r"\s[^\n]{0,60}?\b")
+    return pattern(
+        *(hint.split()[-1] for hint in hints),
+        regex=rf"(?<![\w-])(?:{called})(?:\.exe)?\s(?:[^\n]{{0,200}}?\s)?{flag}{_OPENED}({value})",
+    )
+
+
+def _called(names: str, *, hints: tuple[str, ...], before: int) -> SecretPattern:
+    """Return the form of a password that is an argument of a call, behind so many others."""
+    other = (
+        r"\s{0,4}[^\s\"'(),][^\"'(),\n]{0,80}[\"']?\s{0,4},|\s{0,4}[\"'][^\"'\n]{0,80}[\"']\s{0,4},"
+    )
+    return pattern(
+        *hints,
+        regex=rf"\b(?:{names})\((?:{other}){{{before}}}\s{{0,4}}{_STRING}([^\"'`\n]{{4,200}})[\"'`]",
+        flags=_I,
+    )
+
+
+_COMMANDS = (
+    _option("(?:-u|--user|-a)[\\s=]{1,8}", "curl http https wget",
+            value=r"[^\s:\"'$]{1,128}:(?:[^\s\"'$]{1,256})"),
+    _option(r"-p\s{0,4}", "sshpass", value=r"[^\s\"'$][^\s\"']{0,255}"),
+    _option("-p", "mysql* mariadb* mongo* 7z 7za unrar rar",
+            value=r"[^\s\"'$=-][^\s\"']{2,255}"),
+    _option(r"-p\s{1,4}", "mongo* rdesktop psexec* useradd usermod rabbitmqadmin arangosh cqlsh"
+            " docker+login podman+login az+login helm+login skopeo+login buildah+login oras+login"),
+    _option(r"-pw\s{1,4}", "plink pscp psftp putty"),
+    _option(r"-P\s?", "zip unzip sqlcmd bcp tsql isql mosquitto* ipmitool"),
+    _option(r"-w\s{1,4}", "ldap* ntlm_auth kadmin* htdigest"),
+    _option(r"-a\s", "redis-cli valkey-cli"),
+    _option(r"-k\s", "openssl"),
+    _option(r"-(?:c|A|X)\s{1,4}", "snmp*"),
+    _option(r"-X\s{1,4}", "snmp*"),
+    _option(r"-N\s{1,4}", "ssh-keygen"),
+    _option(r"(?:add_user|change_password)\s\S{1,64}\s", "rabbitmqctl"),
+    _option(r"--base64\s", "virsh"),
+    _option(r"(?:obscure|unlock)\s", "rclone bw"),
+    _option(r"-U\s{0,2}[^\s%]{1,64}%", "smbclient smbget rpcclient winexe wmic smbmap net"),
+    _option(r"/p:", "xfreerdp wfreerdp mstsc net cmdkey"),
+    _option(r"-u\s{1,2}[^\s,]{1,64},", "lftp"),
+    _option(r"[\w$#]{1,40}/", "sqlplus expdp impdp sqlldr rman exp imp",
+            value=rf"{_MIXED}[^\s\"'$@/]{{4,128}}"),
+    _option(r"\S{1,64}\s{1,4}", "wpa_passphrase"),
+    pattern("redis auth", "\nauth ", "\npass ", "redis-cli auth",
+            regex=r"(?:(?<=\n)|\bredis(?:-cli)?[ \t]{1,2})(?:AUTH|PASS)[ \t](?!LOGIN|PLAIN)"
+            r"([^\s\"']{6,128})(?=[ \t]*(?:$|\n))"),
+    # Behind the name of a user, whatever the tool.
+    pattern(" -u", "--user", "user=", "/user:", "/u:",
+            regex=r"[ \t](?:-[uU]|--user(?:name)?|/u(?:ser)?:?)[ \t=:]?[ \t]?[^\s\"'-]\S{0,63}"
+            rf"[^\n]{{0,60}}?[ \t](?:-[pPwW]"
+            rf"|/p)[ \t=:]?{_OPENED}{_MIXED}([^\s\"'$<=/-][^\s\"']{{5,127}})"),
+    pattern("net use", regex=r"\bnet use\s[^\n]{0,160}?/user:[^\s]{1,80}\s{1,4}([^\s/]{4,128})",
+            flags=_I),
+    pattern("net user", regex=r"\bnet user\s{1,4}[^\s/]{1,64}\s{1,4}([^\s/*]{4,128})", flags=_I),
+    # Sent to a tool that asks for it.
+    pattern("|", regex=r"\b(?:echo"
+                r"|printf)\s{1,4}(?:-\w{1,2}\s)?(?:[\"']%s(?:\\n)?[\"']\s)?[\"']?(?:[\w.-]{1,32}:)?"
+            r"([^\s\"'$|:]{4,128})[\"']?\s{0,4}\|\s{0,4}(?:sudo|chpasswd|cryptsetup|passwd|smbpasswd"
+            r"|kinit|gpg|openssl|(?:docker|podman|helm)\s[^\n]{0,40}login)"),
+    pattern("<<<", regex=r"\b(?:kinit|sudo|passwd|gpg|openssl|docker|cryptsetup|gh"
+                r"|su)\s[^\n]{0,120}?"
+            rf"<<<\s{{0,2}}{_OPENED}{_MIXED}([^\s\"'$]{{5,128}})"),
+    pattern("echo", regex=r"pass[\w-]{0,20}=?[ \t]?<\(\s{0,2}echo\s{1,4}([^\s\"'$)]{4,128})"),
+    pattern("htpasswd", regex=r"\bhtpasswd\s[^\n]{0,80}?-\w{0,4}b\w{0,4}\s[^\n]{0,120}?"
+            r"(?<=\s)([^\s\"'$]{4,128})[ \t]*(?=$|[\n;|&])"),
+    pattern("pass:", regex=r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"'$]{1,128})"),
+)  # fmt: skip
+
+_CODE = (
+    _called(r"mysqli|\w{0,30}connect|\w{0,20}login", before=2,
+            hints=("mysqli", "connect(", "login(")),
+    _called(r"(?:\w{1,20}\.){0,3}(?:log_?in|sign_?in|authenticate|setcredentials|basic_?auth)"
+            r"|\w{0,20}(?:basicauth|credentials?|passwordauthentication)",
+            hints=("login(", "log_in(", "signin(", "sign_in(", "authenticate(", "auth(",
+                   "credential(", "credentials(", "passwordauthentication("), before=1),
+    _called("(?:drivermanager\\.)?getconnection", hints=("getconnection(",), before=2),
+    _called(r"jwt\.(?:sign|encode|decode|verify)|createhmac|createcipher\w{0,4}|sign_?jwt",
+            hints=("jwt.", "createhmac(", "createcipher", "signjwt(", "sign_jwt("), before=1),
+    _called(r"hmac\.new|fernet|aes\.new|secretkeyspec|cookie_?session|securecookie", before=0,
+            hints=("hmac.new(", "fernet(", "aes.new(", "secretkeyspec(", "cookiesession(")),
+    pattern("convertto-securestring",
+            regex=r"ConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?[\"']([^\"'\n]{1,200})[\"']",
+            flags=_I),
+    pattern("auth", regex=r"\bauth\s{0,4}=\s{0,4}(?:\w{1,30})?\(\s{0,4}[\"'][^\"'\n]{0,80}[\"']"
+            r"\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
+    pattern("identified by", regex=r"\bIDENTIFIED\s{1,4}(?:WITH\s\w{1,40}\s)?BY\s{1,4}[\"']"
+            r"([^\"'\n]{1,200})[\"']", flags=_I),
+    # Keys of a JSON Web Key, and of an XML one.
+    pattern('"kty"', regex=r"[\"'](?:d|k|p|q|dp|dq|qi)[\"']\s{0,4}:\s{0,4}[\"']([\w-]{20,})[\"']"),
+    pattern("<rsakeyvalue", "<dsakeyvalue",
+            regex=r"<(?:D|P|Q|DP|DQ|X|InverseQ)>([A-Za-z0-9+/=\s]{20,})</"),
+    pattern("keypair", "private", "secret", "solana",
+            regex=r"(?:keypair|private|secret|solana)[^\[\n]{0,40}"
+            r"\[(\s{0,4}\d{1,3}(?:\s{0,4},\s{0,4}\d{1,3}){15,127})", flags=_I),
+)  # fmt: skip
+
+_PARAMETERS = (
+    r"[a-z_-]{0,24}token|api_?key|key|sig|signature|secret|client_secret|password|pass|passwd|pwd"
+    r"|x-amz-(?:signature|credential|security-token)|code|app_?id|auth|access_?key|jwt|ticket"
+)
+_ADDRESSES = (
+    pattern("://", regex=r"(?<=://)[^\s:/?#@\"'<>]{0,256}:([^\s/\"'<>$]{1,512})@(?=[^\s@])"),
+    pattern("://", regex=r"(?<=://)([A-Za-z0-9_-]{30,})(?::[\w-]{1,40})?@(?=[^\s@])"),
+    pattern("@", regex=r"(?<![^\s\"'`(=])(?!mailto:|npm:|pkg:|xmpp:|sips?:)[\w.-]{1,40}:"
+            rf"{_MIXED}([^\s:/@\"'`(){{}}]{{4,64}})@(?:(?:tcp|unix)\(|localhost\b|[\w-]{{1,40}}:\d{{2,5}}\b"
+            r"|[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,10}\b|\d{1,3}(?:\.\d{1,3}){3})"),
+    pattern("sig=", "token=", "code=", "key=", "secret=", "signature=", "pass", "pwd=", "appid=",
+            "app_id=", "auth=", "jwt=", "ticket=",
+            regex=rf"[?&;#](?:{_PARAMETERS})"
+            r"=(?!\{|<|\$|%7[Bb]|[a-z-]{1,40}(?:[\s&#\"'<>)]|$))([^\s&#\"'<>)]{6,})", flags=_I),
+    pattern("appid=", regex=r"\bappid=([0-9a-f]{32})\b", flags=_I),
+    pattern("hook", "/incoming/", random=True,
+            regex=r"://[\w.-]{0,80}/(?:[\w-]{1,40}/){0,4}?(?<=[/.])(?:build_hooks|(?:web)?hooks?|incoming"
+            r"|catch)/(?:[a-z]{1,20}/)?([A-Za-z0-9_/-]{12,})"),
+    pattern("wifi:", regex=r"\bWIFI:[^\n]{0,120}?[:;]P:([^;\n]{1,80});"),
+)  # fmt: skip
+
+_HEADERS = (
+    pattern("authorization",
+            regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
+            r"(?:(?:Bearer|Basic|Token|ApiKey|Digest)\s{1,40}([^\s\"',;<>\\$]+)"
+            r"|([^\s\"',;<>\\$]{16,}))", flags=_I),
+    pattern("bearer", regex=r"\bBearer,?\s{1,40}([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
+    pattern("auth", regex=r"auth[\w-]{0,20}[\"']?\]?\s{0,4}[:=]\s{0,4}f?[\"']"
+            r"(?:Basic|Bearer|Token)\s{1,4}([A-Za-z0-9._+/=~-]{8,})", flags=_I),
+    pattern("auth login", "auth plain",
+            regex=r"\bAUTH (?:LOGIN|PLAIN)\s{1,2}([A-Za-z0-9+/]{8,}={0,2})"),
+    pattern("sess", "sid=", "csrf", "xsrf",
+            regex=r"(?<![A-Za-z])(?:\w{0,30}sess(?:ion)?[_-]?(?:id)?|connect\.sid|sid|csrf[_-]?token"
+            r"|xsrf-token)=(?=[^;&\s]{0,64}\d)([^;&\s\"'()]{16,})(?![(])", flags=_I),
+    pattern('"auth"', "'auth'", regex=r"[\"']auth[\"']\s{0,4}:\s{0,4}[\"']"
+            r"([A-Za-z0-9+/]{10,}={0,2})[\"']"),
+)  # fmt: skip
+
+_DEVICES = (
+    pattern("username ", regex=r"\busername\s\S{1,40}\s[^\n]{0,60}?\b(?:password|secret)\s(?:\d\s)?"
+            r"(\S{4,128})(?=[ \t]*(?:$|\n))"),
+    pattern("enable ", regex=r"\benable\s(?:secret|password)\s(?:\d\s)?(\S{4,128})"),
+    pattern("snmp-server", regex=r"\bsnmp-server\s(?:community|user)\s(\S{4,64})"),
+    pattern("radius", "tacacs",
+            regex=r"\b(?:radius|tacacs)\S{0,20}\s[^\n]{0,60}?\bkey\s(?:\d\s)?(\S{4,128})"),
+    pattern("pre-shared-key",
+            regex=r"\bpre-shared-key\s(?:[\w-]{1,20}\s){0,2}[\"']?([^\s\"';]{4,128})"),
+    # A line of a shadow file, whatever its hash; a line of a browser's file of cookies.
+    pattern(":", regex=r"(?m)^[\w.-]{1,32}:([./A-Za-z0-9$]{13,128}):\d{4,6}:\d{0,6}:\d{0,6}:"),
+    pattern("true", "false",
+            regex=r"\b(?:TRUE|FALSE)\s/\S{0,40}\s(?:TRUE|FALSE)\s\d{1,12}\s\S{1,64}\s(\S{12,})"),
+)  # fmt: skip
+
+_PAIRS = (
+    pattern(" / ",
+            regex=r"\b(?:admin|administrator|root|postgres|sa|deploy|user|guest|test|demo"
+                        r"|operator|system)[ \t]{1,2}/[ \t]{1,2}[`\"']?"
+            r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])(?![^\s,;|]{0,64}[()/])"
+            r"([^\s,;|`\"']{6,64})", flags=_I),
+    pattern(" p:", regex=r"\bu(?:ser)?:\s?[^\s,;]{1,64}[\s,;]{1,3}p:\s?([^\s,;]{4,128})"),
+    pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"
+            r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|/]{6,64})(?!/)"),
+    pattern(":5432:", ":5433:", ":6432:", ":3306:", ":*:",
+            regex=r"(?m)^[\w.*-]{1,80}:(?:5432|5433|6432|3306|\*):[^:\s]{1,64}:[^:\s/]{1,64}:"
+            r"([^\s:]{4,128})$"),
+    # Hashes of Windows passwords: user:number:LM:NT.
+    pattern(":::", regex=r":\d{1,6}:([0-9a-fA-F]{32}:[0-9a-fA-F]{32}):::"),
+)  # fmt: skip
+
+SYNTAX = (*_HEADERS, *_DEVICES, *_ADDRESSES, *_COMMANDS, *_CODE, *_PAIRS)
+"""Secrets in commands, headers, URLs and configuration."""

@@ -1,0 +1,61 @@
+"""Tokens without a form of their own, which the name of a service beside them gives away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["vendor_secrets"]
+
+Span = tuple[int, int]
+
+_UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_VENDORS = (
+    "dropbox|nexus|mandrill|mongodb|atlas|twitch|okta|cloudflare|heroku|datadog|twilio|mailgun|sendgrid|algolia|auth0|openai"
+    "|anthropic|mistral|cohere|replicate|pinecone|discord|telegram|notion|airtable|grafana|sentry"
+    "|new ?relic|doppler|planetscale|terraform|square|mailchimp|stripe|paypal|plaid|zendesk|adyen"
+    "|intercom|hubspot|atlassian|jira|bitbucket|gitlab|netlify|vercel|supabase|linear|figma|asana"
+    "|confluence|azure|aws|gcp|digital ?ocean|linode|hetzner|vultr|scaleway|fastly|akamai|rollbar"
+    "|bugsnag"
+    "|honeycomb|pagerduty|opsgenie|launch ?darkly|segment|mixpanel|amplitude|posthog|braze"
+    "|klaviyo|mollie"
+    "|together(?: ai)?|groq|perplexity|deepseek|voyage|jina|elevenlabs|deepgram|assemblyai"
+    "|firecrawl|tavily"
+    "|hugging ?face|fireworks|openrouter|gemini|mapbox|openweather(?:map)?|rapidapi|unsplash"
+    "|giphy|shodan"
+    "|virustotal|etherscan|infura|alchemy|coinbase|binance|kraken|circle ?ci|travis|drone"
+    "|buildkite|codecov"
+    "|sonar(?:qube|cloud)?|snyk|npm|pypi|docker(?: ?hub)?|jfrog|nexus|vault|consul"
+    "|nomad|ngrok"
+    "|tailscale|zapier|calendly|typeform|trello|todoist|monday|clickup|slack|mattermost|zoom|webex|postmark"
+    "|sparkpost|brevo|sendinblue|mailjet|messagebird|vonage|nexmo|plivo|facebook|twitter|linkedin|spotify"
+    "|shopify|contentful|sanity|fly(?:\\.io)?|railway|neon|upstash|redis|elastic|confluent|databricks|snowflake"
+    "|yandex|alibaba|tencent|ibm|oracle|adobe|maxmind|weather ?api|finnhub|polygon|alpaca"
+    "|home ?assistant"
+)
+_NO_SECRET = (
+    "ids?|uuid|pages?|events?|traces?|issues?|commits?|sha\\d*|hash|zones?|accounts?|projects?|customers?|build"
+    "|images?|versions?|release|docs?|request|databases?|workspaces?|dashboards?|org|organi[sz]ation|tenant"
+    "|public|app|application|subscription|object|resource|rev(?:ision)?|branch|digest|checksum|run|job|ray"
+)
+_OPAQUE = (
+    rf"(?:{_UUID}|[0-9a-f]{{32,128}}"
+    r"|(?=[^\s\d]{0,60}\d)(?=[^\sA-Z]{0,60}[A-Z])[A-Za-z0-9_-]{24,200})"
+)
+"""Characters of a token of a service whose tokens have no prefix."""
+
+_VENDOR = re.compile(rf"(?<![a-z0-9])(?i:{_VENDORS})(?=[ \t_:=,-])")
+_GAP = re.compile(
+    rf"[,;:)]?(?i:(?:[ \t_-]{{1,2}}(?!(?:{_NO_SECRET})\b)[a-z][\w.:/-]{{0,19}}){{0,4}})[ \t]{{0,2}}"
+    r"(?:(?:[:=/]|->|→|=>|—)[ \t]{0,2}|(?<=[ \t]))[\"'`(*]{0,3}"
+)
+_SECRET = re.compile(rf"({_OPAQUE})(?![\w.@/-]*[\w@/])")
+
+
+def vendor_secrets(text: str) -> Iterator[Span]:
+    """Yield the tokens that follow the name of a service in its line."""
+    for vendor in _VENDOR.finditer(text):
+        at = vendor.end()
+        while (gap := _GAP.match(text, at)) and (secret := _SECRET.match(text, gap.end())):
+            yield secret.span(1)
+            at = secret.end()
