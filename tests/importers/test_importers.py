@@ -300,7 +300,7 @@ def test_the_command_says_what_it_did_and_how_to_take_it_back(tmp_path, monkeypa
 
 def test_each_source_is_a_choice_of_the_command():
     source = next(one for one in app.commands["import"].params if one.name == "source")
-    assert set(source.type.choices) == set(SOURCES)
+    assert set(source.type.choices) == {*SOURCES, "commonplace"}
 
 
 @pytest.mark.slow

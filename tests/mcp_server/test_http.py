@@ -18,6 +18,7 @@ mcp = pytest.importorskip("mcp", reason="commonplace[mcp] is missing")
 import httpx2  # noqa: E402
 from mcp.client.streamable_http import streamable_http_client  # noqa: E402
 
+from commonplace import Memory, Origin  # noqa: E402
 from commonplace.cli.app import app  # noqa: E402
 from support.python_path import environment  # noqa: E402
 
@@ -64,6 +65,23 @@ async def test_clients_with_the_token_share_the_memory(notes, mode):
             found = await other.call_tool("memory_search", {"query": "heron"})
             assert "Otto" in found.content[0].text
             assert "51820" in (await other.read_resource("memory:///MEMORY.md")).contents[0].text
+
+
+async def test_what_one_client_was_shown_taints_no_other_one(notes):
+    stranger = Origin("untrusted", tool="web")
+    with Memory.open(notes.root, embedder=None) as memory:
+        memory.append("- The ferry leaves at noon.", path="memory/web.md", origin=stranger)
+    with serving(notes, "--write", "append") as (_, url, _):
+        async with client(url, mode="legacy") as one, client(url, mode="legacy") as other:
+            await one.read_resource("memory:///memory/web.md")
+            await one.call_tool("memory_append", {"text": "- Emma takes the ferry."})
+            written = await other.call_tool("memory_append", {"text": "- The heron is Otto."})
+    with Memory.open(notes.root, embedder=None) as memory:
+        lines = memory.blame(written.structured_content["path"])
+    origins = {line.text: line.origin for line in lines if line.text.startswith("-")}
+    tainted, clean = origins["- Emma takes the ferry."], origins["- The heron is Otto."]
+    assert (tainted.author, clean.author) == ("untrusted", "agent")
+    assert tainted.session != clean.session
 
 
 def post(url, **headers):

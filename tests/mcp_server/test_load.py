@@ -103,10 +103,12 @@ async def test_a_warm_search_takes_little_longer_than_the_cores(notes, started):
             memory.search(**query)
 
         core = await median_ms(of_core)
-    begun = time.perf_counter()
-    async with started() as client:
-        assert (await client.call_tool("memory_search", query)).structured_content["results"]
-        first_s = time.perf_counter() - begun
-        served = await median_ms(lambda: client.call_tool("memory_search", query))
+    first_s = []
+    for _ in range(3):  # the best of three: another process may take the processor meanwhile
+        begun = time.perf_counter()
+        async with started() as client:
+            assert (await client.call_tool("memory_search", query)).structured_content["results"]
+            first_s.append(time.perf_counter() - begun)
+            served = await median_ms(lambda: client.call_tool("memory_search", query))
+    assert min(first_s) < 1.5, first_s
     assert served - core < 15, (served, core)
-    assert first_s < 4  # 0.9 s on a machine that does nothing else; processes start slowly

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ mcp = pytest.importorskip("mcp", reason="commonplace[mcp] is missing")
 
 from commonplace import Origin  # noqa: E402
 from commonplace.mcp.server import MemoryServer  # noqa: E402
-from commonplace.tools import get_answer, search_answer  # noqa: E402
+from commonplace.tools import get_answer, search_answer, unavailable_answer  # noqa: E402
 
 READS = {"memory_search", "memory_get"}
 CHANGES = {"memory_edit", "memory_correct", "memory_delete"}
@@ -53,6 +54,27 @@ async def test_answers_are_those_of_the_one_renderer_as_text_and_as_structure(co
         lines = {"path": "MEMORY.md", "from": 4, "lines": 1}
         read = await client.call_tool("memory_get", lines)
         assert read.structured_content == get_answer(memory, lines)
+
+
+async def test_structured_content_is_as_the_output_schemas_say(connected, memory):
+    async with connected(write="edit") as client:
+        tools = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        calls = [
+            ("memory_search", QUERY),
+            ("memory_get", {"path": "MEMORY.md"}),
+            ("memory_get", {"path": "memory/missing.md"}),
+            ("memory_append", {"text": "- The heron is called Otto.", "longTerm": True}),
+            ("memory_edit", {"path": "MEMORY.md", "old": "Otto", "new": "Emma"}),
+            ("memory_correct", {"citation": "MEMORY.md#L1", "text": "- The heron is Ida."}),
+            ("memory_delete", {"path": "memory/2026-11-20.md"}),
+        ]
+        assert set(tools) == {name for name, _ in calls}
+        for name, arguments in calls:
+            answer = await client.call_tool(name, arguments)  # which checks it, too
+            assert not answer.is_error, text(answer)
+            jsonschema.validate(answer.structured_content, tools[name])
+        disabled = unavailable_answer("quota")
+        jsonschema.validate(disabled, tools["memory_search"])
 
 
 async def test_what_a_client_writes_is_found_at_once_and_has_its_tool_as_origin(connected, memory):

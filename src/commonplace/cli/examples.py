@@ -76,7 +76,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "import": (
         ("commonplace import chatgpt export.zip --dry-run", "count the notes"),
         ("commonplace import claude ~/Downloads/export", ""),
+        ("commonplace import claude-code", "its own folder"),
+        ("commonplace -w new import commonplace backup", "what 'export' wrote"),
     ),
+    "export": (("commonplace export backup", "to a new folder"),),
     "watch": (("commonplace watch", "until Ctrl-C"),),
     "mcp": (
         ("commonplace -w ~/notes mcp", "for a client's configuration"),

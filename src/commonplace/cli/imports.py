@@ -11,7 +11,8 @@ from commonplace.cli.output import print_text, progress
 
 __all__ = ["import_"]
 
-_SOURCES = ("chatgpt", "claude", "claude-code", "langmem", "mem0", "obsidian")
+_EXPORT = "commonplace"
+_SOURCES = ("chatgpt", "claude", "claude-code", _EXPORT, "langmem", "mem0", "obsidian")
 
 
 @click.command("import")
@@ -24,8 +25,12 @@ def import_(options: Options, source: str, path: Path | None, *, dry_run: bool) 
 
     PATH is the current folder by default, for claude-code its own. Notes go below
     memory/imports/SOURCE/, with their secrets masked. The same or a later export can be imported
-    again: notes that you changed since stay as they are.
+    again: notes that you changed since stay as they are. What 'commonplace export' wrote comes back
+    as it was, into a folder without notes.
     """
+    if source == _EXPORT:
+        _restore(options, path or Path(), dry_run=dry_run)
+        return
     from commonplace.importers import import_notes
 
     with options.open_memory() as memory, progress("importing") as bar:
@@ -40,3 +45,14 @@ def import_(options: Options, source: str, path: Path | None, *, dry_run: bool) 
     said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing to import"
     undo = "" if report.id is None else f"; 'commonplace undo {report.id}' takes it back"
     print_text(f"{'would import: ' if dry_run else ''}{said}{undo}")
+
+
+def _restore(options: Options, path: Path, *, dry_run: bool) -> None:
+    from commonplace.export import restore_export
+
+    with options.open_memory() as memory:
+        report = restore_export(memory, path, dry_run=dry_run)
+    print_text(
+        f"{'would import: ' if dry_run else ''}{report.notes:,} notes, "
+        f"{report.versions:,} versions, {report.sessions:,} sessions"
+    )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from commonplace.types import IndexReport
 
-__all__ = ["NoteResources", "note_uri"]
+__all__ = ["NoteResources", "connection_id", "note_uri"]
 
 _SCHEME = "memory:///"
 """The authority is empty: clients change the case of one, and MEMORY.md is not memory.md."""
@@ -54,10 +54,9 @@ class NoteResources:
     Clients of the version of 2026-07-28 open a stream of events; earlier ones subscribe by URI.
     """
 
-    def __init__(self, memory: Memory, *, private: bool, session: str) -> None:
+    def __init__(self, memory: Memory, *, private: bool) -> None:
         self._memory = memory
         self._private = private
-        self._session = session
         self._bus = InMemorySubscriptionBus()
         self._subscribers: dict[tuple[str, str], ServerSession] = {}
         self._known: dict[str, object] = {}
@@ -77,8 +76,12 @@ class NoteResources:
         more = shown[_PAGE - 1] if len(shown) > _PAGE else None
         return types.ListResourcesResult(resources=resources, next_cursor=more)
 
-    def contents(self, uri: str) -> types.ReadResourceResult:
+    def contents(self, uri: str, *, session: str) -> types.ReadResourceResult:
         """Return the text of a note; untrusted lines are marked, as in every answer.
+
+        Args:
+            uri: URI of the note.
+            session: Conversation that is shown the text.
 
         Raises:
             MCPError: The URI is none of a note that the client may read.
@@ -91,7 +94,7 @@ class NoteResources:
         if excerpt.status != "ok":
             raise _not_found(uri)
         if excerpt.untrusted:
-            self._memory.record_exposure(self._session)
+            self._memory.record_exposure(session)
         text = quoted_lines(excerpt.text, excerpt.from_line, excerpt.untrusted)
         text = text.encode("utf-8", "replace").decode("utf-8")
         content = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
@@ -108,14 +111,14 @@ class NoteResources:
                 types.INTERNAL_ERROR,
                 f"there are {_MOST_SUBSCRIPTIONS} subscriptions already; end some of them first.",
             )
-        self._subscribers[_connection(context), params.uri] = context.session
+        self._subscribers[connection_id(context), params.uri] = context.session
         return types.EmptyResult()
 
     async def unsubscribe(
         self, context: ServerRequestContext[Any, Any], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """End a subscription."""
-        self._subscribers.pop((_connection(context), params.uri), None)
+        self._subscribers.pop((connection_id(context), params.uri), None)
         return types.EmptyResult()
 
     @asynccontextmanager
@@ -183,8 +186,8 @@ class NoteResources:
         return self._private or not is_private(self._memory.workspace, path)
 
 
-def _connection(context: ServerRequestContext[Any, Any]) -> str:
-    """Return the connection of a request: over HTTP by its header, else there is only one."""
+def connection_id(context: ServerRequestContext[Any, Any]) -> str:
+    """Return the connection of a request: over HTTP by its header, else empty for the only one."""
     return context.request.headers.get("mcp-session-id", "") if context.request else ""
 
 

@@ -5,6 +5,7 @@ Names, schemas and answers of the tools are those of `commonplace.tools`, as in 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import uuid
@@ -21,7 +22,8 @@ from mcp.shared.exceptions import MCPError
 
 from commonplace import __version__
 from commonplace.errors import CommonplaceError
-from commonplace.mcp.resources import NoteResources
+from commonplace.mcp.output_schemas import output_schema
+from commonplace.mcp.resources import NoteResources, connection_id
 from commonplace.memory import Memory
 from commonplace.tools import (
     APPEND_TOOL,
@@ -40,7 +42,7 @@ from commonplace.tools import (
 
 __all__ = ["MemoryServer"]
 
-Answer = Callable[[Mapping[str, object]], dict[str, Any]]
+Answer = Callable[..., dict[str, Any]]
 Result = TypeVar("Result")
 
 RECALL_PROMPT = "memory_recall"
@@ -57,8 +59,9 @@ logger = logging.getLogger(__name__)
 class MemoryServer:
     """Handlers of the protocol's requests, over one memory.
 
-    All that one server writes is of one session: clients do not say which conversation a call is
-    of, so what is written after a look at untrusted lines is untrusted, too.
+    All that one connection writes is of one session: clients do not say which conversation a call
+    is of, so what is written after a look at untrusted lines is untrusted, too. Over HTTP, clients
+    without a session of the protocol share one.
     """
 
     def __init__(self, memory: Memory, *, write: WriteAccess = False, private: bool = True) -> None:
@@ -75,10 +78,10 @@ class MemoryServer:
             ValueError: `write` is none of these.
         """
         self._session = f"mcp-{uuid.uuid4().hex}"
-        self._resources = NoteResources(memory, private=private, session=self._session)
+        self._resources = NoteResources(memory, private=private)
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._waiting = 0
-        options: dict[str, Any] = {"private": private, "session": self._session}
+        options: dict[str, Any] = {"private": private}
         self._answers: dict[str, tuple[types.Tool, Answer]] = {}
         self._add(SEARCH_TOOL, partial(search_answer, memory, **options), writes=False)
         self._add(GET_TOOL, partial(get_answer, memory, **options), writes=False)
@@ -100,13 +103,13 @@ class MemoryServer:
             instructions=self._instructions,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
             on_list_resources=self._list_resources,
             on_read_resource=self._read_resource,
             on_subscribe_resource=self._resources.subscribe,
             on_unsubscribe_resource=self._resources.unsubscribe,
             on_subscriptions_listen=self._resources.listen,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
             lifespan=self._lifespan,
         )
 
@@ -126,6 +129,7 @@ class MemoryServer:
             name=tool.name,
             description=tool.description,
             input_schema=tool.schema,
+            output_schema=output_schema(tool.name),
             annotations=hints,
         )
         self._answers[tool.name] = (shown, answer)
@@ -135,8 +139,15 @@ class MemoryServer:
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool for tool, _ in self._answers.values()])
 
+    def _session_of(self, context: Any) -> str:
+        """Return the session of a request, for the origin of what is written."""
+        connection = connection_id(context)
+        if not connection:
+            return self._session
+        return f"{self._session}-{hashlib.sha256(connection.encode()).hexdigest()[:16]}"
+
     async def _call_tool(
-        self, _context: Any, params: types.CallToolRequestParams
+        self, context: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         if params.name not in self._answers:
             known = ", ".join(self._answers)
@@ -144,6 +155,7 @@ class MemoryServer:
                 types.INVALID_PARAMS, f"there is no tool {params.name[:60]!r}; there are {known}."
             )
         tool, answer = self._answers[params.name]
+        answer = partial(answer, session=self._session_of(context))
         try:
             result = await self._in_thread(
                 partial(_result, params.name, answer, params.arguments or {})
@@ -182,9 +194,10 @@ class MemoryServer:
         return await self._in_thread(partial(self._resources.page, cursor))
 
     async def _read_resource(
-        self, _context: Any, params: types.ReadResourceRequestParams
+        self, context: Any, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await self._in_thread(partial(self._resources.contents, params.uri))
+        session = self._session_of(context)
+        return await self._in_thread(partial(self._resources.contents, params.uri, session=session))
 
     # -- prompts ---------------------------------------------------------------------------------
 
