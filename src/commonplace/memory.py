@@ -66,7 +66,7 @@ from commonplace.workspace.dates import parse_day, parse_moment
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 from commonplace.workspace.notes import append_note, create_file, create_folder
-from commonplace.workspace.paths import is_session_path, log_date, log_path
+from commonplace.workspace.paths import USER_NAME, is_session_path, log_date, log_path
 from commonplace.workspace.privacy import is_private
 from commonplace.workspace.sessions import sessions_path
 
@@ -1050,18 +1050,22 @@ class Memory(ReopenedInChild, AsyncTwins):
     # -- prompts ---------------------------------------------------------------------------------
 
     def startup_context(self, *, private: bool = True, max_chars: int | None = None) -> str:
-        """Return MEMORY.md and the logs of yesterday and today, within a budget.
+        """Return MEMORY.md, USER.md and the logs of yesterday and today, within a budget.
 
         Args:
-            private: Whether MEMORY.md is included; not where others read along.
+            private: Whether MEMORY.md and USER.md are included; not where others read along.
             max_chars: Budget where there is less room than in the settings; logs give way first.
         """
         today = self._local_now().date()
         days = [today - timedelta(days=1), today]
         logs = [file for day in days if (file := self._context_file(log_path(day), private))]
-        long_term = self._context_file(self.workspace.long_term_path, private) if private else None
+        names = self.workspace.long_term_names() if private else ()
+        long_term = self._context_file(names[0], private) if names else None
+        user = self._context_file(USER_NAME, private) if USER_NAME in names else None
         budget = self.settings.context
-        return startup_context(long_term, logs=logs, settings=budget, max_chars=max_chars)
+        return startup_context(
+            long_term, user=user, logs=logs, settings=budget, max_chars=max_chars
+        )
 
     def recall_instructions(
         self,

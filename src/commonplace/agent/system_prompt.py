@@ -59,6 +59,7 @@ class ContextFile:
 def startup_context(
     long_term: ContextFile | None,
     *,
+    user: ContextFile | None = None,
     logs: Iterable[ContextFile] = (),
     settings: ContextSettings | None = None,
     max_chars: int | None = None,
@@ -70,6 +71,7 @@ def startup_context(
 
     Args:
         long_term: MEMORY.md; None if it is missing, or if the conversation is not private.
+        user: USER.md; None as above.
         logs: Logs of days, oldest first; a long one keeps its end.
         settings: The budgets.
         max_chars: Budget of a caller that has less room. Logs give way to the long-term memory
@@ -79,7 +81,7 @@ def startup_context(
         The text, which ends with a newline; empty if all files are empty.
     """
     budget = settings or ContextSettings()
-    heads = [file for file in (long_term,) if file and (file.text.strip() or file.untrusted)]
+    heads = [file for file in (long_term, user) if file and (file.text.strip() or file.untrusted)]
     tails = [file for file in logs if file.text.strip() or file.untrusted]
     if not heads and not tails:
         return ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentMemory", "SharedMemory", "visible_memory"]
 
-_LONG_TERM = ("MEMORY.md", "memory.md")
+_LONG_TERM = ("MEMORY.md", "memory.md", "USER.md")
 _ROUNDS = 12
 """Searches for one answer, at most: each leaves out the private files that the last one met."""
 _MORE = 4

@@ -71,7 +71,7 @@ class ForgetPlanner:
         """Return the bytes of all notes that may be written."""
         found = {}
         for path in self._notes.paths(""):
-            if path == self._workspace.long_term_path or path.startswith("memory/"):
+            if path in self._workspace.long_term_names() or path.startswith("memory/"):
                 data = read_file(self._workspace.locate(path))
                 if data is not None:
                     found[path] = data

@@ -238,7 +238,7 @@ class NoteService:
         name = space.plain_name(path)
         if name == "MEMORY.md":
             name = space.long_term_path
-        elif name != space.long_term_path and not name.startswith("memory/"):
+        elif name not in space.long_term_names() and not name.startswith("memory/"):
             raise PathNotAllowedError(
                 f"{path!r} cannot be written. Allowed are MEMORY.md and memory/**/*.md."
             )

@@ -110,8 +110,10 @@ def occurrences_within(
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
     folded = [_folded(word.text) for word in words]
+    is_part = [word.gram or analyzer.finds_parts for word in words]
     probes = [
-        "" if word.gram else _probe(own, word.term) for word, own in zip(words, folded, strict=True)
+        "" if part else _probe(own, word.term)
+        for word, own, part in zip(words, folded, is_part, strict=True)
     ]
     columns, places, forms = haystack.likely_forms(probes)
     terms = analyzer.term_of_each(set(forms))
@@ -124,8 +126,8 @@ def occurrences_within(
         dtype=np.bool_,
     )
     columns, places = columns[held], places[held]
-    for column, word in enumerate(words):
-        if word.gram:
+    for column, part in enumerate(is_part):
+        if part:
             found = haystack.places(folded[column])
             places = np.append(places, np.array(found, dtype=np.int64))
             columns = np.append(columns, np.full(len(found), column))

@@ -2,7 +2,8 @@
 
 The tokenizer is SQLite's own ``unicode61`` (with ``porter`` on top for stemming), called through
 APSW, so that the terms of queries and indexes never differ. Scripts without spaces between words
-are also indexed as bigrams: pairs of neighbouring characters.
+are also indexed as bigrams: pairs of neighbouring characters. With ``trigram`` every text is
+indexed by its parts of three characters, and a word is found within others.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ __all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "grams_text"]
 FTS5_TOKENIZE = {
     "porter": "porter unicode61 remove_diacritics 2",
     "unicode61": "unicode61",
+    "trigram": "trigram remove_diacritics 1",
 }
 """FTS5's ``tokenize`` option for each name of `SearchSettings.tokenizer`.
 
 ``unicode61`` removes diacritics as SQLite does by default: not all of them."""
+_WORDS_OF_TRIGRAM = "unicode61 remove_diacritics 2"
+"""What finds the words of a query whose index has trigrams: each is a phrase of them."""
+_TRIGRAM = 3
 
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
 _UNSPACED = re.compile(
@@ -40,9 +45,9 @@ def grams_text(text: str, tokenizer: str) -> str:
     """Return the bigrams of unspaced scripts, separated by spaces.
 
     The last character of a run is a gram by itself, so that every character begins a gram. With
-    the ``unicode61`` tokenizer there are no grams.
+    the tokenizers ``unicode61`` and ``trigram`` there are no grams.
     """
-    if text.isascii() or tokenizer == "unicode61":
+    if text.isascii() or tokenizer != "porter":
         return ""
     return " ".join(gram for run in _UNSPACED.findall(text) for gram in _index_grams(run))
 
@@ -71,21 +76,30 @@ class Analyzer:
 
     def __init__(self, tokenizer: str) -> None:
         self.tokenizer = tokenizer
+        self.finds_parts = tokenizer == "trigram"
+        """Whether a text holds a word that is a part of one of its words."""
         self.renew()
         _LIVING.add(self)
 
     def renew(self) -> None:
         """Begin with a tokenizer of its own, as in a forked process."""
-        name, *arguments = FTS5_TOKENIZE[self.tokenizer].split()
         self._connection = apsw.Connection(":memory:")
+        name, *arguments = FTS5_TOKENIZE[self.tokenizer].split()
         self._tokenize = self._connection.fts5_tokenizer(name, arguments)
+        self._words = self._tokenize
+        if self.finds_parts:
+            name, *arguments = _WORDS_OF_TRIGRAM.split()
+            self._words = self._connection.fts5_tokenizer(name, arguments)
         self._lock = threading.Lock()  # SQLite's tokenizers fold words in a shared buffer
         self._terms: dict[str, str] = {}
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order, repeats included."""
+        return self._cut(self._tokenize, text)
+
+    def _cut(self, tokenize: Any, text: str) -> list[str]:
         with self._lock:
-            found: Iterable[Any] = self._tokenize(
+            found: Iterable[Any] = tokenize(
                 _utf8(text),
                 apsw.FTS5_TOKENIZE_DOCUMENT,
                 None,
@@ -99,13 +113,17 @@ class Analyzer:
         words: dict[Term, None] = {}
         raw = _utf8(_UNSPACED.sub(" ", query))
         with self._lock:
-            found: Iterable[Any] = self._tokenize(raw, apsw.FTS5_TOKENIZE_QUERY, None)
+            found: Iterable[Any] = self._words(raw, apsw.FTS5_TOKENIZE_QUERY, None)
         for start, end, term in found:
             words.setdefault(Term(raw[start:end].decode("utf-8", "ignore"), term))
         if not query.isascii():
             for run in _UNSPACED.findall(query):
-                pairs = [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-                words.update(dict.fromkeys(Term(pair, pair, gram=True) for pair in pairs))
+                size = _TRIGRAM if self.finds_parts else 2
+                parts = [run[at : at + size] for at in range(len(run) - size + 1)] or [run]
+                grams = (Term(part, part, gram=not self.finds_parts) for part in parts)
+                words.update(dict.fromkeys(grams))
+        if self.finds_parts:  # shorter words are in no index of trigrams
+            words = {word: None for word in words if len(word.text) >= _TRIGRAM}
         unique = {(word.term, word.gram): word for word in reversed(words)}
         return [word for word in words if unique[word.term, word.gram] is word]
 
@@ -121,10 +139,11 @@ class Analyzer:
                 self._terms = known = {word: known[word] for word in words if word in known}
             # Plain ASCII words are one term each: one call for all, because calls are expensive.
             plain = [word for word in new if word.isascii() and word.isalnum()]
-            known.update(zip(plain, self.terms(" ".join(plain)), strict=True))
+            cut = self._cut(self._words, " ".join(plain))
+            known.update(zip(plain, cut, strict=True))
             for word in new:
                 if word not in known:
-                    terms = self.terms(word)
+                    terms = self._cut(self._words, word)
                     known[word] = terms[0] if len(terms) == 1 else ""
         return known
 

@@ -86,7 +86,7 @@ class Workspace(WorkspacePaths):
             seen |= names
             file = self.memory_file(path, info)
             if is_normal(file.path):
-                files.append(file)
+                files += [] if self.is_left_out(file.path) else [file]
             else:
                 problems.append((_printable(file.path), "its name is no plain text: rename it"))
         if self.sessions is not None and _may_exist(self.sessions.root):

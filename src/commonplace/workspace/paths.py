@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SESSIONS_PREFIX",
+    "USER_NAME",
     "DiscoveryRules",
     "WorkspacePaths",
     "crosses_link",
@@ -40,6 +41,9 @@ SESSIONS_PREFIX = "sessions/"
 
 
 _LONG_TERM_NAMES = ("MEMORY.md", "memory.md")
+USER_NAME = "USER.md"
+"""Second long-term file: what the memory knows of its user."""
+_DREAMS = re.compile(r"(?:memory/)?dreams\.md", re.IGNORECASE)  # a diary that repeats notes
 _LOG = re.compile(r"(?:\./)*memory/(?:[^/]+/)*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[^/]+)?\.md")
 _ODD = re.compile(r"\\|\0|[\ud800-\udfff]")
 """Characters that no valid path contains: Windows' separator, NUL, lone surrogates."""
@@ -71,11 +75,13 @@ class DiscoveryRules:
         both_long_term_files: Whether MEMORY.md and memory.md are both read, instead of memory.md
             only in the absence of MEMORY.md.
         dated_sessions: Whether the name of a session file gives its day.
+        knows_user_file: Whether USER.md is a long-term file, too, and DREAMS.md no file at all.
     """
 
     date_of: Callable[[str], date | None] = log_date
     both_long_term_files: bool = False
     dated_sessions: bool = True
+    knows_user_file: bool = True
 
 
 _DEFAULT_RULES = DiscoveryRules()
@@ -84,8 +90,8 @@ _DEFAULT_RULES = DiscoveryRules()
 class WorkspacePaths:
     """The folder of a workspace and its path policy.
 
-    Allowed are ``MEMORY.md``, ``memory/**/*.md`` and the extra paths of the settings. Symbolic
-    links are never followed, because a link could bring any file into the memory.
+    Allowed are ``MEMORY.md``, ``USER.md``, ``memory/**/*.md`` and the extra paths of the settings.
+    Symbolic links are never followed, because a link could bring any file into the memory.
     """
 
     def __init__(
@@ -176,9 +182,9 @@ class WorkspacePaths:
             if found is None:
                 raise self._refusal(path)
             return found
-        if name in ("MEMORY.md", *self.long_term_names()):
+        if name in ("MEMORY.md", *self.long_term_names()) or self._is_user_file(name):
             return self._without_links(self.root, name, path)
-        if not is_normal(name):
+        if not is_normal(name) or self.is_left_out(name):
             raise self._refusal(path)
         absolute = os.path.normpath(os.path.join(self.root, name))
         if self.display_path(absolute) != name:
@@ -229,7 +235,7 @@ class WorkspacePaths:
         )
 
     def long_term_names(self) -> tuple[str, ...]:
-        """Return the names of the long-term file: memory.md only in the absence of MEMORY.md."""
+        """Return MEMORY.md, or memory.md only in its absence, and USER.md where it exists."""
         if self.rules.both_long_term_files:
             return _LONG_TERM_NAMES
         # From the folder's listing: on a disk that ignores case, both names can be opened.
@@ -237,9 +243,16 @@ class WorkspacePaths:
             names = set(os.listdir(self.root))
         except OSError:
             names = set()
-        if "memory.md" in names and "MEMORY.md" not in names:
-            return ("memory.md",)
-        return ("MEMORY.md",)
+        is_small = "memory.md" in names and "MEMORY.md" not in names
+        user = tuple(name for name in (USER_NAME,) if name in names and self._is_user_file(name))
+        return ("memory.md" if is_small else "MEMORY.md", *user)
+
+    def is_left_out(self, path: str) -> bool:
+        """Return whether a file that lies among the memory's is none of them."""
+        return self.rules.knows_user_file and bool(_DREAMS.fullmatch(path))
+
+    def _is_user_file(self, name: str) -> bool:
+        return self.rules.knows_user_file and name == USER_NAME
 
     def _absolute_extra(self, given: str) -> str:
         path = os.path.join(self.root, os.path.expanduser(given.strip()))
@@ -259,7 +272,7 @@ class WorkspacePaths:
         return base / inside
 
     def _refusal(self, path: str) -> PathNotAllowedError:
-        allowed = f"{self.long_term_path}, memory/**/*.md"
+        allowed = f"{', '.join(self.long_term_names())}, memory/**/*.md"
         if self._extra:
             allowed += ", and .md files of the extra paths " + ", ".join(
                 self.display_path(extra) for extra in self._extra

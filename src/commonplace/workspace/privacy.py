@@ -1,6 +1,6 @@
 """Privacy of files: which of them are the user's alone, decided by what a file is.
 
-That is the long-term file, session files, notes of sessions, and whatever is one of these under
+That is the long-term files, session files, notes of sessions, and whatever is one of these under
 another name.
 """
 
@@ -31,7 +31,7 @@ def is_private(workspace: WorkspacePaths, path: str, *, missing: bool = False) -
         PathNotAllowedError: The path is not one of the memory's files.
     """
     name = WorkspacePaths.plain_name(path)
-    if name.lower() == "memory.md" or is_session_path(name):
+    if name.lower() in ("memory.md", "user.md") or is_session_path(name):
         return True
     place = workspace.locate(name)
     try:

@@ -32,7 +32,10 @@ class OpenClawProfile:
 
     requires = frozenset({"exact-fts5-bm25"})
     discovery = DiscoveryRules(
-        date_of=openclaw_log_date, both_long_term_files=True, dated_sessions=False
+        date_of=openclaw_log_date,
+        both_long_term_files=True,
+        dated_sessions=False,
+        knows_user_file=False,
     )
     note_zone: tzinfo | None = UTC
     reads_front_matter = False

@@ -1,0 +1,31 @@
+"""The tokenizer `trigram`: words are found within others, in every engine and by its lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from commonplace import Memory, Settings
+from commonplace.text.analysis import Analyzer
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "memory"])
+def test_with_trigrams_parts_of_words_are_found_in_any_script(tmp_path, engine):
+    (tmp_path / "MEMORY.md").write_text(
+        "# Memory\n\n- The gate asks OpenIDConnect.\n- 金曜日の会議は十時に。\n- Café crème.\n"
+    )
+    settings = Settings.from_mapping({"search": {"tokenizer": "trigram"}})
+    index = tmp_path / "index.sqlite" if engine == "sqlite" else "memory://"
+    with Memory.open(tmp_path, settings=settings, embedder=None, index=index) as memory:
+        for part in ("connect", "OPENID", "who asks nidcon?", "会議は", "金曜日の予定", "creme"):
+            assert memory.search(part), part
+        for absent in ("会見は", "connection", "db"):
+            assert not memory.search(absent), absent
+    with Memory.open(tmp_path, embedder=None) as memory:  # the default has stems and pairs instead
+        assert not memory.search("connect")
+        assert memory.search("会議")
+
+
+def test_a_query_for_trigrams_is_cut_into_words_and_runs_into_threes():
+    words = Analyzer("trigram").words("Is OpenID at 金曜日の?")
+    assert [word.text for word in words] == ["OpenID", "金曜日", "曜日の"]
+    assert Analyzer("trigram").terms("Vpns") == ["vpn", "pns"]
