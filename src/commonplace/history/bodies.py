@@ -6,13 +6,13 @@ before; from time to time one is a whole again, so that a text is made of few di
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import StateError
 from commonplace.history.deltas import compress, decompress, from_delta, to_delta
+from commonplace.workspace.file_text import digest_of
 
 if TYPE_CHECKING:
     import apsw
@@ -60,7 +60,7 @@ def make_body(
         return None, compress(text)
     base = rows[-1][0]
     known = connection.execute("SELECT hash FROM version WHERE id = ?", (base,)).get
-    if before is None or hashlib.sha256(before).digest() != known:
+    if before is None or digest_of(before) != known:
         before = read_body(connection.execute, base)
     return base, to_delta(text, before)
 
@@ -89,7 +89,7 @@ def read_body(query: Query, row: int) -> bytes:
         known = digest
         if body is not None:
             text = decompress(body) if base is None else from_delta(body, text)
-    if known is not None and hashlib.sha256(text).digest() != known:
+    if known is not None and digest_of(text) != known:
         raise StateError(
             f"the history is damaged: the text of version {row} is not the one that was kept. "
             "Restore history.sqlite from a backup; the notes are as they are."
@@ -177,6 +177,6 @@ def _replace(connection: apsw.Connection, texts: Sequence[tuple[int, bytes | Non
         body = compress(text) if base is None else to_delta(text, base[1])
         connection.execute(
             "UPDATE version SET size = ?, hash = ?, base = ?, body = ? WHERE id = ?",
-            (len(text), hashlib.sha256(text).digest(), base[0] if base else None, body, row),
+            (len(text), digest_of(text), base[0] if base else None, body, row),
         )
         base = row, text

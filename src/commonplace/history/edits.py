@@ -6,7 +6,7 @@ import codecs
 import difflib
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 from commonplace.errors import EditError
 from commonplace.types import citation
@@ -40,6 +40,8 @@ class FileCodec(NamedTuple):
         mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         codec = cls(utf16 or "utf-8", data[:2] if utf16 else mark)
         text = codec.decode(data).encode("utf-8", "surrogatepass") if utf16 else data
+        if b"\r" not in text:  # one byte is found much faster than lines are counted
+            return codec._replace(newline="\n" if b"\n" in text else None)
         lines, windows = text.count(b"\n"), text.count(b"\r\n")
         newline = {0: "\n", lines: "\r\n"}.get(windows) if lines else None
         return codec._replace(newline=newline)
@@ -90,16 +92,21 @@ def replace_passage(path: str, before: bytes, old: str, new: str, *, quoted: Quo
     if old == new:
         raise EditError("old and new are the same; there is nothing to change.")
     codec = FileCodec.of(before)
+    wanted, with_what = codec.adapted(old), codec.adapted(new)
+    if codec.encoding == "utf-8":  # a character's bytes are in no other place: nothing is decoded
+        starts = list(occurrences(before, wanted.encode()))
+        if len(starts) == 1 and starts[0] >= len(codec.mark):
+            end = starts[0] + len(wanted.encode())
+            return b"".join((before[: starts[0]], with_what.encode(), before[end:]))
     text = codec.decode(before)
-    wanted = codec.adapted(old)
     starts = list(occurrences(text, wanted))
     if len(starts) != 1:
         raise EditError(_places(path, text, wanted, starts, quoted))
     (start,) = starts
-    return codec.encode(text[:start] + codec.adapted(new) + text[start + len(wanted) :])
+    return codec.encode(text[:start] + with_what + text[start + len(wanted) :])
 
 
-def occurrences(text: str, wanted: str) -> Iterator[int]:
+def occurrences(text: AnyStr, wanted: AnyStr) -> Iterator[int]:
     """Yield the offsets of a passage, overlapping ones included."""
     start = text.find(wanted)
     while start >= 0:

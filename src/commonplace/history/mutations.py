@@ -25,7 +25,13 @@ from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.files import FileLease, make_private_folder
 from commonplace.types import Version
-from commonplace.workspace.file_text import UnreadableFileError, decode_text, read_text
+from commonplace.workspace.file_text import (
+    NoteBytes,
+    UnreadableFileError,
+    decode_text,
+    digest_of,
+    read_data,
+)
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
 if TYPE_CHECKING:
@@ -35,7 +41,6 @@ if TYPE_CHECKING:
     from commonplace.history.ledger import OriginLedger
     from commonplace.history.versions import VersionLog
     from commonplace.types import Change, Origin
-    from commonplace.workspace.file_text import FileText
 
 __all__ = ["Mutation", "Mutator"]
 
@@ -221,19 +226,22 @@ class Mutator:
 
     def _planned(self, mutation: Mutation) -> _Step:
         place = self.place(mutation.path)
-        read: FileText | None = None
+        before: bytes | None = None
+        links = 0
         try:
             with contextlib.suppress(FileNotFoundError):
-                read = read_text(place)
+                before, info = read_data(place)
+                links = info.st_nlink
         except UnreadableFileError as error:
             raise WorkspaceError(f"{mutation.path}: {error}. Nothing was written.") from error
-        if mutation.target is None and read is not None and read.links > 1:
+        if mutation.target is None and links > 1:
             said = "%s has another name on the disk, a hard link, which keeps the text of before"
             logger.warning(said, mutation.path)
         target = self.place(mutation.target) if mutation.target else None
         temporary = place.with_name(f".commonplace-{uuid.uuid4().hex[:16]}.tmp")
-        before = None if read is None else read.data
         after = mutation.compute(before)
+        if after is not None:
+            after = before if after == before else NoteBytes(after)
         return _Step(mutation, FileChange(place, before, after, temporary, target))
 
     def _begin(self, steps: Sequence[_Step], cause: Cause) -> list[_Step]:
@@ -268,7 +276,7 @@ class Mutator:
         path, file = step.mutation.path, step.file
         if step.mutation.target is not None:
             self.ledger.copy(connection, path, step.mutation.target)
-        elif cause.change != "undo":
+        elif cause.change != "undo" and cause.origin is not None:
             before, after = (decode_text(data or b"")[0] for data in (file.before, file.after))
             self.ledger.attribute(
                 *(connection, path, before, after, cause.origin),
@@ -301,7 +309,8 @@ class Mutator:
         if not steps or steps[0].state is None:
             return
         batch = steps[0].state.batch
-        with self.log.file.transaction() as connection:
+        # Not synced: recovery finds by the file itself that the change was made.
+        with self.log.file.transaction(durable=False) as connection:
             connection.execute("UPDATE pending SET done = 1 WHERE version = ?", (batch,))
             if not connection.changes():  # another process took this one for dead
                 new: int | None = None
@@ -344,4 +353,4 @@ def _unkept(path: str, data: bytes | None, at: datetime) -> State:
 
 
 def _hash(data: bytes | None) -> bytes | None:
-    return None if data is None else bytes.fromhex(content_hash(data))
+    return None if data is None else digest_of(data)

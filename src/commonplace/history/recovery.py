@@ -106,8 +106,8 @@ def _is_swapped(
     if entry.before is None:
         # A link that was made in place of a rename may have both names.
         return current is not None and (held is None or places.temporary.is_same(places.file))
-    if held is None:
-        return False
+    if held is None:  # it was cleaned up, or never made
+        return (current and _digest(current)) == entry.after
     if _digest(held) == entry.before:  # it was swapped out
         return True
     after = texts.after(entry)

@@ -277,8 +277,10 @@ def _kept(text: str) -> Iterator[None]:
 
 def check_version(path: str, before: bytes | None, if_version: str | None) -> None:
     """Raise a `ConflictError` where a note is not in the expected state."""
+    if if_version is None:
+        return
     found = "" if before is None else content_hash(before)
-    if if_version is None or found == if_version:
+    if found == if_version:
         return
     if before is None:
         reason = f"{path} is not there any more"

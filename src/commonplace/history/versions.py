@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from commonplace.history.bodies import make_body, read_body
 from commonplace.history.causes import GroupId, record_group
 from commonplace.history.ledger import note_id, origin_id
 from commonplace.types import Change, Origin, Version
+from commonplace.workspace.file_text import digest_of
 
 if TYPE_CHECKING:
     import apsw
@@ -222,7 +222,7 @@ class VersionLog:
         """
         execute = connection.execute
         note = note_id(connection, path)
-        known = b"" if text is None else hashlib.sha256(text).digest()
+        known = b"" if text is None else digest_of(text)
         base, body = make_body(connection, note, text, before=before)
         ms = milliseconds(at)
         values = (
@@ -325,7 +325,7 @@ def milliseconds(moment: datetime) -> int:
 
 def content_hash(data: bytes) -> str:
     """Return the hash of a file's bytes, as `if_version` takes it."""
-    return hashlib.sha256(data).hexdigest()
+    return digest_of(data).hex()
 
 
 def _state(row: tuple[Any, ...]) -> State:

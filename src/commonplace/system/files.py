@@ -346,5 +346,5 @@ def _open_lock(path: Path, flags: int = 0) -> int:
 def _write_owner(descriptor: int) -> None:
     """Write the process's id into a lock file, unless that is another file, too."""
     if os.fstat(descriptor).st_nlink <= 1:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
+        # Of a fixed length: a file that is truncated first is written to the disk when it closes.
+        os.write(descriptor, f"{os.getpid():<{_LOCK_BYTES - 1}}\n".encode("ascii"))

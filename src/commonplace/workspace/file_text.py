@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import contextlib
 import errno
+import functools
+import hashlib
 import os
 import stat
 import time
@@ -20,11 +22,14 @@ __all__ = [
     "MAX_FILE_BYTES",
     "FileText",
     "Folder",
+    "NoteBytes",
     "UnreadableFileError",
     "decode_text",
+    "digest_of",
     "file_stamp",
     "open_file",
     "read_bytes",
+    "read_data",
     "read_text",
     "utf16_encoding",
 ]
@@ -46,6 +51,20 @@ class UnreadableFileError(Exception):
     """A file that cannot be indexed; the text says why, without the path."""
 
 
+class NoteBytes(bytes):
+    """Bytes of a file, whose hash is computed once: history, journal and index all ask for it."""
+
+    @functools.cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the bytes."""
+        return hashlib.sha256(self).digest()
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the SHA-256 of a file's bytes."""
+    return data.digest if isinstance(data, NoteBytes) else hashlib.sha256(data).digest()
+
+
 @dataclass(frozen=True, slots=True)
 class FileText:
     """A file's text, with the size and time of the state that was read.
@@ -55,7 +74,6 @@ class FileText:
         size: Bytes on disk.
         mtime_ns: Time of the last change, in nanoseconds.
         stamp: What `file_stamp` returns.
-        links: How many names the file has.
         note: Warning about the encoding and how the file was read; None for plain UTF-8.
         data: The bytes.
     """
@@ -66,7 +84,6 @@ class FileText:
     note: str | None = None
     data: bytes = b""
     stamp: str = ""
-    links: int = 1
 
 
 class Folder:
@@ -149,15 +166,21 @@ def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
         FileNotFoundError: The file is gone.
         UnreadableFileError: It is too large, is no regular file, cannot be read, or kept changing.
     """
+    data, info = read_data(path, max_bytes=max_bytes)
+    text, note = decode_text(data)
+    return FileText(text, info.st_size, info.st_mtime_ns, note, data, file_stamp(info))
+
+
+def read_data(
+    path: Path, *, max_bytes: int = MAX_FILE_BYTES
+) -> tuple[NoteBytes, os.stat_result]:
+    """Read the bytes of a file, and its attributes, in one state; see `read_text`."""
     for wait_s in _READ_WAITS_S:
         if wait_s:  # sleep(0) would yield to another thread
             time.sleep(wait_s)
         found = _read_once(path, max_bytes)
         if found is not None:
-            data, info = found
-            text, note = decode_text(data)
-            what = text, info.st_size, info.st_mtime_ns, note, data
-            return FileText(*what, stamp=file_stamp(info), links=info.st_nlink)
+            return NoteBytes(found[0]), found[1]
     raise UnreadableFileError("it kept changing while it was read; index again when it is quiet")
 
 
