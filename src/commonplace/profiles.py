@@ -85,13 +85,16 @@ class Profile(Protocol):
     def chunk(self, text: str) -> list[Chunk]:
         """Split a file's text into chunks, in order; blank ones are left out."""
 
-    def rechunk(self, text: str, known: Sequence[ChunkPlace], *, label: str) -> ChunkChanges | None:
+    def rechunk(
+        self, text: str, known: Sequence[ChunkPlace], *, label: str, former: str | None
+    ) -> ChunkChanges | None:
         """Chunk what changed in a text; None where all of it is to be chunked.
 
         Args:
             text: The new text.
             known: The chunks of the old one, in order.
             label: Line that the first chunk has in front.
+            former: The old text, where it is at hand.
         """
 
     def read_transcript(
@@ -125,11 +128,13 @@ class DefaultProfile:
         self.chunk = functools.partial(chunk_markdown, settings=settings.chunking)
         """Splits Markdown into chunks of a number of tokens."""
 
-    def rechunk(self, text: str, known: Sequence[ChunkPlace], *, label: str) -> ChunkChanges | None:
+    def rechunk(
+        self, text: str, known: Sequence[ChunkPlace], *, label: str, former: str | None
+    ) -> ChunkChanges | None:
         """Chunk what changed in a text; None where all of it is to be chunked."""
         from commonplace.text.incremental_chunking import rechunk_markdown
 
-        return rechunk_markdown(text, known, self._settings.chunking, label=label)
+        return rechunk_markdown(text, known, self._settings.chunking, label=label, former=former)
 
     @property
     def transcripts(self) -> TranscriptRules:

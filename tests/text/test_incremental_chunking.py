@@ -31,6 +31,8 @@ LINES = [
     ),
     *("<!--", "-->", "- a\r", "\ufeff", "1. one", "   - two", "> said", "# py", "é" * 9),
 ]
+PLAIN = [line for line in LINES if not any(mark in line for mark in "`~|<!")] + ["é" * 200]
+PLAIN.remove("-->")
 TEXTS = st.lists(st.sampled_from(LINES), max_size=60)
 EDITS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 6), st.lists(st.sampled_from(LINES), max_size=6)),
@@ -59,15 +61,16 @@ def changed(known, changes):
 
 
 @settings(max_examples=300)
-@given(TEXTS, EDITS, st.sampled_from(["", "\n"]))
+@given(TEXTS | st.lists(st.sampled_from(PLAIN), max_size=60), EDITS, st.sampled_from(["", "\n"]))
 def test_changed_chunks_are_those_of_the_whole_text(lines, edits, ending):
     before = "\n".join(lines)
     for at, count, new in edits:
         lines = [*lines[:at], *new, *lines[at + count :]]
     after = "\n".join(lines) + ending
     known = places(before)
-    changes = rechunk_markdown(after, known, SIZES)
-    if changes is not None:
-        assert changed(known, changes) == places(after)
+    for former in (None, before):
+        changes = rechunk_markdown(after, known, SIZES, former=former)
+        if changes is not None:
+            assert changed(known, changes) == places(after)
     whole = changed_chunks(known, chunk_markdown(after, SIZES))
     assert changed(known, whole) == places(after)

@@ -27,11 +27,17 @@ class GroupId:
 
 
 class Cause(NamedTuple):
-    """What versions are recorded with, besides their texts."""
+    """What versions are recorded with, besides their texts.
+
+    Attributes:
+        change: Kind of the change.
+        origin: Author of the change; None for a user.
+        group: Change group that the change is a step of.
+    """
 
     change: Change
-    origin: Origin | None
-    group: GroupId | None
+    origin: Origin | None = None
+    group: GroupId | None = None
 
 
 def find_group(file: HistoryFile, name: str) -> int | None:

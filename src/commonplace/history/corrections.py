@@ -12,6 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from commonplace.errors import EditError
+from commonplace.history.causes import Cause
 from commonplace.history.citations import CitationFinder, Place
 from commonplace.history.edits import FileCodec
 from commonplace.history.mutations import Mutation
@@ -84,7 +85,7 @@ class Corrector:
         if path == log:
             mutations = [Mutation(path, lambda before: noted(struck(before)))]
         with self._notes.folder_of(log):
-            return self._notes.apply(mutations, change="correct", origin=origin)[0]
+            return self._notes.apply(mutations, Cause("correct", origin))[0]
 
 
 def _struck_lines(lines: list[str], place: Place, link: CorrectionLink) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import zlib
 
+from commonplace.text.common_ends import common_end, common_start
+
 __all__ = ["compress", "decompress", "from_delta", "to_delta"]
 
 _LEVEL = 3
@@ -30,8 +32,8 @@ def decompress(body: bytes) -> bytes:
 def to_delta(text: bytes, base: bytes) -> bytes:
     """Return a text as its difference from another one."""
     limit = min(len(text), len(base))
-    start = _common_start(text, base, limit)
-    end = _common_end(text, base, limit - start)
+    start = common_start(text, base, limit)
+    end = common_end(text, base, limit - start)
     return (
         _number(start)
         + _number(end)
@@ -45,29 +47,6 @@ def from_delta(body: bytes, base: bytes) -> bytes:
     end, at = _read_number(body, at)
     stop = len(base) - end
     return base[:start] + _inflated(body[at:], base[start:stop]) + base[stop:]
-
-
-def _common_start(one: bytes, other: bytes, limit: int) -> int:
-    """Return the length of the common prefix, by bisection: slices compare at memory speed."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_end(one: bytes, other: bytes, limit: int) -> int:
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _deflated(text: bytes, base: bytes) -> bytes:

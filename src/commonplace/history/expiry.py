@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
+from commonplace.history.causes import Cause
 from commonplace.history.mutations import Mutation, Mutator
 from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.workspace.file_text import decode_text
@@ -44,7 +45,7 @@ class ExpirySweeper:
         failed = []
         for path in paths:
             try:
-                self._mutator.apply([Mutation(path, self._remaining)], change="expire", origin=None)
+                self._mutator.apply([Mutation(path, self._remaining)], Cause("expire"))
             except CommonplaceError as error:
                 failed.append((path, f"it is expired and could not be deleted: {error}"))
         return failed

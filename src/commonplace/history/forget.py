@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError, IndexBusyError, StateError
 from commonplace.history.bodies import rewrite_bodies
+from commonplace.history.causes import Cause
 from commonplace.history.conversations import forget_in_journal, forget_in_sessions
 from commonplace.history.edits import FileCodec
 from commonplace.history.forget_plan import FileEdit, ForgetPlan
@@ -198,7 +199,7 @@ class Forgetter:
     def _change_files(self, plan: ForgetPlan) -> None:
         mutations = [Mutation(path, edit.apply) for path, edit in sorted(plan.files.items())]
         if mutations:
-            self._notes.apply(mutations, change="forget", origin=None)
+            self._notes.apply(mutations, Cause("forget"))
 
     def _forget_versions(
         self, connection: apsw.Connection, plan: ForgetPlan, forgotten: ForgottenText

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from commonplace.history.causes import GroupId, find_group, finish_group
+from commonplace.history.causes import Cause, GroupId, find_group, finish_group
 from commonplace.history.edits import replace_text
 from commonplace.history.mutations import Mutation
 from commonplace.history.service import check_version
@@ -94,9 +94,7 @@ class ChangeGroup:
 
     def _apply(self, mutations: Iterable[Mutation]) -> list[Version]:
         group = GroupId(self.id, self._name)
-        versions = self._notes.apply(
-            list(mutations), change=self._change, origin=self._origin, group=group
-        )
+        versions = self._notes.apply(list(mutations), Cause(self._change, self._origin, group))
         self.id = group.value
         return versions
 

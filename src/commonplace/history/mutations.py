@@ -25,22 +25,14 @@ from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.files import FileLease, make_private_folder
 from commonplace.types import Version
-from commonplace.workspace.file_text import (
-    NoteBytes,
-    UnreadableFileError,
-    decode_text,
-    digest_of,
-    read_data,
-)
+from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, decode_text, read_data
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
 if TYPE_CHECKING:
     import apsw
 
-    from commonplace.history.causes import GroupId
     from commonplace.history.ledger import OriginLedger
     from commonplace.history.versions import VersionLog
-    from commonplace.types import Change, Origin
 
 __all__ = ["Mutation", "Mutator"]
 
@@ -91,6 +83,9 @@ class Mutator:
         enabled: Whether texts are kept after the change.
         now: Returns the time.
         elsewhere: Returns the notes in which a line stands.
+
+    Attributes:
+        replaced: Bytes before the last change, by path, until the change is indexed.
     """
 
     def __init__(
@@ -105,19 +100,13 @@ class Mutator:
     ) -> None:
         self.log = log
         self.ledger = ledger
+        self.replaced: dict[str, bytes] = {}
         self._elsewhere = elsewhere
         self._root = root
         self._enabled = enabled
         self._now = now
 
-    def apply(
-        self,
-        mutations: Sequence[Mutation],
-        *,
-        change: Change,
-        origin: Origin | None,
-        group: GroupId | None = None,
-    ) -> list[State]:
+    def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
         """Change notes, all or none of them; return their new states.
 
         A file that another program changes meanwhile is read again, and the change is computed
@@ -125,9 +114,7 @@ class Mutator:
 
         Args:
             mutations: The changes; what `Mutation.compute` raises ends all of them.
-            change: Kind of the change.
-            origin: Author of the change.
-            group: Change group that this is a step of.
+            cause: Kind and author of the change.
 
         Raises:
             ConflictError: A file did not stay as it was read for long enough.
@@ -138,7 +125,7 @@ class Mutator:
         with self.exclusive():
             for _ in range(_TRIES):
                 try:
-                    return self._apply(mutations, Cause(change, origin, group))
+                    return self._apply(mutations, cause)
                 except ChangedMeanwhileError as error:
                     found = error.texts[-1]
         raise ConflictError(
@@ -220,6 +207,8 @@ class Mutator:
                 ) from error
             raise
         for step in changes:
+            if step.file.before is not None and step.file.after is not None:
+                self.replaced[step.mutation.path] = step.file.before
             with contextlib.suppress(OSError):  # the next change does it
                 step.file.clean_up()
         return [step.state for step in steps if step.state is not None]
@@ -353,4 +342,4 @@ def _unkept(path: str, data: bytes | None, at: datetime) -> State:
 
 
 def _hash(data: bytes | None) -> bytes | None:
-    return None if data is None else digest_of(data)
+    return None if data is None else bytes.fromhex(content_hash(data))

@@ -62,6 +62,12 @@ class TextRecorder:
         self._pruned: date | None = None
         self._now = now
 
+    def take_former(self, path: str) -> bytes | None:
+        """Return, once, the bytes that a note had before this process changed it, or None."""
+        if path in self.appended:
+            return self.appended[path][1]
+        return self._mutator.replaced.pop(path, None)
+
     def record(self, documents: Sequence[ReadDocument]) -> None:
         """Record texts that are about to be indexed."""
         met = [

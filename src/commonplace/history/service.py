@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, PathNotAllowedError
-from commonplace.history.causes import GroupId, finish_group
+from commonplace.history.causes import Cause, GroupId, finish_group
 from commonplace.history.edits import replace_passage, replace_text
 from commonplace.history.mutations import Mutation, Mutator
 from commonplace.history.reversal import text_without
@@ -133,7 +133,7 @@ class NoteService:
             return there(path, before)
 
         with self.folder_of(target):
-            return self.apply([Mutation(name, compute, target)], change=change, origin=origin)[0]
+            return self.apply([Mutation(name, compute, target)], Cause(change, origin))[0]
 
     def history(self, path: str | None, *, limit: int) -> list[Version]:
         """Return the versions of a note, or of all, newest first."""
@@ -165,9 +165,7 @@ class NoteService:
                     Mutation(path, functools.partial(text_without, self.log, changes))
                     for path, changes in by_path.items()
                 ],
-                change="undo",
-                origin=origin,
-                group=GroupId() if grouped else None,
+                Cause("undo", origin, GroupId() if grouped else None),
             )
         if grouped:
             finish_group(self.log.file, version_id)
@@ -208,23 +206,19 @@ class NoteService:
     ) -> Version:
         name = self.note_path(path)
         with self.folder_of(name) if creates else contextlib.nullcontext():
-            return self.apply([Mutation(name, compute)], change=change, origin=origin)[0]
+            return self.apply([Mutation(name, compute)], Cause(change, origin))[0]
 
-    def apply(
-        self,
-        mutations: Sequence[Mutation],
-        *,
-        change: Change,
-        origin: Origin | None,
-        group: GroupId | None = None,
-    ) -> list[Version]:
+    def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[Version]:
         """Change notes, all or none of them, and index them; return their versions."""
-        origin = origin and self.mutator.ledger.effective(origin)
-        states = self.mutator.apply(mutations, change=change, origin=origin, group=group)
+        if cause.origin is not None:
+            cause = cause._replace(origin=self.mutator.ledger.effective(cause.origin))
+        states = self.mutator.apply(mutations, cause)
         self.shown.extend(one.path for one in mutations)
         self._index_files(
             [path for one in mutations for path in (one.target, one.path) if path is not None]
         )
+        for one in mutations:  # what was not indexed
+            self.mutator.replaced.pop(one.path, None)
         return [state.version for state in states]
 
     def note_path(self, path: str) -> str:

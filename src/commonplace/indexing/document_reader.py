@@ -22,7 +22,12 @@ from commonplace.transcripts.cursor import ReadCursor
 from commonplace.transcripts.incremental import SessionPart
 from commonplace.types import Chunk, ChunkPlace, MemoryFile
 from commonplace.vectors.arrays import ChunkVectors
-from commonplace.workspace.file_text import FileText, UnreadableFileError
+from commonplace.workspace.file_text import (
+    FileText,
+    UnreadableFileError,
+    decode_text,
+    digest_of,
+)
 
 if TYPE_CHECKING:
     from commonplace.profiles import Profile
@@ -92,6 +97,9 @@ class ReadDocument:
 class TextRecorder(Protocol):
     """Keeps the texts of files as index runs meet them."""
 
+    def take_former(self, path: str) -> bytes | None:
+        """Return, once, the bytes that a note had before this process changed it, or None."""
+
     def record(self, documents: Sequence[ReadDocument]) -> None:
         """Record texts that are about to be indexed; by the thread that writes them."""
 
@@ -108,6 +116,7 @@ class DocumentReader:
         report: Called with the path of a file that could not be read as it is, and the reason.
         read: Reads a whole file.
         store: The index, with whose chunks a changed file is compared.
+        former: Returns the bytes that a note had before, where they are at hand.
     """
 
     def __init__(
@@ -118,8 +127,10 @@ class DocumentReader:
         report: Callable[[str, str], object],
         read: Callable[[MemoryFile], FileText],
         store: Store,
+        former: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
         self._read_text = read
+        self._take_former = former
         self._store = store
         self._profile = profile
         self._completes = completes
@@ -205,7 +216,7 @@ class DocumentReader:
         record = FileRecord(
             path=file.path,
             source=file.source,
-            hash=text_hash(read.text),
+            hash=_hash_of(read),
             size=read.size,
             mtime_ns=read.mtime_ns,
             indexed_ns=indexed_ns,
@@ -221,7 +232,12 @@ class DocumentReader:
         places = self._known_places(before)
         if before is not None and places:
             record = replace(record, pending=before.pending)  # of the chunks that stay
-        chunks, changes = self._cut(read.text[matter.body :], matter, places)
+        chunks, changes = self._cut(
+            read.text[matter.body :],
+            matter,
+            places,
+            former=self._former(before, read.text[: matter.body]) if places else None,
+        )
         return ReadDocument(
             *(file, before, record, chunks),
             known=known,
@@ -239,6 +255,14 @@ class DocumentReader:
         with self._store.snapshot() as snapshot:
             return snapshot.places(before.path)
 
+    def _former(self, before: FileRecord | None, matter: str) -> str | None:
+        """Return the text that the index has, behind the same front matter, if it is at hand."""
+        data = self._take_former(before.path) if before else None
+        if data is None or before is None or digest_of(data).hex() != before.hash:
+            return None
+        text, note = decode_text(data)
+        return text[len(matter) :] if note is None and text.startswith(matter) else None
+
     def _front_matter(self, read: FileText) -> tuple[FrontMatter, str | None, int | None]:
         """Return the front matter of a file, what is odd about the file, and when it expires."""
         matter = read_front_matter(read.text)
@@ -250,7 +274,12 @@ class DocumentReader:
         return matter, "; ".join(filter(None, problems)) or None, expires_ms
 
     def _cut(
-        self, text: str, matter: FrontMatter, places: Sequence[ChunkPlace]
+        self,
+        text: str,
+        matter: FrontMatter,
+        places: Sequence[ChunkPlace],
+        *,
+        former: str | None = None,
     ) -> tuple[list[Chunk], ChunkChanges | None]:
         """Cut the text behind the front matter; of a text with known places, what changed."""
         label = label_line(matter.metadata) if matter.metadata else ""
@@ -259,7 +288,7 @@ class DocumentReader:
             known = [_moved(place, -matter.lines) for place in places] if matter.lines else places
             if label:
                 known = [known[0]._replace(start_line=known[0].start_line + 1), *known[1:]]
-            changes = self._profile.rechunk(text, known, label=label)
+            changes = self._profile.rechunk(text, known, label=label, former=former)
         chunks = self._profile.chunk(text) if changes is None else changes.chunks
         chunks = split_oversized([c for c in chunks if c.text.strip()], _MAX_CHUNK_BYTES)
         if matter.lines:
@@ -293,6 +322,11 @@ def _behind(matter: FrontMatter, chunks: Sequence[Chunk], label: str) -> list[Ch
 
 def _moved(place: ChunkPlace, lines: int) -> ChunkPlace:
     return place._replace(start_line=place.start_line + lines, end_line=place.end_line + lines)
+
+
+def _hash_of(read: FileText) -> str:
+    """Return `text_hash` of a file: of plain UTF-8, it is that of the bytes."""
+    return digest_of(read.data).hex() if read.data and not read.note else text_hash(read.text)
 
 
 def text_hash(text: str) -> str:

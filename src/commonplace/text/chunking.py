@@ -189,13 +189,23 @@ class Outline:
         return self.paths[position - 1] if position else ""
 
 
-def read_outline(lines: Sequence[str], blocks: Iterable[Block] = ()) -> Outline:
-    """Find the ATX headings among lines; those in code blocks are code."""
+def read_outline(
+    lines: Sequence[str], blocks: Iterable[Block] = (), *, marked: Iterable[int] | None = None
+) -> Outline:
+    """Find the ATX headings among lines; those in code blocks are code.
+
+    Args:
+        lines: The lines.
+        blocks: Their blocks.
+        marked: The lines that hold a ``#``, where they are known.
+    """
     code = [block for block in blocks if block.kind == "code"]
     found: list[int] = []
     paths: list[str] = []
     titles: list[str] = [""] * 6
-    for index in [index for index, line in enumerate(lines) if "#" in line]:
+    if marked is None:
+        marked = [index for index, line in enumerate(lines) if "#" in line]
+    for index in marked:
         line = lines[index]
         if line[:1] not in "# \ufeff" or (code and block_at(code, index)):
             continue

@@ -8,15 +8,14 @@ further up or down. What is kept is compared by hash: the result is that of `chu
 from __future__ import annotations
 
 import hashlib
-import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
 from commonplace.settings import ChunkingSettings
-from commonplace.text.blocks import MAX_CONTEXT_CHARS, context_at, find_blocks
+from commonplace.text.blocks import BLOCK_MARKS, MAX_CONTEXT_CHARS, context_at, find_blocks
 from commonplace.text.chunking import (
     has_text,
     heading_of,
@@ -25,6 +24,8 @@ from commonplace.text.chunking import (
     piece_sizes,
     read_outline,
 )
+from commonplace.text.common_ends import common_end, common_start
+from commonplace.text.line_table import LineTable
 from commonplace.text.tokens import measured_pieces
 from commonplace.types import Chunk, ChunkPlace
 
@@ -32,8 +33,10 @@ __all__ = ["ChunkChanges", "changed_chunks", "rechunk_markdown"]
 
 _LINES_AT_ONCE = 128
 """Lines that are packed at first; twice as many where no boundary met an old one."""
-_COMMENT_MARK = re.compile("--(?:>|(?<=<!--))")
-"""Mark of texts that are chunked as a whole: chunks do not tell whether they lie in a comment."""
+_COMMENT_MARKS = ("-->", "<!--")
+"""Marks of texts that are chunked as a whole: chunks do not tell whether they lie in a comment."""
+_OUTLINE_MARKS = ("#", *BLOCK_MARKS)
+"""Texts of which a line holds one that is a heading, or a part of a block."""
 
 
 class ChunkChanges(NamedTuple):
@@ -54,8 +57,7 @@ class ChunkChanges(NamedTuple):
 
 def changed_chunks(known: Sequence[ChunkPlace], chunks: Sequence[Chunk]) -> ChunkChanges:
     """Compare the chunks of a text with those that are known of it."""
-    # Equal parts of one long line are one chunk of an index.
-    chunks = list({(one.start_line, one.end_line, one.hash): one for one in chunks}.values())
+    chunks = _distinct(chunks)
     least, first, kept = min(len(known), len(chunks)), 0, 0
     while first < least and _is_at(known[first], chunks[first], lines=0):
         first += 1
@@ -76,7 +78,12 @@ def _is_at(place: ChunkPlace, chunk: Chunk, *, lines: int) -> bool:
 
 
 def rechunk_markdown(
-    text: str, known: Sequence[ChunkPlace], settings: ChunkingSettings, *, label: str = ""
+    text: str,
+    known: Sequence[ChunkPlace],
+    settings: ChunkingSettings,
+    *,
+    label: str = "",
+    former: str | None = None,
 ) -> ChunkChanges | None:
     """Chunk what changed in a text; None where known chunks do not tell which of them stay.
 
@@ -85,10 +92,11 @@ def rechunk_markdown(
         known: The chunks of the old one, in order.
         settings: The same as for the old one.
         label: Line that the first chunk has in front.
+        former: The old text, where it is at hand: what it shares with the new one is not hashed.
     """
-    if not known or _COMMENT_MARK.search(text):
+    if not known or _holds(text, _COMMENT_MARKS):
         return None
-    new = _ChangedText(text, known, settings, label)
+    new = _ChangedText(text, known, settings, label, former)
     if any(len("".join(block.lead)) > MAX_CONTEXT_CHARS for block in new.blocks):
         return None  # a context is left out: chunks do not tell whether they lie in the block
     return new.changes()
@@ -98,40 +106,87 @@ class _ChangedText:
     """A text, and the chunks that an older state of it had."""
 
     def __init__(
-        self, text: str, known: Sequence[ChunkPlace], settings: ChunkingSettings, label: str
+        self,
+        text: str,
+        known: Sequence[ChunkPlace],
+        settings: ChunkingSettings,
+        label: str,
+        former: str | None,
     ) -> None:
         self._text = text = text.removesuffix("\n")
-        self._lines = text.split("\n")
-        self._lengths = list(accumulate(map(len, self._lines), initial=0))
-        self.blocks = find_blocks(self._lines)
-        self._outline = read_outline(self._lines, self.blocks)
+        self._lines = LineTable(text)
+        self.blocks = find_blocks(text.split("\n")) if _holds(text, BLOCK_MARKS) else []
+        marked = self._lines.with_character("#")
+        self._outline = read_outline(self._lines, self.blocks, marked=marked)
         self._known = known
         self._settings = settings
         self._label = label
+        self._former = former
 
     def changes(self) -> ChunkChanges:
         """Return the changes of the chunks."""
         known, count = self._known, len(self._known)
-        same = 0
-        while same < count and self._is_connected(same) and self._stands(same, lines=0):
-            same += 1
         lines = len(self._lines) - known[-1].end_line
-        rest = count
+        same, rest = self._untouched(lines) or self._standing(lines)
+        # The last chunk that stands may go on: it ended where the next line did not fit.
+        first = max(0, same - 1)
+        while first and not self._is_beginning(first):
+            first -= 1
+        after, chunks = self._packed(first, rest=max(first, rest), lines=lines)
+        replaced = _distinct([chunk for chunk in chunks if has_text(chunk.text)])
+        # One chunk is replaced in any case: readers notice changes of a file by its chunks.
+        while first < min(same, after) and replaced[1:] and _is_same(known[first], replaced[0]):
+            del replaced[0]
+            first += 1
+        return ChunkChanges(first, after, lines if after < count else 0, replaced)
+
+    def _standing(self, lines: int) -> tuple[int, int]:
+        """Return how many chunks stand at the beginning, and the first that does at the end.
+
+        Args:
+            lines: Number of lines by which those at the end have moved.
+        """
+        same, rest = 0, len(self._known)
+        while same < rest and self._is_connected(same) and self._stands(same, lines=0):
+            same += 1
         while rest and self._stands(rest - 1, lines=lines):
             rest -= 1
             if rest and not self._is_connected(rest):
                 break
-        # The last chunk that stands may go on: it ended where the next line did not fit.
-        first = max(0, same - 1)
-        while first and not self._is_boundary(first, lines=0):
-            first -= 1
-        after, chunks = self._packed(first, rest=max(first, rest), lines=lines)
-        replaced = [chunk for chunk in chunks if has_text(chunk.text)]
-        # One chunk is replaced in any case: readers notice changes of a file by its chunks.
-        while first < min(same, after) and replaced[1:] and _has_lines(known[first], replaced[0]):
-            del replaced[0]
-            first += 1
-        return ChunkChanges(first, after, lines if after < count else 0, replaced)
+        return same, rest
+
+    def _untouched(self, lines: int) -> tuple[int, int] | None:
+        """Return what `_standing` does, from the old text; None where a change reaches further.
+
+        A change of lines without headings, in a text without blocks, changes nothing else.
+        """
+        if self._former is None:
+            return None
+        new, old = self._text, self._former.removesuffix("\n")
+        limit = min(len(new), len(old))
+        start = common_start(new, old, limit)
+        end = common_end(new, old, limit - start)
+        begin = new.rfind("\n", 0, start) + 1
+        stop = new.find("\n", len(new) - end)
+        behind = len(new) - stop if stop >= 0 else 0
+        now, then = new[begin : len(new) - behind], old[begin : len(old) - behind]
+        if now.count("\n") - then.count("\n") != lines:  # blank lines at the end are in no chunk
+            return None
+        if _holds(new, BLOCK_MARKS) or _holds(then, _OUTLINE_MARKS) or "#" in now:
+            return None
+        first = self._lines.line_at(begin)
+        after = self._lines.line_at(len(new) - behind) + 1 - lines
+        same = bisect_right(self._known, first, key=attrgetter("end_line"))
+        rest = bisect_left(self._known, after + 1, key=attrgetter("start_line"))
+        return same, max(same, rest)
+
+    def _is_beginning(self, index: int) -> bool:
+        """Return whether chunks can be packed anew from a known one on that stands."""
+        if not self._is_boundary(index, lines=0):
+            return False
+        if self._former is None:  # all that stand were compared
+            return True
+        return all(self._stands(one, lines=0) for one in (index - 1, index))
 
     def _packed(self, first: int, *, rest: int, lines: int) -> tuple[int, list[Chunk]]:
         """Pack chunks from a known one on; return the known one that they meet, and the chunks.
@@ -174,7 +229,7 @@ class _ChangedText:
             its overlap; -1 where that is within a line.
         """
         stop = min(line + count, len(self._lines))
-        offset, body = self._start(line), self._body(line, stop)
+        offset, body = self._lines.start(line), self._lines.body(line, stop)
         pieces = measured_pieces(body, line=line, offset=offset, **piece_sizes(self._settings))
         headings = frozenset(self._outline.lines)
         ranges = pack_pieces(pieces, self._settings, headings=headings, carried=own - line)
@@ -182,20 +237,13 @@ class _ChangedText:
             chunk = piece_chunk(self._text, pieces[begin:end], self._outline, self.blocks)
             beginnings = pieces[follows], pieces[end]
             next_line, next_own = (
-                piece.line if piece.start == self._start(piece.line) else -1 for piece in beginnings
+                piece.line if piece.start == self._lines.start(piece.line) else -1
+                for piece in beginnings
             )
             yield chunk, next_line, next_own
         if stop == len(self._lines):
             last = pieces[ranges[-1][0] :]
             yield piece_chunk(self._text, last, self._outline, self.blocks), stop, stop
-
-    def _start(self, line: int) -> int:
-        """Return the offset of a line: the lengths of those before it, and their line breaks."""
-        return self._lengths[line] + line
-
-    def _body(self, first: int, after: int) -> str:
-        """Return the text of some lines, without the last line break."""
-        return self._text[self._lengths[first] + first : self._lengths[after] + after - 1]
 
     # -- what is known ---------------------------------------------------------------------------
 
@@ -205,7 +253,7 @@ class _ChangedText:
         first, after = place.start_line - 1 + lines, place.end_line + lines
         if first < 0 or after > len(self._lines):
             return False
-        body = self._body(first, after)
+        body = self._lines.body(first, after)
         said = f"{self._label}\n{body}" if self._label and not index else body
         return (
             hashlib.sha256(said.encode()).hexdigest() == place.hash
@@ -226,5 +274,14 @@ class _ChangedText:
         return has_text(self._lines[self._known[index - 1].end_line + lines])
 
 
-def _has_lines(place: ChunkPlace, chunk: Chunk) -> bool:
-    return (place.start_line, place.end_line) == (chunk.start_line, chunk.end_line)
+def _holds(text: str, marks: Sequence[str]) -> bool:
+    return any(mark[0] in text and mark in text for mark in marks)
+
+
+def _distinct(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return chunks as an index has them: equal parts of one long line are one."""
+    return list({(one.start_line, one.end_line, one.hash): one for one in chunks}.values())
+
+
+def _is_same(place: ChunkPlace, chunk: Chunk) -> bool:
+    return place[:3] == (chunk.start_line, chunk.end_line, chunk.hash)

@@ -171,9 +171,7 @@ def read_text(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
     return FileText(text, info.st_size, info.st_mtime_ns, note, data, file_stamp(info))
 
 
-def read_data(
-    path: Path, *, max_bytes: int = MAX_FILE_BYTES
-) -> tuple[NoteBytes, os.stat_result]:
+def read_data(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> tuple[NoteBytes, os.stat_result]:
     """Read the bytes of a file, and its attributes, in one state; see `read_text`."""
     for wait_s in _READ_WAITS_S:
         if wait_s:  # sleep(0) would yield to another thread

@@ -68,6 +68,7 @@ class OpenClawProfile:
         known: Sequence[ChunkPlace],
         *,
         label: str,
+        former: str | None,
     ) -> None:
         """Return None: a changed text is chunked as a whole."""
 
