@@ -86,12 +86,16 @@ def test_one_undo_takes_a_correction_back_as_a_whole(memory):
         ("#L3-L5", {3: "- ~~Wren", 4: "- ~~The VPN", 5: "  - [ ] ~~It drops at night.~~ (["}),
         ("#L9", {9: "| ~~north~~ | ~~4711~~ (["}),
         ("#L21-L22", {21: "~~The office is~~ ([", 22: "~~in Berlin.~~ (["}),
-        ("#L1-L3", {1: "# ~~Memory~~ (["}),
+        ("#L1", {1: "# ~~Memory~~ (["}),
+        ("#L1-L3", {3: "- ~~Wren"}),
+        ("#L7-L9", {9: "| ~~north~~ | ~~4711~~ (["}),
     ],
 )
 def test_each_cited_line_is_struck_by_itself_and_keeps_its_marks(memory, cited, struck):
     memory.correct(f"MEMORY.md{cited}", "It is otherwise.")
     lines = text_of(memory).split("\n")
+    others = {n: line for n, line in enumerate(NOTES.split("\n"), 1) if n not in struck}
+    assert {n: line for n, line in enumerate(lines, 1) if n not in struck} == others
     for number, beginning in struck.items():
         assert lines[number - 1].startswith(beginning)
         assert is_struck(lines[number - 1])

@@ -123,7 +123,8 @@ def _change(
             raise
         except ValueError as error:
             raise CommonplaceError(str(error)) from error
-        after = _texts(memory, [*before, version.path]) if shows and version.notes == 1 else {}
+        differs = version.notes == 1 and version.moved_from is None  # a moved text is the same
+        after = _texts(memory, [*before, version.path]) if shows and differs else {}
         is_kept = memory.settings.history.enabled
     if as_json:
         print_json(version_payload(version))

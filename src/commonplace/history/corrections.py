@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Corrector"]
 
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?P<mark>`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _DELIMITERS = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r]*")
@@ -91,8 +92,11 @@ class Corrector:
 def _struck_lines(lines: list[str], place: Place, link: CorrectionLink) -> list[str]:
     code = set(_code_lines(lines))
     struck = list(lines)
+    several = place.last > place.first
     for at in range(place.first - 1, place.last):
         line = lines[at]
+        if several and at not in code and _is_title(lines, at):
+            continue  # what stands below it is wrong; a title that is, is cited alone
         if at in code:
             raise EditError(
                 f"line {at + 1} of {place.path} is code or front matter, in which nothing can be "
@@ -145,6 +149,14 @@ def _is_indented_code(lines: Sequence[str], at: int) -> bool:
         if _ITEM.match(before):
             return False
     return True
+
+
+def _is_title(lines: Sequence[str], at: int) -> bool:
+    """Return whether a line is a heading, or the header row of a table."""
+    if _HEADING.match(lines[at]):
+        return True
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    return "|" in lines[at] and "|" in below and "-" in below and bool(_DELIMITERS.fullmatch(below))
 
 
 def _is_row(lines: Sequence[str], at: int) -> bool:

@@ -309,6 +309,7 @@ class Forgetter:
             forgotten.runs,
             notes=self._planner.contents(),
             providers=[name for (name,) in jobs],
+            own=[self._index.store.location, str(self._history.path), str(self._journal.path)],
         )
 
 

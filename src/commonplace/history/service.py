@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import sys
@@ -140,9 +141,12 @@ class NoteService:
         if limit < 1:
             raise ValueError(f"limit is {limit}; it must be at least 1.")
         name = None if path is None else self._workspace.plain_name(path)
-        if name is not None:
-            self._workspace.locate(name)
-        return self.log.history(name, limit=limit)
+        place = None if name is None else self._workspace.locate(name)
+        found = self.log.history(name, limit=limit)
+        if name is not None and place is not None and not found:
+            _check_no_folder(name, place)
+            _check_unlike(self._workspace.root, name)
+        return found
 
     def undo(self, version_id: int, *, origin: Origin | None) -> Version:
         """Take a change back where nothing later touched the same lines."""
@@ -237,8 +241,8 @@ class NoteService:
                 f"{path!r} cannot be written. Allowed are MEMORY.md and memory/**/*.md."
             )
         place = space.locate(name)
-        if os.path.isdir(place):
-            raise PathNotAllowedError(f"{path} is a folder; a note is a file. Choose another path.")
+        _check_length(place)
+        _check_no_folder(path, place)
         if _IGNORES_CASE or not os.path.lexists(place):
             _check_unlike(space.root, name)
         return name
@@ -304,6 +308,24 @@ def _hash_at(place: Path) -> str:
         return ""
 
 
+def _check_no_folder(path: str, place: Path) -> None:
+    if os.path.isdir(place):
+        raise PathNotAllowedError(f"{path} is a folder; a note is a file. Choose another path.")
+
+
+def _check_length(place: Path) -> None:
+    """Raise where no file can have a path or a name of this length."""
+    try:
+        os.lstat(place)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise PathNotAllowedError(
+                f"the name of {place.name[:80]}… is too long: {len(os.fsencode(place.name)):,} "
+                f"bytes, in a path of {len(os.fsencode(place)):,}; most disks take 255, in a path "
+                "of 4,095. Choose a shorter one."
+            ) from error
+
+
 def _check_unlike(root: Path, name: str) -> None:
     """Raise where a name on the way differs from one that is there in case or Unicode form only."""
     folder = root
@@ -317,7 +339,7 @@ def _check_unlike(root: Path, name: str) -> None:
             if like:
                 there = (folder / like[0]).relative_to(root).as_posix()
                 raise PathNotAllowedError(
-                    f"{name} cannot be written: {there} is there, and the names differ in case or "
+                    f"there is no {name}: {there} is there, and the names differ in case or "
                     f"Unicode form only. Use {there!r} as it is spelled."
                 )
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ _MOST_BYTES = 64 * 1024 * 1024
 _MOST_RUNS = 2_000
 """Runs of characters that are looked for in a file."""
 _MOST_NAMED = 10
+_DATABASES = (".sqlite", ".sqlite3", ".db", ".db3")
+_BESIDE = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database."""
 
 
 def unreachable_copies(
@@ -27,6 +31,7 @@ def unreachable_copies(
     *,
     notes: Collection[str],
     providers: Collection[str],
+    own: Collection[str],
 ) -> list[str]:
     """Return what may still hold forgotten text, a sentence each.
 
@@ -35,10 +40,11 @@ def unreachable_copies(
         runs: Parts of the text.
         notes: Paths of the notes, which hold it no more.
         providers: Vendors with jobs that are not done.
+        own: The memory's databases, which hold it no more.
     """
     found = [
         f"{path} holds some of it, and is no note of this memory: remove it there."
-        for path in _holding(workspace, runs, notes)
+        for path in _holding(workspace, runs, notes, own)
     ]
     if len(found) > _MOST_NAMED:
         left = f"{len(found) - _MOST_NAMED} more files in {workspace.root} hold some of it."
@@ -58,12 +64,18 @@ def unreachable_copies(
     return [*found, "Backups, synchronised copies and open programs may hold it; clear them."]
 
 
-def _holding(workspace: Workspace, runs: Collection[str], notes: Collection[str]) -> Iterator[str]:
-    """Yield the files that are no notes of the memory and hold one of the runs."""
+def _holding(
+    workspace: Workspace, runs: Collection[str], notes: Collection[str], own: Collection[str]
+) -> Iterator[str]:
+    """Yield the files that are no notes of the memory and hold one of the runs.
+
+    Databases are left out: a process that closes any descriptor of a file loses the POSIX locks by
+    which SQLite holds it.
+    """
     wanted = sorted(runs)[:: max(1, len(runs) // _MOST_RUNS)]
     encoded = [run.encode(name, "replace") for run in wanted for name in ("utf-8", "utf-16-le")]
     for path in _files(workspace):
-        if workspace.display_path(path) in notes:
+        if workspace.display_path(path) in notes or _is_database(path, own):
             continue
         try:
             if os.path.getsize(path) > _MOST_BYTES:
@@ -74,6 +86,17 @@ def _holding(workspace: Workspace, runs: Collection[str], notes: Collection[str]
             continue
         if any(run in data for run in encoded):
             yield workspace.display_path(path)
+
+
+def _is_database(path: str, own: Collection[str]) -> bool:
+    name = os.path.basename(path).lower()
+    for ending in _BESIDE:
+        name, path = name.removesuffix(ending), path.removesuffix(ending)
+    if name.endswith(_DATABASES):
+        return True
+    with contextlib.suppress(OSError):
+        return any(os.path.exists(one) and os.path.samefile(path, one) for one in own)
+    return False
 
 
 def _files(workspace: Workspace) -> Iterator[str]:
