@@ -34,11 +34,8 @@ def to_delta(text: bytes, base: bytes) -> bytes:
     limit = min(len(text), len(base))
     start = common_start(text, base, limit)
     end = common_end(text, base, limit - start)
-    return (
-        _number(start)
-        + _number(end)
-        + _deflated(text[start : len(text) - end], base[start : len(base) - end])
-    )
+    part = text[start : len(text) - end]
+    return _number(start) + _number(end) + _deflated(part, _around(base, start, end))
 
 
 def from_delta(body: bytes, base: bytes) -> bytes:
@@ -46,20 +43,33 @@ def from_delta(body: bytes, base: bytes) -> bytes:
     start, at = _read_number(body, 0)
     end, at = _read_number(body, at)
     stop = len(base) - end
-    return base[:start] + _inflated(body[at:], base[start:stop]) + base[stop:]
+    return base[:start] + _inflated(body[at:], base, start, end) + base[stop:]
 
 
-def _deflated(text: bytes, base: bytes) -> bytes:
+def _around(base: bytes, start: int, end: int) -> bytes:
+    """Return the dictionary of a difference: what it replaces last, the text around it before."""
+    stop = len(base) - end
+    replaced = base[start:stop][-_WINDOW:]
+    room = _WINDOW - len(replaced)
+    behind = base[stop : stop + room // 2]
+    above = base[max(0, start - room + len(behind)) : start]
+    return behind + above + replaced
+
+
+def _deflated(text: bytes, dictionary: bytes) -> bytes:
     """Return a text, deflated where that is shorter; the first byte says whether it is."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15, zdict=base[-_WINDOW:])
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15, zdict=dictionary)
     packed = packer.compress(text) + packer.flush()
-    return b"\1" + packed if len(packed) < len(text) else b"\0" + text
+    return b"\2" + packed if len(packed) < len(text) else b"\0" + text
 
 
-def _inflated(body: bytes, base: bytes) -> bytes:
+def _inflated(body: bytes, base: bytes, start: int, end: int) -> bytes:
     if body[:1] == b"\0":
         return body[1:]
-    return zlib.decompressobj(-15, zdict=base[-_WINDOW:]).decompress(body[1:])
+    # Bodies of the first kind have no text around them in their dictionary.
+    replaced = base[start : len(base) - end][-_WINDOW:]
+    dictionary = _around(base, start, end) if body[:1] == b"\2" else replaced
+    return zlib.decompressobj(-15, zdict=dictionary).decompress(body[1:])
 
 
 def _number(value: int) -> bytes:
