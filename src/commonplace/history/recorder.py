@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import StateError, WorkspaceError
 from commonplace.history.retention import is_too_large, prune
 from commonplace.history.versions import content_hash
-from commonplace.workspace.file_text import UnreadableFileError, file_stamp, read_text
+from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, file_stamp, read_text
 
 if TYPE_CHECKING:
     import apsw
@@ -65,6 +65,8 @@ class TextRecorder:
     def take_former(self, path: str) -> bytes | None:
         """Return, once, the bytes that a note had before this process changed it, or None."""
         if path in self.appended:
+            origin, before, after = self.appended[path]
+            self.appended[path] = origin, NoteBytes(before), after  # it is hashed again
             return self.appended[path][1]
         return self._mutator.replaced.pop(path, None)
 
@@ -136,7 +138,9 @@ class TextRecorder:
             for one in new:
                 path = one.file.path
                 if path in self.appended:
-                    self._record_append(connection, path, *self.appended.pop(path), at=at)
+                    origin, before, after = self.appended.pop(path)
+                    after = one.data if after == one.data else after  # which is hashed already
+                    self._record_append(connection, path, origin, before, after, at=at)
                 if _state(one.file) == one.state:  # else the next run meets what it is now
                     self._log.meet(connection, path, one.data, at=at)
 

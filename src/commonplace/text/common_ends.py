@@ -15,6 +15,8 @@ def common_start(one: AnyStr, other: AnyStr, limit: int) -> int:
         other: The other one.
         limit: Length of the prefix at most, no longer than either text.
     """
+    if limit == len(other) and one.startswith(other):  # what was appended to
+        return limit
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2

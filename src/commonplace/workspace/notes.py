@@ -6,19 +6,40 @@ import errno
 import itertools
 import os
 import stat
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.files import lock_descriptor, sync
 from commonplace.workspace.appended_text import added_text, trim_blank_lines
-from commonplace.workspace.file_text import Folder, read_bytes, utf16_encoding
+from commonplace.workspace.file_text import Folder, file_stamp, read_bytes, utf16_encoding
 
 __all__ = ["Appended", "append_note", "create_file", "create_folder"]
 
 _NAMED: set[tuple[int, int]] = set()
 """Device and inode of the files whose names this process has made durable."""
 _MAX_NAMED = 10_000
+_LONG_BYTES = 1 << 16
+"""Size from which on a file is read, and compared with the note, before it is locked."""
+_TRIES = 3
+"""Times that a file is read without the lock; then it is read again under it."""
+_CLOCK_S = 0.05
+"""Age of a change from which on the next one gets another time from any file system."""
+
+
+class _Addition(NamedTuple):
+    """What a note adds to a file, as the file was when it was read.
+
+    Attributes:
+        stamp: State of the file.
+        before: Its bytes.
+        data: Bytes to add; None where the file holds the note.
+    """
+
+    stamp: tuple[object, ...]
+    before: bytes
+    data: bytes | None
 
 
 class Appended(NamedTuple):
@@ -37,7 +58,9 @@ def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
     """Append a note to a file atomically, unless the file already holds it.
 
     One exclusive lock, one write, one fsync: appends of all processes and threads are serialized.
-    A new file begins with `title` as its heading.
+    A long file is read and searched for the note before it is locked: others wait for the write
+    alone, unless the file changes three times meanwhile. A new file begins with `title` as its
+    heading.
 
     Args:
         path: The file; its folder exists.
@@ -81,13 +104,19 @@ def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
 
 def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended | None:
     written: Appended | None = None
+    tries = 0
     while True:
         descriptor = _open_for_append(folder, name)
+        tries += 1
         try:
+            ahead = _addition_ahead(descriptor, note, title) if tries <= _TRIES else None
             with lock_descriptor(descriptor):
+                if ahead is not None and ahead.stamp != _stamp(os.fstat(descriptor)):
+                    continue
                 # An editor may replace the file during the wait, or during the write.
                 if folder.names(name, descriptor):
-                    written = _append_locked(descriptor, note, title) or written
+                    found = ahead or _addition(descriptor, note, title)
+                    written = _append_locked(descriptor, found) or written
                     _sync_name(folder, descriptor)
                     if folder.names(name, descriptor):
                         return written
@@ -114,16 +143,38 @@ def _sync_name(folder: Folder, descriptor: int) -> None:
     _NAMED.add((info.st_dev, info.st_ino))
 
 
-def _append_locked(descriptor: int, note: str, title: str | None) -> Appended | None:
-    size = os.fstat(descriptor).st_size
+def _stamp(info: os.stat_result) -> tuple[object, ...]:
+    return info.st_size, info.st_mtime_ns, file_stamp(info)
+
+
+def _addition_ahead(descriptor: int, note: str, title: str | None) -> _Addition | None:
+    """Return what a note adds to a long file; None where that is to be found under the lock."""
+    info = os.fstat(descriptor)
+    if info.st_size < _LONG_BYTES:
+        return None
+    found = _addition(descriptor, note, title)
+    # Of two changes at one moment, the second one leaves no trace: the note may be gone again.
+    is_recent = time.time() - info.st_mtime < _CLOCK_S
+    return None if found.data is None and is_recent else found
+
+
+def _addition(descriptor: int, note: str, title: str | None) -> _Addition:
+    """Return what a note adds to a file."""
+    info = os.fstat(descriptor)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    before = read_bytes(descriptor, size)
+    before = read_bytes(descriptor, info.st_size)
     encoding = utf16_encoding(before) or "utf-8"
     held = before.decode(encoding, errors="replace")
     added = added_text(held, note, title=title)
-    if added is None:
+    data = None if added is None else added.encode(encoding, errors="replace")
+    return _Addition(_stamp(info), before, data)
+
+
+def _append_locked(descriptor: int, addition: _Addition) -> Appended | None:
+    _, before, data = addition
+    if data is None:
         return None
-    data = added.encode(encoding, errors="replace")
+    size = len(before)
     try:
         written = os.write(descriptor, data)
         if written != len(data):
