@@ -820,9 +820,9 @@ class Memory(ReopenedInChild, AsyncTwins):
 
     def _record(self, path: str) -> None:
         """Keep the text of a note that was not indexed."""
+        self._recorder.record_append(path)
         file = self.workspace.stat(path)
         self._recorder.record_files([file] if file else [])
-        self._recorder.appended.pop(path, None)
 
     def record_exposure(self, session: str | None) -> None:
         """Record that a conversation was shown untrusted lines; what it writes is untrusted, too.

@@ -165,6 +165,7 @@ def test_on_a_terminal_each_change_is_a_difference(notes):
     assert "-- The VPN listens on 443" in shown
     shown = in_terminal(notes, "mv", "MEMORY.md", "memory/all.md")
     assert "MEMORY.md is memory/all.md now; 'commonplace undo" in shown
+    assert "Ada prefers tea" not in shown
     shown = in_terminal(notes, "rm", "memory/all.md")
     assert "\n-- Ada prefers tea.\n" in shown
     assert "delete of memory/all.md; 'commonplace undo" in shown

@@ -18,6 +18,7 @@ from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.database import DatabaseFile
 from commonplace.system.files import FileLease
+from commonplace.types import Origin
 from commonplace.workspace import replacement
 from commonplace.workspace.file_text import Folder
 from commonplace.workspace.places import Place
@@ -313,3 +314,49 @@ def test_a_folder_that_cannot_be_written_leaves_the_notes_as_they_are():
                 assert len(memory.history()) == 1
     finally:
         shutil.rmtree(folder)
+
+
+def test_an_append_that_an_editor_overwrites_before_it_is_indexed_is_in_the_history(
+    memory, root, tmp_path
+):
+    note = root / "memory" / "note.md"
+
+    def overtaken(paths):
+        """An editor saves what it had read before, and another process indexes that."""
+        note.write_text(TEXT + "- Ben, too.\n")
+        with opened(root, tmp_path / "state") as other:
+            other.index()
+
+    memory.index()
+    memory._index_written = overtaken
+    memory.append("- The boat is red.", path="memory/note.md")
+    log = memory._notes.log
+    texts = [log.text(state).decode() for state in log.states_of("memory/note.md")]
+    assert TEXT + "- The boat is red.\n" in texts
+    assert texts[0] == note.read_text() == TEXT + "- Ben, too.\n"
+    note.unlink()
+    memory._index_written = lambda paths: note.unlink()
+    memory.append("- The boat is blue.", path="memory/note.md")
+    assert any("boat is blue" in log.text(state).decode() for state in log.states_of(path(note)))
+
+
+def path(note):
+    return f"memory/{note.name}"
+
+
+def test_a_change_whose_end_was_not_written_to_the_disk_counts_as_made(memory, root, tmp_path):
+    edited = memory.edit("memory/note.md", "1194", "51820", origin=Origin("agent", "thread"))
+    deleted = memory.delete("memory/note.md")
+    with memory._notes.log.file.transaction() as connection:  # its file was cleaned up since
+        connection.execute("UPDATE pending SET done = 0")
+    memory.close()
+    with opened(root, tmp_path / "state") as memory:
+        assert memory.history()[0] == deleted
+        memory.undo(deleted.id)
+        with memory._notes.log.file.transaction() as connection:
+            connection.execute("UPDATE pending SET done = 0")
+    with opened(root, tmp_path / "state") as memory:
+        assert [one.change for one in memory.history()][:3] == ["undo", "delete", "edit"]
+        assert memory.history()[2] == edited
+        memory.undo(edited.id)
+        assert memory.get("memory/note.md").text == TEXT

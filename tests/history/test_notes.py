@@ -427,3 +427,18 @@ def test_the_text_before_an_edit_of_another_programs_edit_is_kept(notes, memory)
     assert [one.change for one in memory.history("MEMORY.md")] == ["edit", "changed", "found"]
     memory.undo(edit.id)
     assert on_disk(notes, "MEMORY.md") == b"unmet\n"
+
+
+def test_history_of_a_folder_or_another_spelling_and_too_long_names_are_refused(notes, memory):
+    memory.write("memory/vpn.md", VPN)
+    (notes.root / "memory" / "folder.md").mkdir()
+    for path, why in (("memory/VPN.md", "vpn.md"), ("memory/folder.md", "is a folder")):
+        with pytest.raises(PathNotAllowedError, match=why):
+            memory.history(path)
+    assert memory.history("memory/never.md") == []
+    long = f"memory/{'n' * 300}.md"
+    for change in (memory.write, lambda path, text: memory.append(text, path=path)):
+        with pytest.raises(PathNotAllowedError, match="too long: 303 bytes"):
+            change(long, "text")
+    with pytest.raises(PathNotAllowedError, match="too long"):
+        memory.move("memory/vpn.md", "memory/" + "folder/" * 600 + "n.md")

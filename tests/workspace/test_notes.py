@@ -345,3 +345,25 @@ def test_a_log_that_is_deleted_while_a_note_waits_is_created_again(log):
     waiting.join()
     os.close(descriptor)
     assert log.read_text() == "# 2026-11-20\n\n- after\n"
+
+
+def test_a_long_log_that_changes_before_it_is_locked_is_read_again(log, monkeypatch):
+    from commonplace.workspace import notes
+
+    lines = "".join(f"- {number} words of a log that is long\n" for number in range(3_000))
+    changes = iter(["- said twice\n", "- other\n", "- other still\n", "- the last change\n"])
+
+    def locked(descriptor):
+        with log.open("a") as file:  # another program, between reading and locking
+            file.write(next(changes, ""))
+        return lock_descriptor(descriptor)
+
+    log.write_text(lines)
+    monkeypatch.setattr(notes, "lock_descriptor", locked)
+    assert not append(log, "- said twice")
+    assert append(log, "- new")
+    assert (
+        log.read_text()
+        == lines + "- said twice\n- other\n- other still\n- the last change\n- new\n"
+    )
+    assert not append(log, "- new\n- 17 words of a log that is long")

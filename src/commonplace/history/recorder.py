@@ -80,6 +80,17 @@ class TextRecorder:
         with _reported():
             self._record(met)
 
+    def record_append(self, path: str) -> None:
+        """Record an append to a note that was not indexed, whatever became of the note since."""
+        with _reported():
+            if path in self.appended and self._settings.enabled:
+                with (
+                    self._mutator.exclusive(),
+                    self._log.file.transaction(durable=False) as connection,
+                ):
+                    self._record_append(connection, path, *self.appended.pop(path), at=self._now())
+        self.appended.pop(path, None)
+
     def record_files(self, files: Sequence[MemoryFile]) -> None:
         """Record the texts of files as they are."""
         with _reported():
@@ -129,7 +140,12 @@ class TextRecorder:
         if not (met and self._settings.enabled):
             return
         known = self._log.hashes([one.file.path for one in met])
-        new = [one for one in met if known.get(one.file.path) != content_hash(one.data)]
+        new = [
+            one
+            for one in met
+            # An append may have been overwritten before it was met.
+            if known.get(one.file.path) != content_hash(one.data) or one.file.path in self.appended
+        ]
         if not new:
             return
         with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:
