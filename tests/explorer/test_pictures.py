@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import combinations
 
 import pytest
@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from commonplace import explorer
+from commonplace.explorer import timelines
 from commonplace.explorer.canvas import file_label, label, place_label, wrapped
 from commonplace.explorer.palettes import PALETTES
 
@@ -117,6 +118,15 @@ def test_the_users_own_style_is_left_alone_and_not_used(memory):
         picture = explorer.calendar(memory)
         assert mpl.rcParams["figure.facecolor"] == "red"
     assert picture.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_a_calendar_names_no_month_behind_its_last_day():
+    last = date(2025, 12, 31)
+    mondays = range(date(2024, 12, 30).toordinal(), last.toordinal() + 1, 7)
+    names = [name for _, name in timelines._months(mondays, last)]
+    assert names[0] == "Feb 2025"
+    assert names[-1] == "Dec"
+    assert timelines._months(mondays, date(2026, 1, 4))[-1][1] == "Jan 2026"
 
 
 def test_labels_are_one_line_without_formulas_and_of_signs_there_are():

@@ -14,7 +14,9 @@ from weakref import WeakValueDictionary
 
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
+from sqlalchemy import Index, Table
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.schema import CreateIndex
 
 __all__ = ["ConversationLock", "SerialChatStore"]
 
@@ -105,6 +107,16 @@ class SerialChatStore(SQLAlchemyChatStore):
     archive_oldest_messages = _serial("archive_oldest_messages")
     get_keys = _serial("get_keys")
     _dump_db_data = _serial("_dump_db_data")
+
+    async def _setup_tables(self, async_engine: AsyncEngine) -> Table:
+        """Make the table; in SQLite with an index of the queue, whose read ignores what left it."""
+        table = await super()._setup_tables(async_engine)
+        if self._is_sqlite_database():
+            columns = (table.c.key, table.c.status, table.c.timestamp, table.c.id)
+            index = Index(f"ix_{self.table_name}_queue", *columns)
+            async with async_engine.begin() as connection:
+                await connection.execute(CreateIndex(index, if_not_exists=True))
+        return table
 
     async def _serially(self, operation: Callable[[], Awaitable[_T]]) -> _T:
         loop = _store_loop()

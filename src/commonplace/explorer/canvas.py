@@ -29,6 +29,7 @@ __all__ = [
     "TOP",
     "WIDTH",
     "Picture",
+    "dot_edge",
     "drawing",
     "file_label",
     "headline",
@@ -39,6 +40,8 @@ __all__ = [
     "place_label",
     "wrapped",
 ]
+
+_MOST_EDGED = 150
 
 WIDTH = 9.0
 """Width of every figure, in inches."""
@@ -132,6 +135,11 @@ def panel(picture: Picture, *, top: float, height: float, left: float = 0.0) -> 
     axes.set_xticks([])
     no_ticks(axes)
     return axes
+
+
+def dot_edge(dots: int, palette: Palette) -> dict[str, Any]:
+    """Return the edge that sets dots apart; of many dots, edges would cover the colours."""
+    return {"edgecolor": palette.paper, "linewidth": 0.7 if dots <= _MOST_EDGED else 0.0}
 
 
 def no_ticks(axes: Axes) -> None:

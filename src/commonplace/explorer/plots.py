@@ -9,6 +9,7 @@ import numpy as np
 from commonplace.explorer.canvas import (
     TOP,
     Picture,
+    dot_edge,
     drawing,
     file_label,
     headline,
@@ -190,7 +191,7 @@ def _draw_curve(axes: Axes, memory: Memory, palette: Palette) -> None:
 
 def _draw_files(axes: Axes, rows: Sequence[DecayRow], palette: Palette) -> None:
     dated = [row for row in rows if row.age_days is not None]
-    look: dict[str, Any] = {"edgecolor": palette.paper, "linewidth": 0.7, "zorder": 3}
+    look: dict[str, Any] = {"zorder": 3, **dot_edge(len(dated), palette)}
     axes.scatter(_place([row.age_days for row in dated]), [row.kept for row in dated], s=30,
                  color=palette.accent, **look)  # fmt: skip
     if len(dated) < len(rows):

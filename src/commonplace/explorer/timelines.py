@@ -13,6 +13,7 @@ from commonplace.explorer.canvas import (
     TOP,
     WIDTH,
     Picture,
+    dot_edge,
     drawing,
     headline,
     message,
@@ -164,18 +165,24 @@ def _draw_band(
     side: dict[str, Any] = {"ha": "right", "va": "center", "color": palette.faint}
     for day, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun")):
         axes.text(-0.15, day + 0.5, name, fontsize=8, **side)
-    for week, name in _months(mondays):
+    for week, name in _months(mondays, band[-1].day):
         axes.text(week, -0.15, name, fontsize=8, color=palette.faint, va="bottom")
 
 
-def _months(mondays: range) -> list[tuple[int, str]]:
-    """Return the weeks in which months begin, with their names, some of them with the year."""
+def _months(mondays: range, last: date) -> list[tuple[int, str]]:
+    """Return the weeks in which months begin, with their names, some of them with the year.
+
+    Args:
+        mondays: Ordinals of the Mondays.
+        last: Last day; a month that begins behind it has no name.
+    """
     starts = [
         (week, day)
         for week, monday in enumerate(mondays)
         if (day := date.fromordinal(max(1, min(monday + 6, date.max.toordinal())))).day <= 7
         or not week
     ]
+    starts = [start for start in starts if not start[0] or start[1].replace(day=1) <= last]
     if len(starts) > 1 and starts[1][0] < _YEAR_WEEKS:  # no room for a name before that one
         del starts[0]
     names = [(week, f"{day:%b}" + f" {day.year}" * (day.month == 1)) for week, day in starts]
@@ -281,10 +288,10 @@ def _draw_group(
         ]
         look: dict[str, Any] = {
             "marker": "o" if is_same else "D",
-            "edgecolor": palette.paper,
-            "lw": 0.7,
+            "zorder": 4 if is_same else 3,
+            **dot_edge(len(group.lines), palette),
         }
-        axes.scatter(places, [row] * len(places), s=30, color=colour, zorder=3, **look)
+        axes.scatter(places, [row] * len(places), s=30, color=colour, **look)
 
 
 def _repeats_title(groups: Sequence[RepeatGroup], shown: int) -> tuple[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -109,6 +111,18 @@ async def test_threads_that_take_all_of_a_loops_executor_do_not_wait_for_ever(
     puts = [asyncio.to_thread(chat.put, said(turn)) for turn in range(4)]
     await asyncio.gather(chat.aput(said(4)), *puts)
     assert len(await chat.aget_all()) == 5
+
+
+async def test_the_queue_is_read_without_the_messages_that_left_it(chat_with, tmp_path):
+    chat = chat_with(Writer(), session_id="one", async_database_uri=uri_of(tmp_path))
+    for turn in range(30):
+        await chat.aput(said(turn))
+    with contextlib.closing(sqlite3.connect(tmp_path / "chat.db")) as database:
+        [(*_, plan)] = database.execute(
+            f"EXPLAIN QUERY PLAN SELECT * FROM {chat.sql_store.table_name}"
+            " WHERE key = 'one' AND status = 'active' ORDER BY timestamp, id"
+        )
+    assert "_queue (key=? AND status=?)" in plan
 
 
 @pytest.mark.slow
