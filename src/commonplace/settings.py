@@ -12,6 +12,8 @@ A settings file is TOML with the same names::
     [search]
     max_results = 8
 
+Tables ``[agents.NAME]`` are for `commonplace.agents`.
+
 The file is named by ``COMMONPLACE_CONFIG``, else it lies in the platform's configuration folder. It
 is never read from the workspace, whose files are written by models.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import importlib
 import os
 import tomllib
 import typing
@@ -46,6 +49,7 @@ __all__ = [
     "SyncSettings",
     "default_settings_path",
     "default_state_dir",
+    "file_values",
 ]
 
 
@@ -531,31 +535,60 @@ class Settings(_Checked):
             SettingsError: The file is missing (when named), is not TOML, or has a name or a value
                 that is not a setting.
         """
-        if path is None:
-            found = default_settings_path()
-            if found is None:
-                return cls()
-            path = found
-        source = Path(os.path.expanduser(path))
-        try:
-            values = tomllib.loads(source.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SettingsError(
-                f"cannot read the settings file {source}: {error.strerror or error}. "
-                "Name an existing TOML file, or leave it out for the defaults."
-            ) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{source} is not TOML: {error}.") from error
+        source, values = file_values(path)
+        values.pop("agents", None)
         try:
             return cls.from_mapping(values)
         except SettingsError as error:
             raise SettingsError(f"{source}: {error}") from error
 
     @classmethod
+    def from_openclaw(
+        cls, path: str | os.PathLike[str] = "~/.openclaw", *, agent: str | None = None
+    ) -> Self:
+        """Take the configuration of OpenClaw over, which is read and not changed.
+
+        The profile is ``openclaw``. Keys without a counterpart are left out; ``commonplace import
+        openclaw`` names them. Secrets are not taken, but for the headers of requests.
+
+        Args:
+            path: Its folder, or its ``openclaw.json``.
+            agent: Id of the agent; None is the default one.
+
+        Raises:
+            SettingsError: There is no configuration or no such agent, or it cannot be read.
+        """
+        # Loaded by name: nothing imports the package of another program's rules.
+        module = importlib.import_module("commonplace.compat.openclaw.migration")
+        return typing.cast(Self, module.openclaw_settings(path, agent))
+
+    @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
         """Build settings from nested mappings of the same names, as a TOML file gives them."""
         profile = values.get("profile", "default")
         return typing.cast(Self, _changed(cls(profile=profile), values, prefix=""))
+
+
+def file_values(path: str | os.PathLike[str] | None) -> tuple[Path | None, dict[str, Any]]:
+    """Read a settings file, by default the default one; return it, None where there is none.
+
+    Raises:
+        SettingsError: The file is missing (when named), or is not TOML.
+    """
+    if path is None:
+        path = default_settings_path()
+        if path is None:
+            return None, {}
+    source = Path(os.path.expanduser(path))
+    try:
+        return source, tomllib.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            f"cannot read the settings file {source}: {error.strerror or error}. "
+            "Name an existing TOML file, or leave it out for the defaults."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{source} is not TOML: {error}.") from error
 
 
 def default_settings_path() -> Path | None:

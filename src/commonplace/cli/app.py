@@ -7,10 +7,12 @@ import io
 import logging
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from commonplace import __version__
 from commonplace.cli import (
@@ -78,6 +80,11 @@ class _App(click.Group):
     help="The folder of notes; default: COMMONPLACE_WORKSPACE, else the current folder.",
 )
 @click.option(
+    "--agent",
+    metavar="NAME",
+    help="An agent of the settings file: its workspace, index, sessions and settings.",
+)
+@click.option(
     "--embedder",
     envvar="COMMONPLACE_EMBEDDER",
     metavar="NAME",
@@ -94,12 +101,29 @@ class _App(click.Group):
 @click.version_option(__version__, prog_name="commonplace", message="%(prog)s %(version)s")
 @click.pass_context
 def app(
-    ctx: click.Context, *, workspace: Path, embedder: str | None, settings_file: str | None
+    ctx: click.Context,
+    *,
+    workspace: Path,
+    agent: str | None,
+    embedder: str | None,
+    settings_file: str | None,
 ) -> None:
     """Markdown memory for agents: files that people read, an index that finds the right lines."""
     # Shells do not expand ~ in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
     folder = Path(os.path.expanduser(workspace))
     ctx.obj = Options(folder, embedder, settings_file)
+    if agent is not None:
+        ctx.obj = _of_agent(ctx, ctx.obj, agent)
+
+
+def _of_agent(ctx: click.Context, options: Options, name: str) -> Options:
+    """Return the options with an agent's workspace, unless the command names another one."""
+    from commonplace.agents import load_agent
+
+    agent = load_agent(name, options.settings_file)
+    is_named = ctx.get_parameter_source("workspace") is ParameterSource.COMMANDLINE
+    workspace = options.workspace if is_named else agent.workspace
+    return replace(options, workspace=workspace, agent=name, index=agent.index)
 
 
 for command in (

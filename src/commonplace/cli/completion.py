@@ -32,6 +32,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     """Return the paths of notes in the workspace that begin with a text."""
+    from commonplace.agents import load_agent
     from commonplace.errors import CommonplaceError
     from commonplace.settings import Settings
     from commonplace.workspace.discovery import Workspace
@@ -39,7 +40,13 @@ def complete_note(ctx: click.Context, _option: click.Parameter, begun: str) -> l
     given = ctx.find_root().params
     folder: Path = given["workspace"]
     try:
-        found = Workspace(folder, Settings.load(given.get("settings_file"))).scan().files
+        settings_file = given.get("settings_file")
+        if given.get("agent"):
+            agent = load_agent(given["agent"], settings_file)
+            folder, settings = agent.workspace, agent.settings
+        else:
+            settings = Settings.load(settings_file)
+        found = Workspace(folder, settings).scan().files
     except (CommonplaceError, OSError):
         return []
     paths = (file.path for file in found)

@@ -148,7 +148,8 @@ def _run(
 def _workspace_of(path: Path, options: Options, ctx: click.Context) -> Path:
     """Return the workspace of -w, else the one next to the question file, else the default one."""
     sibling = path.parent / "workspace"
-    if not _was_given("workspace", ctx) and sibling.is_dir():
+    is_named = _was_given("workspace", ctx) or _was_given("agent", ctx)
+    if not is_named and sibling.is_dir():
         return sibling
     return options.workspace
 
@@ -170,7 +171,7 @@ def _open(workspace: Path, options: Options, ctx: click.Context, *, now: Now) ->
 
     settings = options.settings() or Settings.load()
     is_trial = _was_given("embedder", ctx) or _was_given("settings_file", ctx)
-    index = None
+    index = options.index
     if is_trial and workspace.is_dir():
         name = _file_name(options.embedder or "auto")
         index = default_index_path(workspace.resolve()).with_name(f"eval-{name}.sqlite")

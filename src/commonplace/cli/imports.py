@@ -6,28 +6,51 @@ from pathlib import Path
 
 import click
 
+from commonplace.cli.openclaw import take_over_openclaw
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, progress
 
 __all__ = ["import_"]
 
 _EXPORT = "commonplace"
-_SOURCES = ("chatgpt", "claude", "claude-code", _EXPORT, "langmem", "mem0", "obsidian")
+_SOURCES = ("chatgpt", "claude", "claude-code", _EXPORT, "langmem", "mem0", "obsidian", "openclaw")
 
 
 @click.command("import")
 @click.argument("source", type=click.Choice(_SOURCES))
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("--dry-run", is_flag=True, help="Only count what would be written.")
+@click.option(
+    "--write-settings",
+    "settings_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="openclaw: write the settings to a new FILE.",
+)
 @pass_options
-def import_(options: Options, source: str, path: Path | None, *, dry_run: bool) -> None:
+def import_(
+    options: Options,
+    source: str,
+    path: Path | None,
+    *,
+    dry_run: bool,
+    settings_file: Path | None,
+) -> None:
     """Import the memory of another tool from PATH, a file, folder or ZIP of SOURCE.
 
     PATH is the current folder by default, for claude-code its own. Notes go below
     memory/imports/SOURCE/, with their secrets masked. The same or a later export can be imported
     again: notes that you changed since stay as they are. What 'commonplace export' wrote comes back
     as it was, into a folder without notes.
+
+    openclaw prints settings (TOML) for the agents of PATH, by default ~/.openclaw: its notes and
+    transcripts are used where they are, with --agent NAME.
     """
+    if source == "openclaw":
+        take_over_openclaw(path, None if dry_run else settings_file)
+        return
+    if settings_file is not None:
+        raise click.UsageError("--write-settings is for 'import openclaw'.")
     if source == _EXPORT:
         _restore(options, path or Path(), dry_run=dry_run)
         return

@@ -25,14 +25,22 @@ class Options:
         workspace: Folder of notes.
         embedder: Name of the embedder, ``none`` for keyword search; None when it is not given.
         settings_file: Settings file; None when it is not given.
+        agent: Agent of the settings file, whose workspace and index are used; None for none.
+        index: Index of the agent; None is the workspace's.
     """
 
     workspace: Path
     embedder: str | None = None
     settings_file: str | None = None
+    agent: str | None = None
+    index: Path | None = None
 
     def settings(self) -> Settings:
         """Load the settings from the file of the options, else from the default one."""
+        if self.agent is not None:
+            from commonplace.agents import load_agent
+
+            return load_agent(self.agent, self.settings_file).settings
         from commonplace.settings import Settings
 
         return Settings.load(self.settings_file)
@@ -60,7 +68,7 @@ class Options:
             )
             settings = replace(settings, sync=sync)
         embedder = None if self.embedder == "none" else self.embedder or "auto"
-        return Memory.open(self.workspace, settings=settings, embedder=embedder)
+        return Memory.open(self.workspace, settings=settings, embedder=embedder, index=self.index)
 
 
 pass_options = click.make_pass_decorator(Options)

@@ -1,0 +1,41 @@
+"""The ``import openclaw`` command: OpenClaw's configuration as a settings file."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from commonplace.cli.output import print_text
+from commonplace.errors import SettingsError
+
+__all__ = ["take_over_openclaw"]
+
+
+def take_over_openclaw(path: Path | None, file: Path | None) -> None:
+    """Print the settings for OpenClaw's agents, or write them and print the report alone.
+
+    Args:
+        path: OpenClaw's folder or configuration; None is ``~/.openclaw``.
+        file: New file for the settings; None prints them.
+
+    Raises:
+        SettingsError: The configuration cannot be read, or the file is there already.
+    """
+    # Loaded by name: nothing imports the package of another program's rules.
+    migration = importlib.import_module("commonplace.compat.openclaw.migration")
+    text: str = migration.settings_file(path or "~/.openclaw")
+    if file is None:
+        print_text(text)
+        return
+    file = file.expanduser()
+    try:
+        with open(file, "x", encoding="utf-8") as written:
+            written.write(text)
+    except FileExistsError as error:
+        raise SettingsError(
+            f"{file} is there already and was not changed; name a new file, or compare it with "
+            "what 'commonplace import openclaw' prints."
+        ) from error
+    report = [line for line in text.splitlines() if line.startswith("#")]
+    use = f"commonplace --settings {file} --agent NAME search ..."
+    print_text("\n".join((*report, "#", f"# Written to {file}; use it with: {use}")))
