@@ -78,7 +78,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace import claude ~/Downloads/export", ""),
         ("commonplace import claude-code", "its own folder"),
         ("commonplace -w new import commonplace backup", "what 'export' wrote"),
-        ("commonplace import openclaw", "settings for its agents, to be used in place"),
+        ("commonplace import openclaw", "settings for its agents"),
     ),
     "export": (("commonplace export backup", "to a new folder"),),
     "watch": (("commonplace watch", "until Ctrl-C"),),
