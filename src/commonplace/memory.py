@@ -252,7 +252,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         profile = from_settings(settings)
         space = Workspace(workspace, settings, profile.discovery)
         where = default_index_path(space.root) if index is None else index
-        store = open_store(where)
+        store = open_store(where, vector_extension=settings.search.vector_extension)
         if missing := profile.requires - store.capabilities:
             raise SettingsError(
                 f"the profile {settings.profile!r} needs an index engine with "

@@ -144,6 +144,8 @@ class SearchSettings(_Checked):
         backend: Where the places of an answer come from: the ``builtin`` index, or ``qmd``, a
             program of its own that `QmdSettings` are about. Lines, citations and scores are this
             index's in both; it answers by itself where QMD cannot.
+        vector_extension: Path of the sqlite-vec library, for a platform without a wheel of it or
+            for a build of your own; None is the installed one. It holds for the whole process.
     """
 
     max_chars: int = 4_200
@@ -160,6 +162,7 @@ class SearchSettings(_Checked):
     operator: Literal["or", "and"] = "or"
     unit: Literal["line", "chunk"] = "line"
     backend: Literal["builtin", "qmd"] = "builtin"
+    vector_extension: str | None = None
 
     def _check_ranges(self) -> None:
         _check(self.max_chars >= 1, "search.max_chars", self.max_chars, "at least 1")

@@ -29,6 +29,7 @@ _ENGINES = {
     "postgresql": "commonplace.store.postgres:open_store",
     "sqlite": "commonplace.store.sqlite:open_store",
 }
+_VECTOR_EXTENSION = "commonplace.store.sqlite.vector_extension"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 """Two characters at least: ``C://`` is a drive."""
 
@@ -40,20 +41,24 @@ def default_index_path(root: Path) -> Path:
     return default_state_dir() / f"{name}-{key}" / "index.sqlite"
 
 
-def open_store(index: str | os.PathLike[str]) -> Store:
+def open_store(index: str | os.PathLike[str], *, vector_extension: str | None = None) -> Store:
     """Open an index by its URL or path; the engine creates it at its first use.
 
     Args:
         index: ``sqlite:///relative.sqlite``, ``sqlite:////absolute.sqlite``, ``memory://``,
             ``postgresql://host/database?name=team``, the URL of an installed engine, or the path of
             a SQLite file.
+        vector_extension: Library of sqlite-vec, for the SQLite engine; None for the installed one.
 
     Raises:
+        SettingsError: The library cannot be loaded.
         StoreError: No engine has the URL's scheme, the engine cannot be imported, or the path names
             a Markdown file.
     """
     text = os.fspath(index)
     match = _SCHEME.match(text)
+    if vector_extension is not None and (match is None or match[1].lower() == "sqlite"):
+        importlib.import_module(_VECTOR_EXTENSION).use_vector_extension(vector_extension)
     if match is None:
         return _engine("sqlite")(f"sqlite:///{Path(text).expanduser().absolute()}")
     scheme = match[1].lower()

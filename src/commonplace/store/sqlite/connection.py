@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +17,7 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
+from commonplace.store.sqlite.vector_extension import load_vector_extension
 from commonplace.system.database import enable_wal, transaction
 from commonplace.system.files import create_private
 
@@ -34,11 +32,9 @@ __all__ = [
     "IndexFile",
     "damaged",
     "has_tables",
-    "has_vec0",
     "open_connection",
     "transaction",
     "translated",
-    "vector_extension",
 ]
 
 BUSY_TIMEOUT_MS = 30_000
@@ -58,21 +54,6 @@ _LOG_BYTES = 32 * 1024 * 1024
 """Size of the log at which it is copied into the index: pages that many batches touch go once."""
 
 CLOSED = "the memory is closed; open it again with Memory.open(...)."
-
-
-@functools.cache
-def vector_extension() -> tuple[str | None, str]:
-    """Find sqlite-vec: its library's path and version, or None and why it is not there.
-
-    Its Python module is not imported: that loads numpy through a submodule, which fails while
-    another thread begins to import numpy.
-    """
-    spec = find_spec("sqlite_vec")
-    if spec is None or spec.origin is None:
-        return None, "sqlite-vec is not installed"
-    module = Path(spec.origin)
-    version = re.search(r'__version__ = "(.+?)"', module.read_text(encoding="utf-8"))
-    return str(module.with_name("vec0")), version[1] if version else ""
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
@@ -124,26 +105,6 @@ def _open_for_reading(path: Path) -> apsw.Connection:
         connection.close()
         raise
     return connection
-
-
-def load_vector_extension(connection: apsw.Connection) -> bool:
-    """Load sqlite-vec into a connection; False where this platform cannot."""
-    library, _ = vector_extension()
-    if library is None:
-        return False
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(library)
-        connection.enable_load_extension(False)
-    except (apsw.Error, AttributeError):
-        return False
-    return True
-
-
-def has_vec0(connection: apsw.Connection) -> bool:
-    """Return whether sqlite-vec is loaded into a connection."""
-    found = connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get
-    return bool(found)
 
 
 def has_tables(connection: apsw.Connection) -> bool:

@@ -22,12 +22,11 @@ from commonplace.store.records import RowFilter
 from commonplace.store.sqlite.connection import (
     IndexFile,
     damaged,
-    load_vector_extension,
     translated,
-    vector_extension,
 )
 from commonplace.store.sqlite.schema import EarlierVersionError, merge_words, table_version
 from commonplace.store.sqlite.snapshot import row_checksum
+from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
 from commonplace.system.database import overwrite_free_pages, transaction
 from commonplace.text.analysis import Term
 

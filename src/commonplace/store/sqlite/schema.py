@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from commonplace.errors import IndexDamagedError, StoreError
-from commonplace.store.sqlite.connection import has_vec0, transaction
+from commonplace.store.sqlite.connection import transaction
+from commonplace.store.sqlite.vector_extension import has_vec0
 from commonplace.text.analysis import FTS5_TOKENIZE
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ from commonplace.store.sqlite.connection import (
     has_tables,
     transaction,
     translated,
-    vector_extension,
 )
 from commonplace.store.sqlite.schema import (
     create_tables,
@@ -41,6 +40,7 @@ from commonplace.store.sqlite.schema import (
     vec0_in_step,
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
+from commonplace.store.sqlite.vector_extension import vector_extension
 from commonplace.store.sqlite.writer import Writer
 from commonplace.system.files import FileLease, make_private_folder
 from commonplace.vectors.arrays import ChunkVectors
