@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -296,6 +297,22 @@ def test_the_command_says_what_it_did_and_how_to_take_it_back(tmp_path, monkeypa
     assert done.output.startswith("1 new, 1 without a text; 'commonplace undo ")
     wrong = CliRunner().invoke(app, [*base[:-1], str(tmp_path / "missing")])
     assert (wrong.exit_code, wrong.output.count("\n")) == (1, 1)
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path):
+    page = Path(__file__).parents[2] / "docs/how-to/import.md"
+    (shown,) = re.findall(r"```console\n(\$ .*?)```", page.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "notes").mkdir()
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("conversations.json", json.dumps([chatgpt(0), chatgpt(1), {}]))
+    printed = ""
+    for line in re.findall(r"^\$ (.*)$", shown, re.MULTILINE):
+        arguments = line.split()[1:]
+        arguments[1] = str(tmp_path / "notes")
+        arguments[4] = str(tmp_path / "export.zip")
+        said = CliRunner().invoke(app, ["--embedder", "none", *arguments]).output
+        printed += f"$ {line}\n{said}"
+    assert printed == shown
 
 
 def test_each_source_is_a_choice_of_the_command():

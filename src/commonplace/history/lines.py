@@ -76,15 +76,18 @@ def hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[list[st
 
 def standing_keys(text: str, lines: Sequence[str]) -> set[bytes]:
     """Return the keys of those lines that a text holds already."""
+    if not text:
+        return set()
     if len(lines) > _MOST_SOUGHT:
-        return set(filter(None, map(line_key, text.split("\n")))) if text else set()
+        return set(filter(None, map(line_key, text.split("\n"))))
     found: set[bytes] = set()
     text = unicodedata.normalize("NFC", text)
     for line in lines:
-        key, said = line_key(line), normal_line(line)
-        if key is None or key in found:
+        key, words = line_key(line), normal_line(line).split()
+        # A pattern of a long line takes milliseconds to compile.
+        if key is None or key in found or not all(word in text for word in words):
             continue
-        for match in re.finditer(r"\s+".join(map(re.escape, said.split())), text):
+        for match in re.finditer(r"\s+".join(map(re.escape, words)), text):
             end = text.find("\n", match.end())
             held = text[text.rfind("\n", 0, match.start()) + 1 : end if end >= 0 else len(text)]
             if line_key(held) == key:
