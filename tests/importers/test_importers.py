@@ -120,8 +120,8 @@ def test_a_conversation_is_a_dated_note_with_a_line_a_message(memory, tmp_path, 
     # ChatGPT had read a page before it answered, Claude had not.
     outside = {"chatgpt": "untrusted", "claude": "tool"}[source]
     authors = [line.origin for line in memory.blame(first)]
-    assert authors[0] == authors[2] == Origin("tool", tool=f"import {source}")
-    assert authors[3] == hit.origin == Origin(outside, tool=f"import {source}")
+    assert authors[2] == Origin("tool", tool=f"import {source}")
+    assert authors[0] == authors[3] == hit.origin == Origin(outside, tool=f"import {source}")
 
 
 @pytest.mark.parametrize("source", MADE)

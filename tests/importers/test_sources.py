@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from commonplace.errors import ImportSourceError
 from commonplace.memory import Memory
@@ -84,7 +87,7 @@ def test_claude_code_has_its_files_and_a_note_a_conversation(memory, tmp_path):
         "User: Thanks.\n"
     )
     assert authors(memory, conversation) == {
-        "# Pumps": "tool",
+        "# Pumps": "untrusted",  # so had who made the title
         "User: Which pump?": "tool",
         "Assistant: I look.": "tool",
         "Assistant: The small one.": "untrusted",  # it had read an answer of a tool
@@ -224,6 +227,52 @@ def test_a_vault_comes_with_its_front_matter_and_links(memory, tmp_path, zipped)
     assert import_notes(memory, "obsidian", path).unchanged == report.added
     memory.undo(report.id)
     assert not texts(memory)
+
+
+def test_the_notes_of_an_openclaw_workspace_come_along(memory, tmp_path):
+    (tmp_path / "claw/memory/deep").mkdir(parents=True)
+    (tmp_path / "claw/MEMORY.md").write_text("- Tea.\n")
+    (tmp_path / "claw/memory/deep/2026-05-01.md").write_text("- The well is 9 m deep.\n")
+    (tmp_path / "claw/SOUL.md").write_text("- Be kind.\n")
+    assert import_notes(memory, "openclaw", tmp_path / "claw").added == 2
+    folder = "memory/imports/openclaw"
+    assert list(texts(memory)) == [f"{folder}/MEMORY.md", f"{folder}/deep/2026-05-01.md"]
+
+
+NAMES = [
+    *("mapping", "current_node", "message", "author", "role", "content", "content_type", "parts"),
+    *("recipient", "metadata", "attachments", "id", "title", "create_time", "uuid", "name", "text"),
+    *("chat_messages", "sender", "account", "created_at", "project_memories", "type", "memory"),
+    *("conversations_memory", "value", "namespace", "key", "categories", "isMeta", "aiTitle"),
+]
+WORDS = ["user", "assistant", "tool", "human", "text", "bio", "all", "n", "ai-title", "tool_result"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*NAMES, *WORDS]), inner, max_size=6)
+    ),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entries=st.lists(VALUES, max_size=4))
+def test_no_value_in_an_export_is_more_than_an_error_or_a_count(memory, tmp_path, entries):
+    lines = "\n".join(map(json.dumps, entries))
+    for source, name, text in [
+        ("chatgpt", "conversations.json", json.dumps(entries)),
+        ("claude", "conversations.json", json.dumps(entries)),
+        ("claude", "memories.json", json.dumps(entries)),
+        ("claude-code", "session.jsonl", lines),
+        ("mem0", "m.json", lines),
+        ("langmem", "m.json", json.dumps({"items": entries})),
+    ]:
+        path = tmp_path / name
+        path.write_text(text)
+        with contextlib.suppress(ImportSourceError):
+            import_notes(memory, source, path)
+    assert all(path.startswith("memory/imports/") for path in memory.paths())
 
 
 def test_a_memory_is_not_imported_into_itself(memory, tmp_path):

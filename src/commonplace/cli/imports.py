@@ -38,7 +38,7 @@ def import_(
 ) -> None:
     """Import the memory of another tool from PATH, a file, folder or ZIP of SOURCE.
 
-    PATH is the current folder by default, for claude-code its own. Notes go below
+    PATH is the current folder by default, for claude-code and openclaw their own. Notes go below
     memory/imports/SOURCE/, with their secrets masked. The same or a later export can be imported
     again: notes that you changed since stay as they are. What 'commonplace export' wrote comes back
     as it was, into a folder without notes.

@@ -146,6 +146,8 @@ def conversation_note(
     if not lines:
         return Skipped()
     heading = one_line(title if isinstance(title, str) else "")
+    if outside and heading:  # a model made it of the conversation
+        outside.add(f"# {heading}")
     text = "\n".join((f"# {heading or label}", "", *lines)) + "\n"
     lasting = frozenset(outside)
     return ImportedNote(
