@@ -319,7 +319,7 @@ def test_json_with_comments_is_read_as_json5_says(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["[1,,2]", "{a: b}", "{a: 'x}", "/* open", "", "{a 1}", "[,]", "{a: 1} {b: 2}", "{,}"]
+    "text", ["[1,,2]", "{a: b}", "{a: 'x}", "/* open", "", "{a 1}", "[,]", "{a: 1} {b: 2}", "{,}", "[1/**/2]"]
 )
 def test_what_json5_does_not_allow_is_refused(text):
     with pytest.raises(ValueError, match=r"line 1: "):

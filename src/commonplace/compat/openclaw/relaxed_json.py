@@ -59,7 +59,7 @@ def _strict(text: str) -> str:
             raise ValueError(f"line {text.count(chr(10), 0, at) + 1}: {text[at]!r} is unexpected")
         kind, value, at = token.lastgroup, token[0], token.end()
         if kind == "blank":
-            parts.append("\n" * value.count("\n"))
+            parts.append("\n" * value.count("\n") or " ")
             continue
         if comma >= 0 and value in "}]":
             parts[comma] = ""
