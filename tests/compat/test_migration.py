@@ -186,6 +186,9 @@ def test_the_written_settings_are_those_of_each_agent(home):
     dry = run("import", "openclaw", "--dry-run", "--write-settings", str(home / "new.toml"))
     assert (dry.exit_code, (home / "new.toml").exists()) == (0, False)
     assert run("import", "claude", "--write-settings", "x.toml").exit_code == 2
+    # A workspace has no settings; its notes can be copied, too.
+    copied = run("-w", str(home / "work"), "import", "openclaw", str(state / "workspace"))
+    assert copied.stdout.startswith("1 new")
 
 
 @pytest.mark.slow
@@ -319,7 +322,19 @@ def test_json_with_comments_is_read_as_json5_says(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["[1,,2]", "{a: b}", "{a: 'x}", "/* open", "", "{a 1}", "[,]", "{a: 1} {b: 2}", "{,}", "[1/**/2]"]
+    "text",
+    [
+        "[1,,2]",
+        "{a: b}",
+        "{a: 'x}",
+        "/* open",
+        "",
+        "{a 1}",
+        "[,]",
+        "{a: 1} {b: 2}",
+        "{,}",
+        "[1/**/2]",
+    ],
 )
 def test_what_json5_does_not_allow_is_refused(text):
     with pytest.raises(ValueError, match=r"line 1: "):
@@ -340,3 +355,55 @@ def test_ten_megabytes_are_read_in_seconds(home):
     spent = float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     assert size > 10_000_000
     assert spent < 20, spent
+
+
+@pytest.mark.parametrize(
+    ("search", "wanted"),
+    [
+        (
+            {"model": "gemini-embedding-001"},
+            {"provider": "gemini", "model": "gemini-embedding-001"},
+        ),
+        ({"model": "voyage-4-large"}, {"provider": "voyage"}),
+        ({"remote": {"baseUrl": "http://10.0.0.1/v1"}}, {"provider": "openai"}),
+        ({"remote": {"apiKey": {"source": "env", "id": "MY_KEY"}}}, {"api_key_env": "MY_KEY"}),
+        (
+            {"local": {"modelPath": "~/tiny.gguf"}},
+            {"provider": "local", "model": "{home}/tiny.gguf"},
+        ),
+        ({"local": {"modelPath": "~/gone.gguf"}}, {"provider": "auto", "model": None}),
+        (
+            {
+                "provider": "local",
+                "local": {"modelPath": "hf:a/b/c.gguf", "modelCacheDir": "~/cache"},
+            },
+            {"provider": "local", "model": "{home}/cache/hf_a_c.gguf"},
+        ),
+        (
+            {"provider": "openai", "fallback": "local", "local": {"modelPath": "hf:a/b/d.gguf"}},
+            {"provider": "openai", "fallback": "local:hf:a/b/d.gguf"},
+        ),
+        ({"provider": "ollama", "fallback": "none"}, {"provider": "ollama", "fallback": "none"}),
+    ],
+    ids=lambda value: json.dumps(value)[:40],
+)
+def test_the_provider_is_the_one_that_openclaw_would_take(home, search, wanted):
+    write(home / "tiny.gguf", "GGUF")
+    write(home / "cache" / "hf_a_c.gguf", "GGUF")
+    configuration = {"agents": {"defaults": {"memorySearch": search}}}
+    state = configured(home, json.dumps(configuration))
+    embedding = Settings.from_openclaw(state).embedding
+    for name, value in wanted.items():
+        value = value.replace("{home}", str(home)) if isinstance(value, str) else value
+        assert getattr(embedding, name) == value
+
+
+def test_search_without_words_or_without_weights_is_taken_as_openclaw_takes_it(home):
+    hybrid = {"enabled": False, "vectorWeight": 0.2}
+    search = {"agents": {"defaults": {"memorySearch": {"query": {"hybrid": hybrid}}}}}
+    settings = Settings.from_openclaw(configured(home, json.dumps(search)))
+    assert (settings.search.vector_weight, settings.search.text_weight) == (1.0, 0.0)
+    hybrid.update(enabled=True, vectorWeight=0, textWeight=0, candidateMultiplier=99)
+    settings = Settings.from_openclaw(configured(home, json.dumps(search)))
+    assert (settings.search.vector_weight, settings.search.text_weight) == (0.7, 0.3)
+    assert settings.search.candidate_multiplier == 20

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from commonplace.cli.openclaw import take_over_openclaw
+from commonplace.cli.openclaw import is_workspace, take_over_openclaw
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, progress
 
@@ -38,15 +38,16 @@ def import_(
 ) -> None:
     """Import the memory of another tool from PATH, a file, folder or ZIP of SOURCE.
 
-    PATH is the current folder by default, for claude-code and openclaw their own. Notes go below
+    PATH is the current folder by default, for claude-code its own. Notes go below
     memory/imports/SOURCE/, with their secrets masked. The same or a later export can be imported
     again: notes that you changed since stay as they are. What 'commonplace export' wrote comes back
     as it was, into a folder without notes.
 
     openclaw prints settings (TOML) for the agents of PATH, by default ~/.openclaw: its notes and
-    transcripts are used where they are, with --agent NAME.
+    transcripts are used where they are, with --agent NAME. The notes of a workspace, if PATH is
+    one, are imported like others.
     """
-    if source == "openclaw":
+    if source == "openclaw" and not is_workspace(path):
         take_over_openclaw(path, None if dry_run else settings_file)
         return
     if settings_file is not None:

@@ -8,7 +8,14 @@ from pathlib import Path
 from commonplace.cli.output import print_text
 from commonplace.errors import SettingsError
 
-__all__ = ["take_over_openclaw"]
+__all__ = ["is_workspace", "take_over_openclaw"]
+
+
+def is_workspace(path: Path | None) -> bool:
+    """Return whether a path is a folder of notes and not OpenClaw's own, which has settings."""
+    if path is None or (path / "openclaw.json").is_file() or (path / "agents").is_dir():
+        return False
+    return any((path / name).exists() for name in ("MEMORY.md", "memory.md", "memory"))
 
 
 def take_over_openclaw(path: Path | None, file: Path | None) -> None:
