@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -75,6 +76,7 @@ SEARCH_KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "query.hybrid.temporalDecay.halfLifeDays": ("search.half_life_days", _count(1)),
     "cache.enabled": ("cache.enabled", _same),
     "cache.maxEntries": ("cache.max_entries", _count(1)),
+    "store.vector.extensionPath": ("search.vector_extension", os.path.expanduser),
 }
 """Keys of ``memorySearch`` that have a setting of their own here, and how a value is converted."""
 
@@ -102,7 +104,6 @@ KEYS_NOT_TAKEN = {
     "store.driver": "the index here is SQLite by default, too",
     "store.path": "the index here is another file; neither program writes into the other's",
     "store.vector.enabled": "vectors are searched with sqlite-vec, to the same results",
-    "store.vector.extensionPath": "sqlite-vec comes with this package",
     "remote.batch.wait": "an index run never keeps a search waiting",
     "remote.batch.concurrency": "batch jobs are sent as the vendor allows",
     "sync.sessions.postCompactionForce": "a transcript that was rewritten is read at once",
