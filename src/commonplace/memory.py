@@ -328,7 +328,9 @@ class Memory(ReopenedInChild, AsyncTwins):
 
     # -- index -----------------------------------------------------------------------------------
 
-    def index(self, *, force: bool = False, progress: Progress | None = None) -> IndexReport:
+    def index(
+        self, *, force: bool = False, progress: Progress | None = None, backend: bool = True
+    ) -> IndexReport:
         """Bring the index up to date with the disk.
 
         A background run in flight is waited for, and both are reported together. With the backend
@@ -339,13 +341,14 @@ class Memory(ReopenedInChild, AsyncTwins):
             progress: Called with files done, files to do, and the last path. Its `estimated`, if it
                 has one, is called first with what a long run is about to embed over the network:
                 texts, tokens, what they cost about.
+            backend: Whether QMD's index is brought up to date, too.
 
         Raises:
             StoreError: The index cannot be written.
             EmbedderError: The embedder that was named is not available.
         """
         report = self._background.scheduler.run_now(force=force, progress=progress)
-        if self._qmd is not None:
+        if self._qmd is not None and backend:
             self._qmd.update()
         return report
 
@@ -551,7 +554,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             fallback="; ".join(filter(None, (fallback, ranking.fallback, notice))) or None,
             provider=used.name.provider if used else None,
             model=used.name.model if used else None,
-            warnings=index.warnings,
+            warnings=(*index.warnings, *([notice] if notice else [])),
         )
 
     def _ask_qmd(

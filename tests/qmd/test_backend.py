@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from commonplace import Memory, Settings, SettingsError
 from commonplace.agent.visibility import visible_memory
+from commonplace.cli.app import app
 from commonplace.settings import QmdSettings, SearchSettings, SyncSettings
 
 pytestmark = pytest.mark.processes
@@ -236,7 +238,7 @@ def test_a_program_that_is_not_there_or_has_no_node_is_said_and_the_own_index_an
 def test_an_update_runs_in_the_background_and_ends_with_the_memory(notes, fault):
     fault.write_text("update hangs")
     with open_memory(notes, refresh=5) as memory:
-        assert "is being made" in memory.search("VPN port").fallback
+        assert "its index is being made" in memory.search("VPN port").fallback
         deadline = time.monotonic() + 20
         while not any(it[0] == "update" for it in asked(fault)) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -261,6 +263,28 @@ def test_what_is_forgotten_leaves_qmds_index_too(notes, fault):
         assert not any(b"9100" in path.read_bytes() for path in home.rglob("*") if path.is_file())
         memory.index()
         assert notice(memory.search("VPN port")) == ""
+
+
+def test_the_command_line_says_who_answered_and_searches_without_an_update(
+    notes, fault, tmp_path, monkeypatch
+):
+    file = tmp_path / "commonplace.toml"
+    file.write_text(f'[search]\nbackend = "qmd"\n[qmd]\nrefresh = 0\ncommand = {COMMAND!r}\n')
+    monkeypatch.setenv("COMMONPLACE_CONFIG", str(file))
+
+    def run(*command):
+        done = CliRunner().invoke(app, ["-w", str(notes), "--embedder", "none", *command])
+        assert done.exit_code == 0, done.output
+        return done
+
+    shown = run("search", "VPN port")
+    assert "MEMORY.md#L1-L3" in shown.stdout
+    said = "the own index answered, not QMD: its index is not made yet"
+    assert " ".join(shown.stderr.split()).count(said) == 1
+    assert asked(fault) == []
+    run("index")
+    assert "QMD" not in run("search", "VPN port").stderr
+    assert "2 collections, updated 0 min ago" in run("status").stdout
 
 
 def test_collections_are_files_and_folders_of_the_memory(notes, fault):

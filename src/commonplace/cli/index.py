@@ -39,10 +39,10 @@ def index(options: Options, *, force: bool, as_json: bool) -> None:
         raise CommonplaceError("nothing could be indexed; the reasons are above.")
 
 
-def run_index(memory: Memory, *, force: bool = False) -> IndexReport:
-    """Update the index with a progress bar."""
+def run_index(memory: Memory, *, force: bool = False, backend: bool = True) -> IndexReport:
+    """Update the index with a progress bar; without `backend`, not that of another program."""
     with progress("indexing") as bar:
-        return memory.index(force=force, progress=bar)
+        return memory.index(force=force, progress=bar, backend=backend)
 
 
 def show_report(report: IndexReport) -> None:

@@ -109,7 +109,7 @@ def search(
 def _update_index(memory: Memory) -> str | None:
     """Update the index; return the problem, if any: the index is searched as it is then."""
     try:
-        report = run_index(memory)
+        report = run_index(memory, backend=False)
     except (StoreError, EmbedderError) as error:
         return f"the index could not be brought up to date: {error}"
     if not report.failed:
@@ -132,7 +132,7 @@ def _warn_about(results: SearchResults, *, keyword_only: bool, problem: str) -> 
         shown = f"{results.mode} search only, for the same reason" if is_known else None
         warn(shown or results.fallback_notice or "")
     for warning in results.warnings:
-        if warning != results.fallback:
+        if keyword_only or warning not in (results.fallback or ""):
             warn(warning)
 
 

@@ -66,9 +66,8 @@ def as_html(value: object) -> str:
 def _(results: SearchResults) -> str:
     hits = "".join(f"<li>{_hit(result, query=results.query)}</li>" for result in results)
     listed = f'<ol class="cp-hits">{hits}</ol>' if results else ""
-    notes = results.warnings
-    if results.fallback and results.fallback not in notes:
-        notes = (results.fallback, *notes)
+    said = results.fallback or ""
+    notes = (*filter(None, (said,)), *(note for note in results.warnings if note not in said))
     return html_box(
         f'<p class="cp-dim">{_text(results_caption(results))}</p>', listed, _bullets(notes)
     )

@@ -199,7 +199,7 @@ class QmdBackend:
         if self.index.failure:
             return f"its index could not be made: {self.index.failure}"
         if updates:
-            return "its index is not made yet, and is being made"
+            return "its index is being made; 'commonplace index' waits for it"
         return "its index is not made yet: run 'commonplace index', or Memory.index()"
 
     @staticmethod
