@@ -135,7 +135,7 @@ def test_a_configuration_is_taken_over_and_nothing_of_it_is_changed(home):
         assert secret not in shown.output
     out = shown.stdout
     assert f"# agent main, the default: {state}/workspace" in out
-    assert "#   1 transcripts in" in out
+    assert f"#   1 transcripts in {state}/agents/main/sessions, searched\n" in out
     assert "# taken: memorySearch.query.maxResults -> search.max_results" in out
     assert "# not taken: memorySearch.remote.apiKey: a secret; set OPENAI_API_KEY" in out
     assert "# not taken: memorySearch.shiny: OpenClaw 2026.3.24 has no such key" in out
@@ -246,6 +246,7 @@ def test_includes_variables_and_a_folder_without_a_configuration(home, monkeypat
     (state / "openclaw.json").unlink()
     assert Settings.from_openclaw(state) == Settings.openclaw()
     assert list(load_configuration(state).agents) == ["main"]
+    assert "agents/main/sessions, not searched" in run("import", "openclaw", str(state)).stdout
 
 
 @pytest.mark.parametrize(

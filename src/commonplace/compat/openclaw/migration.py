@@ -49,7 +49,7 @@ def settings_file(path: str | os.PathLike[str]) -> str:
         '# The profile "openclaw" ranks as OpenClaw 2026.3.24 does. For the ranking of',
         "# Commonplace, take the line `profile` and the tables [search] out.",
         "#",
-        *_agents_report(agents),
+        *_agents_report(agents, found),
         *_keys_report(found),
         "",
         *_toml(shared),
@@ -64,7 +64,9 @@ def settings_file(path: str | os.PathLike[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _agents_report(agents: Mapping[str, Agent]) -> Iterator[str]:
+def _agents_report(
+    agents: Mapping[str, Agent], found: Mapping[str, MemorySettings]
+) -> Iterator[str]:
     for at, agent in enumerate(agents.values()):
         default = ", the default" if at == 0 else ""
         missing = "" if agent.workspace.is_dir() else " (not there)"
@@ -73,7 +75,9 @@ def _agents_report(agents: Mapping[str, Agent]) -> Iterator[str]:
             count = sum(name.endswith(".jsonl") for name in os.listdir(agent.sessions))
         except OSError:
             count = 0
-        yield f"#   {count:,} transcripts in {_comment(agent.sessions)}"
+        is_searched = found[agent.name].values.get("sessions", {}).get("enabled")
+        how = "searched" if is_searched else "not searched, as in OpenClaw: sessions.enabled"
+        yield f"#   {count:,} transcripts in {_comment(agent.sessions)}, {how}"
 
 
 def _keys_report(found: Mapping[str, MemorySettings]) -> Iterator[str]:
