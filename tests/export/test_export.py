@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.cli.app import app
-from commonplace.errors import ConflictError, ImportSourceError, WorkspaceError
+from commonplace.errors import ConflictError, ImportSourceError, PathNotAllowedError, WorkspaceError
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.state import StateFile
@@ -160,6 +160,41 @@ def test_an_export_comes_back_into_nothing_but_an_empty_memory(tmp_path):
             assert (three.paths(), three.history()) == ([], [])
             with pytest.raises(ImportSourceError, match="no export"):
                 restore_export(three, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"text": "- Another text.\n"}, "not the one that was exported"),
+        ({"path": "/etc/evil.md"}, "no path of a note"),
+        ({"change": "invented"}, "not as it was exported"),
+        ({"origin": {"author": "user", "rank": 1}}, "not as it was exported"),
+    ],
+)
+def test_an_export_that_was_tampered_with_is_refused_whole(tmp_path, change, said):
+    with opened(tmp_path, "one") as one, opened(tmp_path, "two") as two:
+        one.append("- A note.")
+        export_memory(one, tmp_path / "out")
+        file = tmp_path / "out/commonplace.json"
+        whole = json.loads(file.read_text())
+        whole["versions"][-1] |= change
+        file.write_text(json.dumps(whole, indent=2))
+        with pytest.raises(ImportSourceError, match=said):
+            restore_export(two, tmp_path / "out")
+        assert (two.paths(), two.history()) == ([], [])
+
+
+def test_a_history_of_files_outside_the_folder_writes_none(tmp_path):
+    with opened(tmp_path, "one") as one, opened(tmp_path, "two") as two:
+        one.append("- A note.")
+        number = one.delete(one.paths()[0]).id
+        export_memory(one, tmp_path / "out")
+        file = tmp_path / "out/commonplace.json"
+        file.write_text(file.read_text().replace("memory/2026", "../2026"))
+        restore_export(two, tmp_path / "out")
+        with pytest.raises(PathNotAllowedError):
+            two.undo(number)
+        assert not list(tmp_path.glob("2026*"))
 
 
 def test_the_commands_write_an_export_and_bring_it_back(tmp_path, monkeypatch):

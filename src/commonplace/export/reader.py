@@ -39,7 +39,7 @@ def restore_export(memory: Memory, folder: Path, *, dry_run: bool = False) -> Ex
     versions = sum(1 for _ in lists["versions"])
     notes = [
         path
-        for path in sorted([folder / "MEMORY.md", *(folder / "memory").rglob("*.md")])
+        for path in sorted(folder.rglob("*.md"))
         if path.is_file() and not crosses_link(folder, path.relative_to(folder).parts)
     ]
     sessions = sorted(path for path in (folder / SESSIONS).glob("*.jsonl") if path.is_file())
@@ -60,7 +60,15 @@ def restore_export(memory: Memory, folder: Path, *, dry_run: bool = False) -> Ex
             version="",
         )
     if not dry_run:
-        restore_history(history, {name: lists[name] for name in HISTORY_SECTIONS})
+        try:
+            restore_history(history, {name: lists[name] for name in HISTORY_SECTIONS})
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ImportSourceError):
+                raise
+            raise ImportSourceError(
+                f"{folder / EXPORT_FILE} is not as it was exported: {error}. Nothing was written; "
+                "export the memory again."
+            ) from error
         _restore_state(StateFile(memory.state.database), lists, str(root))
         for path, target in targets.items():
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from commonplace.history.causes import record_group
 from commonplace.history.ledger import note_id, origin_id
 from commonplace.history.versions import CHANGES
 from commonplace.types import Origin
+from commonplace.workspace.paths import is_normal
 
 if TYPE_CHECKING:
     import apsw
@@ -63,7 +65,12 @@ def is_from(file: HistoryFile, versions: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def restore_history(file: HistoryFile, lists: Mapping[str, Iterable[Mapping[str, Any]]]) -> int:
-    """Write an exported history into one that has nothing else; return the number of versions."""
+    """Write an exported history into one that has nothing else; return the number of versions.
+
+    Raises:
+        KeyError, TypeError, ValueError: A value is none that `history_values` gave; nothing was
+            written.
+    """
     count = 0
     with file.transaction() as connection:
         execute = connection.execute
@@ -115,8 +122,13 @@ def _versions_of(connection: apsw.Connection, note: int, path: str) -> Values:
 
 
 def _add_version(connection: apsw.Connection, one: Mapping[str, Any]) -> None:
-    note, moved = note_id(connection, one["path"]), one["moved_from"]
     text = _decoded(one)
+    if (one["hash"] or None) != (None if text is None else hashlib.sha256(text).hexdigest()):
+        raise ValueError(f"the text of version {one['id']} is not the one that was exported")
+    for path in filter(None, (one["path"], one["moved_from"])):
+        if not is_normal(path):
+            raise ValueError(f"version {one['id']} is of {path!r}, which is no path of a note")
+    note, moved = note_id(connection, one["path"]), one["moved_from"]
     base, body = make_body(connection, note, text)
     origin = one["origin"] and origin_id(connection, Origin(**one["origin"]))
     connection.execute(
