@@ -15,7 +15,7 @@ import pytest
 
 import commonplace
 from commonplace.cli.app import app
-from support import made_parts
+from support import made_parts, postgres
 from support.loopback_openai import LoopbackOpenAI, calling
 from support.pages import Block, blocks, run, without_days
 
@@ -25,6 +25,7 @@ PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob
 # workflows looks through an agent's members with inspect, pydantic's deprecated ones included.
 WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning:inspect")
 BENCHMARKS = Path("benchmarks.md")
+POSTGRES = Path("how-to/postgres.md")
 IMPORTS = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 
 
@@ -53,12 +54,21 @@ def install(project: str, folder: Path) -> None:
     (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
+def variables_of(page: Path, folder: Path) -> dict[str, str]:
+    """The environment of a page's blocks."""
+    path = {"PYTHONPATH": os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))}
+    if page == POSTGRES:
+        pytest.importorskip("psycopg")
+        path["PGSERVICEFILE"] = str(postgres.service_file(folder))
+    return path
+
+
 @pytest.mark.slow
 @pytest.mark.processes
 @bash
 @pytest.mark.parametrize("page", [*filter(runnable, PAGES)], ids=str)
 def test_what_a_page_shows_is_what_happens(page, tmp_path):
-    path = {"PYTHONPATH": os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))}
+    path = variables_of(page, tmp_path)
     rest = page_blocks(page)
     while rest:
         block = rest.pop(0)

@@ -1,17 +1,31 @@
 """What is PostgreSQL's own: addresses, rights, connections, and a search from end to end."""
 
+import contextlib
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("psycopg")
 
-
-from commonplace import Memory
-from commonplace.errors import StoreError
+from commonplace import Memory, Settings, SyncSettings
+from commonplace.errors import IndexReadOnlyError, StoreError
 from commonplace.store.postgres.address import Address
 from commonplace.store.postgres.terms import Phrase, term_vector
 from commonplace.store.postgres.text_codec import escaped, restored
 from commonplace.store.registry import open_store
+from store.samples import IDENTITY, a_file, contents, filled, matching, nearest, vector_of
 from support import postgres
+from support.waiting import wait_for
 
 SECRET = "s3cret/&"
 
@@ -26,9 +40,6 @@ def store(url):
     made = open_store(url)
     yield made
     made.close()
-
-
-# -- quick: no server, or one memory of it ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -107,3 +118,324 @@ def test_a_memory_over_postgresql_is_indexed_searched_read_and_appended_to(tmp_p
     with Memory.open(tmp_path / "notes", index=url) as other:
         assert "Gutenberg" in other.search("printer")[0].snippet
         assert other.index().embedded == 0
+
+
+# -- what the server may be like -------------------------------------------------------------------
+
+
+@pytest.fixture
+def admin():
+    with contextlib.closing(postgres.connected(postgres.database())) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        yield connection
+
+
+def as_role(url, role):
+    return url.replace("//postgres:@", f"//{role}@", 1)
+
+
+def made_role(admin, name, *grants):
+    role = f"{name}_{random.randrange(10**9)}"
+    admin.execute(f"CREATE ROLE {role} LOGIN")
+    for grant in grants:
+        admin.execute(grant.format(role=role))
+    return role
+
+
+def said_by(call):
+    with pytest.raises(StoreError) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.slow
+def test_a_role_of_one_memory_cannot_read_another(admin):
+    stores = {}
+    for name in ("ann", "bob"):
+        role = made_role(admin, name)
+        schema = f"commonplace_{role}"
+        admin.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {role}")
+        url = as_role(f"{postgres.database()}&name={role}", role)
+        stores[role] = filled(open_store(url), a_file("a.md", f"the secret of {name}"))
+    (ann, hers), (bob, his) = stores.items()
+    assert matching(hers, "secret") == ["the secret of ann"]
+    assert matching(his, "secret") == ["the secret of bob"]
+    with contextlib.closing(open_store(as_role(f"{postgres.database()}&name={ann}", bob))) as other:
+        assert "refused the role" in said_by(lambda: matching(other, "secret"))
+        said_by(lambda: other.write([], ["a.md"]))
+    import psycopg
+
+    with contextlib.closing(postgres.connected(as_role(postgres.database(), bob))) as direct:
+        for table in ("chunks_1", "words_1", "vectors_1", "files_1", "vector_cache", "meta"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                direct.execute(f"SELECT * FROM commonplace_{ann}.{table}")
+    for store in stores.values():
+        store.close()
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_said_with_the_statement_that_makes_it(admin):
+    role = made_role(admin, "poor")
+    url = as_role(f"{postgres.database()}&name={role}", role)
+    with contextlib.closing(open_store(url)) as store:
+        said = said_by(lambda: store.identity)
+        assert re.search(rf'CREATE SCHEMA "commonplace_{role}" AUTHORIZATION "{role}";', said)
+    bare = postgres.database(f"bare_{role}")
+    with contextlib.closing(open_store(as_role(bare, role))) as store:
+        assert "CREATE EXTENSION vector;" in said_by(lambda: store.identity)
+    latin = postgres.database(
+        f"latin_{role}", "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    )
+    with contextlib.closing(open_store(latin)) as store:
+        assert "LATIN1; UTF8 was expected" in said_by(lambda: store.identity)
+
+
+@pytest.mark.slow
+def test_a_role_that_may_only_read_searches_and_says_why_it_does_not_write(admin, store, url):
+    filled(store, a_file("a.md", "a word"))
+    role = made_role(admin, "reader")
+    schema = store._address.schema
+    admin.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+    admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    replica = f"{url}&options=-c%20default_transaction_read_only%3Don"
+    for reading, why in ((as_role(url, role), "may only read"), (replica, "read-only replica")):
+        with contextlib.closing(open_store(reading)) as other:
+            assert other.access == "read-only"
+            assert matching(other, "word") == nearest(other, vector_of("q")) == ["a word"]
+            with pytest.raises(IndexReadOnlyError, match=why):
+                other.write([a_file("b.md", "more")])
+            with pytest.raises(IndexReadOnlyError, match=why), other.lease("run", timeout_s=0):
+                pass
+
+
+@pytest.mark.slow
+def test_tables_of_a_newer_version_are_left_alone(admin, store, url):
+    filled(store, a_file("a.md", "a word"))
+    admin.execute(f"UPDATE {store._address.schema}.meta SET value = '99' WHERE key = 'version'")
+    with contextlib.closing(open_store(url)) as other:
+        assert "newer version" in said_by(lambda: other.identity)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_connected_to_is_one_line_without_the_password(admin, tmp_path, caplog):
+    role = made_role(admin, "locked", "ALTER ROLE {role} PASSWORD 'right'")
+    (hba,) = admin.execute("SHOW hba_file").fetchone()
+    before = Path(hba).read_text("utf-8")
+    try:
+        Path(hba).write_text(f"local all {role} scram-sha-256\n{before}", "utf-8")
+        admin.execute("SELECT pg_reload_conf()")
+        time.sleep(0.5)
+        base = postgres.database()
+        wrong = {
+            base.replace("//postgres:@", f"//{role}:s3cret@", 1): "Check user and password",
+            base.replace("//postgres:@", f"//{role}@", 1): "Give a password",
+            base.replace("/tests_", "/no_such_", 1): "does not exist",
+            f"postgresql://ann:s3cret@/x?host={tmp_path}": "Check that the server runs",
+            "postgresql://ann:s3cret@no.such.invalid/x": "Check the name of the host",
+            "postgresql://ann:s3cret@127.0.0.1:1/x": "Check that the server runs",
+        }
+        for url, hint in wrong.items():
+            with contextlib.closing(open_store(url)) as store:
+                said = said_by(lambda store=store: store.identity)
+                assert hint in said, said
+                assert "s3cret" not in said + repr(store) + caplog.text
+        right = base.replace("//postgres:@", f"//{role}:right@", 1)
+        with contextlib.closing(open_store(right)) as store:
+            assert "right" not in store.location
+            assert not store.exists()
+    finally:
+        Path(hba).write_text(before, "utf-8")
+        admin.execute("SELECT pg_reload_conf()")
+
+
+@pytest.mark.slow
+def test_a_name_may_have_quotes(tmp_path):
+    url = f"{postgres.database()}&name=it%27s%20%22ours%22%3B--%20{tmp_path.name[-6:]}"
+    with contextlib.closing(open_store(url)) as store:
+        filled(store, a_file("it's.md", 'a "quoted" word'))
+        with store.lease("run", timeout_s=1):
+            assert store.lease_holder().startswith("process ")
+        assert matching(store, "quoted") == ['a "quoted" word']
+
+
+# -- what may happen meanwhile ---------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_no_write_is_lost_or_doubled_while_backends_are_terminated(admin, store, url):
+    filled(store)
+    stop = threading.Event()
+
+    def terminate():
+        with contextlib.closing(postgres.connected(postgres.database())) as killer:
+            while not stop.wait(random.uniform(0.02, 0.2)):
+                killer.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+                    "current_database() AND pid <> pg_backend_pid() AND application_name = 'hit'"
+                )
+
+    thread = threading.Thread(target=terminate)
+    thread.start()
+    written, lost, final = {}, 0, False
+    with contextlib.closing(open_store(f"{url}&application_name=hit")) as hit:
+        until = time.monotonic() + 12
+        for version in range(1, 10_000):
+            if time.monotonic() > until or final:
+                break
+            path = f"{version % 7}.md"
+            file = a_file(path, f"word {version}", version=version, replaces=written.get(path))
+            try:
+                assert hit.write([file]) == (), path
+                written[path] = version
+                assert f"word {version}" in matching(hit, "word", limit=99)
+            except StoreError as error:
+                final = hit.recover(error, certain=False) is None
+                with store.snapshot() as snapshot:  # either written or an error, never both
+                    held = snapshot.file(path)
+                now = held.indexed_ns if held else None
+                lost += now not in (written.get(path), version)
+                if now is not None:
+                    written[path] = now
+    stop.set()
+    thread.join()
+    assert len(written) == 7
+    assert not lost
+    assert not final
+    with store.snapshot() as snapshot:
+        assert {path: file.indexed_ns for path, file in snapshot.files().items()} == written
+    found = contents(store)
+    assert found["gone"] == []
+    assert found["totals"][1] == len(found["nearest"]) == 7
+
+
+@pytest.mark.slow
+def test_a_search_outlives_a_lost_connection_and_a_dropped_schema(admin, tmp_path, url):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Net\n- The VPN listens on port 51820.\n")
+    quiet = Settings(sync=SyncSettings(on_open=False, on_search=False))
+    where = f"{url}&application_name=one"
+    with Memory.open(tmp_path / "notes", index=where, settings=quiet) as memory:
+        assert memory.search("VPN port")
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'one'"
+        )
+        assert memory.search("VPN port")
+        admin.execute(f"DROP SCHEMA {Address.from_url(url).schema} CASCADE")
+        assert memory.search("VPN port")
+
+
+@pytest.mark.slow
+def test_a_statement_that_takes_too_long_is_an_error_that_says_so(store, url):
+    filled(store, a_file("a.md", "a word"))
+    with contextlib.closing(open_store(f"{url}&options=-c%20statement_timeout%3D300")) as hasty:
+        assert matching(hasty, "word") == ["a word"]
+        with store.database.borrowed() as connection, connection.transaction():
+            connection.execute(store.database.local)
+            connection.execute("SELECT * FROM indexes FOR UPDATE")
+            said = said_by(lambda: hasty.write([a_file("b.md", "more")]))
+        assert "statement_timeout" in said
+        assert hasty.write([a_file("b.md", "more")]) == ()
+
+
+@pytest.fixture
+def bouncer(tmp_path):
+    """URL of the worker's database through PgBouncer in transaction mode, of two connections."""
+    program = shutil.which("pgbouncer")
+    if program is None:
+        pytest.skip("PgBouncer is not installed")
+    base = postgres.database()
+    folder = Path(tempfile.mkdtemp(prefix="bouncer-", dir="/tmp"))
+    folder.chmod(0o777)
+    (folder / "users.txt").write_text('"postgres" ""\n')
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\n* = host={base.partition('host=')[2]}\n[pgbouncer]\nlisten_port = 6432\n"
+        f"unix_socket_dir = {folder}\nauth_type = trust\nauth_file = {folder}/users.txt\n"
+        "pool_mode = transaction\ndefault_pool_size = 3\n"
+    )
+    user = ["-u", postgres.server().system_user] if os.geteuid() == 0 else []
+    process = subprocess.Popen([program, *user, str(folder / "pgbouncer.ini")])
+    wait_for((folder / ".s.PGSQL.6432").exists)
+    yield base.replace(base.partition("host=")[2], f"{folder}&port=6432")
+    process.terminate()
+    process.wait()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_connections_may_come_from_pgbouncer_in_transaction_mode(bouncer, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Net\n- The VPN listens on port 51820.\n")
+    index = f"{bouncer}&name=pooled{random.randrange(10**9)}"
+    memories = [Memory.open(tmp_path / "notes", index=index) for _ in range(4)]
+    memories[0].index()
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(4):
+            memories[number].append(f"- The printer number {number} is called Gutenberg {number}.")
+        found = list(pool.map(lambda n: memories[n % 4].search("VPN port"), range(32)))
+    assert all("51820" in hits[0].snippet for hits in found)
+    assert memories[3].search("printer number 0")
+    assert memories[0].index(force=True).chunks
+    for memory in memories:
+        memory.close()
+
+
+HOLDER = """
+import sys, time
+from commonplace.store.registry import open_store
+with open_store(sys.argv[1]).lease("run", timeout_s=5):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_a_lease_ends_with_its_process_and_keeps_no_deleted_rows(admin, store, url):
+    filled(store, a_file("a.md", "a word"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, url], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "held\n"
+        assert store.lease_holder().startswith(f"process {process.pid} on ")
+        (held,) = admin.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL "
+            "AND application_name LIKE 'commonplace run:%'"
+        ).fetchone()
+        assert held == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    with store.lease("run", timeout_s=20):
+        pass
+
+
+@pytest.mark.slow
+def test_a_load_in_bulk_ends_as_single_writes_do(tmp_path, store):
+    texts = [f"word{n % 17} and common {n} ERR_{n % 5}_X 東京{n % 3}" for n in range(300)]
+    files = [a_file(f"{n}.md", *texts[n::3], source=source)
+             for n, source in enumerate(("memory", "sessions", "memory"))]  # fmt: skip
+    with contextlib.closing(open_store(postgres.url_of(tmp_path, "single"))) as single:
+        single.set_identity(IDENTITY)
+        for file in files:
+            assert single.write([file]) == ()
+        filled(store, *files)
+        sought = ("word3", "common", "ERR_2_X", "nothing")
+        for _ in range(2):
+            for word in sought:
+                assert matching(store, word) == matching(single, word)
+            store.write([], ["1.md"])
+            single.write([], ["1.md"])
+            store.mark_complete()  # what is derived is there from now on
+        assert postgres_terms(store) == postgres_terms(single)
+        assert contents(store)["totals"] == contents(single)["totals"]
+
+
+def postgres_terms(store):
+    with store.snapshot() as snapshot:
+        found = snapshot._rows(f"SELECT term, source, n FROM {snapshot._tables.terms} WHERE n > 0")
+    return {(term, source): n for term, source, n in found}

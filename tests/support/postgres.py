@@ -60,3 +60,12 @@ def rows(url, statement):
     """What a query of an index's tables finds; ``{chunks}`` stands for the table of the chunks."""
     with contextlib.closing(open_store(url)) as store, store.snapshot() as snapshot:
         return snapshot._rows(statement.format(**snapshot._tables._asdict()))
+
+
+def service_file(folder):
+    """A service file, as users of libpq have one, with the worker's database as ``notes``."""
+    file = folder / "services.conf"
+    place = database().partition("?")[2].replace("&", "\n")
+    name = f"tests_{WORKER}"
+    file.write_text(f"[notes]\nuser=postgres\ndbname={name}\n{place}\n", "utf-8")
+    return file

@@ -40,7 +40,7 @@ class Address:
         """Return the address of a URL: libpq's own, with ``name`` as one more parameter.
 
         Raises:
-            StoreError: libpq cannot read the URL, or the name cannot be one of a schema.
+            StoreError: libpq cannot read the URL, or the name is too long for a schema.
         """
         place, _, query = url.partition("?")
         # A plus is itself, as libpq has it, and not a space, as forms of the web have it.

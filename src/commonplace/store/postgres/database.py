@@ -130,16 +130,20 @@ class Database:
     def _write_once(self, change: Callable[[Connection], _T]) -> _T:
         with self.borrowed() as connection:
             try:
-                connection.execute(f"BEGIN; {self.local}")
+                cursor = connection.execute(
+                    f"BEGIN; {self.local}; SELECT pg_current_xact_id()::text"
+                )
+                while cursor.nextset():
+                    pass
+                ((xid,),) = cursor.fetchall()
                 answer = change(connection)
-                xid = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
             except BaseException:
                 _roll_back(connection)
                 raise
             try:
                 connection.execute("COMMIT")
             except psycopg.OperationalError:
-                if xid is None or xid[0] is None or not self._was_committed(xid[0]):
+                if not self._was_committed(xid):
                     raise
             return answer
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.store.postgres.snapshot import PostgresSnapshot, row_conditions
+from commonplace.store.postgres.conditions import row_conditions
+from commonplace.store.postgres.snapshot import PostgresSnapshot
 from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
 from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed

@@ -19,7 +19,7 @@ from commonplace.store.postgres.schema import (
 if TYPE_CHECKING:
     from commonplace.store.postgres.database import Connection, Database
 
-__all__ = ["Installation", "add_generation", "drop_generation", "install"]
+__all__ = ["Installation", "add_generation", "drop_generation", "install", "is_begun"]
 
 
 class Installation(NamedTuple):
@@ -80,6 +80,17 @@ def install(database: Database) -> Installation:
         if not reason and not _may_write(connection, schema):
             reason = f"the role may only read the schema {schema}"
         return Installation(server.split()[0], pgvector, reason)
+
+
+def is_begun(database: Database, role: Role) -> bool:
+    """Return whether an index with an identity is there; create nothing."""
+    indexes = sql.Identifier(database.address.schema, "indexes")
+    statement = sql.SQL("SELECT 1 FROM {} WHERE role = %s AND identity IS NOT NULL")
+    with database.borrowed() as connection:
+        try:
+            return connection.execute(statement.format(indexes), (role,)).fetchone() is not None
+        except (errors.UndefinedTable, errors.InvalidSchemaName):
+            return False
 
 
 def _row(connection: Connection, statement: Any, *values: object) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ _REWRITTEN = (
     ("vectors_{g}", "vectors_{g}_pkey"),
     ("terms_{g}", "terms_{g}_pkey"),
 )
-"""Tables that hold texts or vectors of deleted chunks, and the index that orders them anew."""
+"""Tables that hold texts or vectors of deleted chunks, and the index that orders them."""
 _LOCK_TIMEOUT_MS = 2000
 
 

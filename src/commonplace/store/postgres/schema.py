@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["SCHEMA_VERSION", "Role", "Tables", "create_generation", "shared_tables"]
+__all__ = ["SCHEMA_VERSION", "WORD_INDEX", "Role", "Tables", "create_generation", "shared_tables"]
 
 SCHEMA_VERSION = 1
 
@@ -20,7 +20,8 @@ SHARED = (
     # `version` grows with each write: a writer locks this row first, so there is one at a time.
     """CREATE TABLE IF NOT EXISTS indexes (
         generation integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, role text UNIQUE,
-        identity text, complete boolean NOT NULL DEFAULT false, version bigint NOT NULL DEFAULT 0,
+        identity text, complete boolean NOT NULL DEFAULT false,
+        loading boolean NOT NULL DEFAULT false, version bigint NOT NULL DEFAULT 0,
         last_seq bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50)""",
     # Sums of an index, by source: chunks, their terms, lines with vectors and their sum (float64).
     """CREATE TABLE IF NOT EXISTS books (
@@ -36,6 +37,11 @@ SHARED = (
     "CREATE SEQUENCE IF NOT EXISTS vector_cache_written",
 )
 
+WORD_INDEX = (
+    # A write adds to a list that each search scans, too: 512 KiB at most, half a millisecond.
+    "CREATE INDEX words_{g}_terms ON words_{g} USING gin (terms) "
+    "WITH (fastupdate = on, gin_pending_list_limit = 512)"
+)
 _GENERATION = (
     # Times are in nanoseconds, days are proleptic ordinals.
     """CREATE TABLE files_{g} (
@@ -58,7 +64,7 @@ _GENERATION = (
         seq bigint PRIMARY KEY, path text COLLATE "C" NOT NULL, source text NOT NULL, day integer,
         length integer NOT NULL, terms tsvector NOT NULL) WITH (toast_tuple_target = 8160)""",
     "ALTER TABLE words_{g} ALTER COLUMN terms SET STORAGE main",
-    "CREATE INDEX words_{g}_terms ON words_{g} USING gin (terms) WITH (fastupdate = off)",
+    WORD_INDEX,
     """CREATE TABLE vectors_{g} (
         seq bigint PRIMARY KEY, path text COLLATE "C" NOT NULL, source text NOT NULL, day integer,
         embedding vector NOT NULL)""",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.store.postgres import terms as term_math
+from commonplace.store.postgres.conditions import row_conditions
 from commonplace.store.postgres.state import IndexState
 from commonplace.store.postgres.terms import RANK_WEIGHTS, Phrase, phrases_of
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = ["PostgresSnapshot", "row_conditions"]
+__all__ = ["PostgresSnapshot"]
 
 _STORED = ", ".join(StoredChunk._fields)
 _PLACE = ", ".join(ChunkPlace._fields)
@@ -44,6 +45,7 @@ class PostgresSnapshot:
         self._state = state
         self._cache = cache
         self._tables = state.tables
+        self._terms_counted = not state.loading
 
     @property
     def identity(self) -> IndexIdentity | None:
@@ -116,17 +118,18 @@ class PostgresSnapshot:
     def _frequencies(self, phrases: Sequence[Phrase], source: Source | None) -> list[int]:
         known = self._cache.of(f"frequencies {source}", self._state.key)
         new = {it for it in phrases if it.possible and it not in known}
-        if terms := {it.single: it for it in new if it.single is not None}:
+        counted = {it.single: it for it in new if it.single is not None and self._terms_counted}
+        if counted:
             of = "" if source is None else " AND source = %s"
             found = self._rows(
                 f"SELECT term, sum(n)::bigint FROM {self._tables.terms} "
                 f"WHERE term = ANY(%s){of} GROUP BY term",
-                list(terms),
+                list(counted),
                 *([source] if source else []),
             )
-            known.update(dict.fromkeys(terms.values(), 0))
-            known.update((terms[term], count) for term, count in found)
-        if others := [it for it in new if it.single is None]:
+            known.update(dict.fromkeys(counted.values(), 0))
+            known.update((counted[term], count) for term, count in found)
+        if others := [it for it in new if it not in known]:
             rows = RowFilter(None if source is None else frozenset((source,)))
             known.update(zip(others, self._counted(others, *row_conditions(rows)), strict=True))
         return [known.get(it, 0) for it in phrases]
@@ -341,19 +344,3 @@ def _embedded(data: bytes | None, lines: bytes | None) -> ChunkVectors | None:
     from commonplace.store.postgres.vector_codec import vector_from
 
     return ChunkVectors(vector_from(data), lines)
-
-
-def row_conditions(rows: RowFilter) -> tuple[str, list[Any]]:
-    """Return a filter as SQL over `source` and `day` ("" when every row passes), and its values."""
-    conditions: list[str] = []
-    values: list[Any] = []
-    if rows.sources is not None:
-        conditions.append("source = ANY(%s::text[])")
-        values.append(sorted(rows.sources))
-    if rows.after is not None:
-        conditions.append("day >= %s")
-        values.append(rows.after)
-    if rows.before is not None:
-        conditions.append("day <= %s")
-        values.append(rows.before)
-    return " AND ".join(conditions), values

@@ -32,6 +32,7 @@ class IndexState:
         generation: Number of its tables.
         identity: Identity of the index; None for a new one.
         complete: Whether a run came to its end.
+        loading: Whether it is loaded in bulk: terms are not counted nor indexed yet.
         version: Number of its last write.
         last_seq: Number of the chunk that was written last.
         sums: Sums by source.
@@ -40,6 +41,7 @@ class IndexState:
     generation: int
     identity: IndexIdentity | None
     complete: bool
+    loading: bool
     version: int
     last_seq: int
     sums: dict[Source, Sums] = field(default_factory=dict)
@@ -47,7 +49,7 @@ class IndexState:
     @classmethod
     def from_rows(cls, rows: Sequence[tuple[Any, ...]], location: str) -> IndexState:
         """Return the state from the rows of `state_query`."""
-        generation, identity, complete, version, last_seq, *_ = rows[0]
+        generation, identity, complete, loading, version, last_seq, *_ = rows[0]
         sums = {source: Sums(*counts) for *_, source, counts in map(_split, rows) if source}
         try:
             made = None if identity is None else _identity(identity)
@@ -56,7 +58,7 @@ class IndexState:
                 f"the index {location} does not say what it was built with ({error}). It is "
                 "rebuilt from the Markdown files."
             ) from error
-        return cls(generation, made, complete, version, last_seq, sums)
+        return cls(generation, made, complete, loading, version, last_seq, sums)
 
     @property
     def tables(self) -> Tables:
@@ -76,13 +78,13 @@ class IndexState:
 
 
 def _split(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return row[5], row[6:9]
+    return row[6], row[7:10]
 
 
 def state_query(role: Role) -> str:
     """Return the query of the state of the index that has a role."""
     return (
-        "SELECT i.generation, i.identity, i.complete, i.version, i.last_seq, "
+        "SELECT i.generation, i.identity, i.complete, i.loading, i.version, i.last_seq, "
         "b.source, b.chunks, b.terms, b.vectors "
         f"FROM indexes i LEFT JOIN books b USING (generation) WHERE i.role = '{role}'"
     )

@@ -9,12 +9,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from psycopg import errors, sql
-
 from commonplace.errors import IndexReadOnlyError, StoreError
 from commonplace.store.base import HealthCheck, LeaseName, Rebuild, Recovery
 from commonplace.store.postgres import vector_cache
 from commonplace.store.postgres.address import Address
+from commonplace.store.postgres.bulk_load import finish_load
 from commonplace.store.postgres.database import Database
 from commonplace.store.postgres.failures import (
     CLOSED,
@@ -22,7 +21,7 @@ from commonplace.store.postgres.failures import (
     IndexGoneError,
     TransientError,
 )
-from commonplace.store.postgres.installation import Installation, install
+from commonplace.store.postgres.installation import Installation, install, is_begun
 from commonplace.store.postgres.reader_cache import ReaderCache
 from commonplace.store.postgres.schema import Role, Tables
 from commonplace.store.postgres.snapshot import PostgresSnapshot
@@ -98,11 +97,7 @@ class PostgresStore:
 
     def exists(self) -> bool:
         """Return whether an index was begun there; creates nothing."""
-        with self.database.borrowed() as connection:
-            try:
-                return _has_identity(connection, self._address.schema, self._role)
-            except (errors.UndefinedTable, errors.InvalidSchemaName):
-                return False
+        return is_begun(self.database, self._role)
 
     @property
     def identity(self) -> IndexIdentity | None:
@@ -147,10 +142,11 @@ class PostgresStore:
         return self._complete
 
     def mark_complete(self) -> None:
-        """Note that an index run came to its end."""
+        """Note that an index run came to its end, and finish the load of a new index."""
 
         def change(connection: Connection) -> None:
             state = self.locked(connection)
+            finish_load(connection, state)
             connection.execute(
                 "UPDATE indexes SET complete = true WHERE generation = %s", (state.generation,)
             )
@@ -203,10 +199,9 @@ class PostgresStore:
 
     def locked(self, connection: Connection) -> IndexState:
         """Lock the index against other writers, inside a transaction; return its state."""
-        connection.execute(
-            "SELECT generation FROM indexes WHERE role = %s FOR UPDATE", (self._role,)
-        )
-        return self._state(connection.execute(state_query(self._role)).fetchall())
+        # What other tables hold is as of before the wait: the sums are read again behind it.
+        query = f"{state_query(self._role)} FOR UPDATE OF i"
+        return self._state(connection.execute(query).fetchall())
 
     def write_transaction(self, change: Callable[[Connection], Any]) -> Any:
         """Run a change in a transaction; see `Database.write`."""
@@ -351,9 +346,3 @@ class PostgresStore:
             f"the index {self.location} cannot be written: {self.read_only_reason}. It answers as "
             "it is."
         )
-
-
-def _has_identity(connection: Connection, schema: str, role: Role) -> bool:
-    statement = sql.SQL("SELECT 1 FROM {} WHERE role = %s AND identity IS NOT NULL")
-    indexes = sql.Identifier(schema, "indexes")
-    return connection.execute(statement.format(indexes), (role,)).fetchone() is not None

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from commonplace.store.postgres import vector_cache
+from commonplace.store.postgres.bulk_load import begin_load
 from commonplace.store.postgres.state import IndexState
 from commonplace.store.postgres.terms import analyzer_for, term_vector
 from commonplace.store.postgres.vector_codec import packed
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Writer"]
 
 _SOURCES: tuple[Source, ...] = ("memory", "sessions")
-_MAX_DROPPED = 100_000
-"""Deletions that are listed for resident vectors; older ones are forgotten beyond them."""
 _RECORD_COLUMNS = tuple(field.name for field in dataclasses.fields(FileRecord))
 _record_values = attrgetter(*_RECORD_COLUMNS)
 _RECORD_TYPES = (
@@ -53,6 +52,7 @@ class Writer:
         self._version = state.version + 1
         self._last_seq = state.last_seq
         self._sums = {source: _Change() for source in _SOURCES}
+        self._is_loading = state.loading
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         cursor = self._connection.cursor(binary=True).execute(statement, values)
@@ -119,21 +119,21 @@ class Writer:
         for source, change in self._sums.items():
             change.add_lines([lines for _, of, lines in found if of == source], self._dimension, -1)
         self._count_terms("-", seqs)
-        words = self._rows(
-            f"DELETE FROM {self._tables.words} WHERE seq = ANY(%s) RETURNING source, length", seqs
-        )
-        for source, length in words:
-            self._sums[source].chunks -= 1
-            self._sums[source].terms -= length
-        gone = f"DELETE FROM {self._tables.vectors} WHERE seq = ANY(%s) RETURNING source"
-        for (source,) in self._rows(gone, seqs):
-            self._sums[source].vectors -= 1
-        self._rows(f"DELETE FROM {self._tables.chunks} WHERE seq = ANY(%s)", seqs)
-        self._rows(
-            f"INSERT INTO {self._tables.dropped} SELECT %s, unnest(%s::bigint[])",
-            self._version,
-            seqs,
-        )
+        tables = self._tables
+        gone = self._rows(
+            f"""WITH chunk AS (DELETE FROM {tables.chunks} WHERE seq = ANY(%s)),
+            word AS (DELETE FROM {tables.words} WHERE seq = ANY(%s) RETURNING source, length),
+            vector AS (DELETE FROM {tables.vectors} WHERE seq = ANY(%s) RETURNING source),
+            listed AS (INSERT INTO {tables.dropped} SELECT %s, unnest(%s::bigint[]))
+            SELECT source, count(*), sum(length)::bigint, (SELECT count(*) FROM vector
+                WHERE vector.source = word.source) FROM word GROUP BY source""",
+            seqs, seqs, seqs, self._version, seqs,
+        )  # fmt: skip
+        for source, chunks, terms, vectors in gone:
+            change = self._sums[source]
+            change.chunks -= chunks
+            change.terms -= terms
+            change.vectors -= vectors
 
     @property
     def _dimension(self) -> int:
@@ -142,6 +142,8 @@ class Writer:
 
     def _count_terms(self, sign: str, seqs: Sequence[int]) -> None:
         """Add the terms of chunks to the document frequencies, or subtract them."""
+        if self._is_loading:
+            return
         terms = self._tables.terms
         self._rows(
             f"""INSERT INTO {terms} AS held
@@ -183,6 +185,7 @@ class Writer:
                 if item.embedded is not None:
                     vectors.append((seq, path, source, item.day, packed(item.embedded.vector)))
                     sums.vectors += 1
+        self._is_loading = begin_load(self._connection, self._state, len(chunks))
         for source, sums in self._sums.items():
             sums.add_lines([row[12] for row in chunks if row[3] == source], self._dimension, 1)
         self._copy(self._tables.chunks, _CHUNK_TYPES, chunks)
@@ -225,10 +228,6 @@ class Writer:
             self._version,
             self._last_seq,
             self._state.generation,
-        )
-        self._rows(
-            f"DELETE FROM {self._tables.dropped} WHERE version <= %s - {_MAX_DROPPED}",
-            self._version,
         )
 
     def _add_to_books(self, source: Source, change: _Change) -> None:

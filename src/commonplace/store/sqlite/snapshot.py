@@ -201,9 +201,8 @@ class SqliteSnapshot:
         can_be_cold = rows == RowFilter() and among is None
         can_be_cold = can_be_cold and limit <= _MAX_VEC0_LIMIT and bool(query.any())
         connection = self._connection
-        resident = self._file.resident_vectors(
-            cold=lambda: can_be_cold and schema.vec0_usable(connection)
-        )
+        usable = functools.partial(schema.vec0_usable, connection)
+        resident = self._file.resident_vectors(cold=lambda: can_be_cold and usable())
         if resident is None:
             return schema.nearest_by_vec0(connection, query, limit)
         from commonplace.store.sqlite.vector_table import SqliteVectorTable
