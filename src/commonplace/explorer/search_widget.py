@@ -45,7 +45,7 @@ def search_box(memory: Memory, query: str = "") -> SearchBox:
 
 
 class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
-    """Widget of JupyterLab, Notebook and VS Code; without a kernel, a page shows its last answer.
+    """Widget for notebooks, tried in JupyterLab; without a kernel, a page shows its last answer.
 
     Attributes:
         query: Field of the question.
