@@ -31,6 +31,7 @@ from commonplace.text.secret_values import (
     is_number,
     is_plain_word,
     is_sentence_word,
+    literal,
     looks_chosen,
     looks_random,
     looks_strong,
@@ -59,15 +60,9 @@ _BRACKETS = frozenset("「『“„«")
 _NETWORK = re.compile(r"wi-?fi|wlan|network|netzwerk|réseau|router|fritz|hotspot|ssid")
 _QUOTES = ('"', "'", "`")
 _CALL = re.compile(r"\$?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\S")
-_LITERAL = re.compile(
-    r"(?:new )?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret|SecureString"
-    r"|Some|unhex"
-    r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
-    r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"
-)
-"""Text that is given to a function: ``bytes.fromhex("...")``."""
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".?:*_)]}`"
+_MEASURE = re.compile(r"\d+(?:\.\d+)+[a-z%]{0,3}|\d+[a-z%]{1,3}")
 _HYPHENATED = re.compile(r"(?:[a-z]+-){3,}[a-z]+")
 _SHORT_NUMBERS = re.compile(
     r"(?:voicemail|phone|screen|sim|handy|passcode$|clave$|[^\x00-\u02ff]$)"
@@ -143,7 +138,8 @@ class _Name:
             return self._assigned_below() if sep["cell"] is None else None
         value = self._text[slice(*span)]
         if sep["made"]:
-            return span if looks_strong(value) and self._kind != "key" else None
+            made = self._kind == "password" or self._word == "secret"
+            return span if made and looks_strong(value) else None
         if sep["cell"] or sep["markup"]:
             return span if self._accepts_in_prose(value, quoted="") else None
         return span if self._accepts(value, span[1], quoted=quoted) else None
@@ -154,13 +150,11 @@ class _Name:
         if sep is None:
             return None
         span, quoted = self._value(sep.end())
-        if span is None or not quoted:
+        if span is None or not (quoted or self._is_flag()):
             return None
         value = self._text[slice(*span)][:JUDGED_CHARS]
-        flag = self.before.endswith("-") or bool(
-            re.search(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$", self.before)
-        )
-        alone = self._text[span[1] + 1 : span[1] + 4].lstrip().startswith((")", "}"))
+        flag = self._is_flag() or bool(re.search(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$", self.before))
+        alone = self._text[span[1] + 1 : span[1] + 4].lstrip(" \t")[:1] in ("", ")", "}", "\n")
         if flag and not is_harmless(value, quoted=quoted):
             return span
         return (
@@ -209,7 +203,8 @@ class _Name:
 
     def _adjacent(self) -> Span | None:
         """Return the value of "name value"."""
-        if self._kind == "token" and (pair := PAIR.match(self._text, self._end)):
+        apart = self._text[self._end : self._end + 1].isspace()
+        if apart and self._kind == "token" and (pair := PAIR.match(self._text, self._end)):
             span, _ = self._value(pair.end())
             if span and looks_strong(self._text[slice(*span)][:JUDGED_CHARS]):
                 return span
@@ -225,7 +220,7 @@ class _Name:
         if span is None:
             return None
         value = self._text[slice(*span)][:JUDGED_CHARS]
-        if self._is_flag() or self._is_constant():
+        if self._is_flag() or (self._is_constant() and not is_plain_word(value)):
             return span if self._accepts(value, span[1], quoted=quoted) else None
         if self._kind == "password" and not quoted and _HYPHENATED.fullmatch(value):
             return span
@@ -272,7 +267,7 @@ class _Name:
             group = "value" if quoted["value"] is not None else "other"
             return quoted.span(group), (quoted["open"] or quoted[0][:1])[-1]
         if _CALL.match(self._text, start):
-            return self._literal(start), '"'
+            return literal(self._text, start), '"'
         if opened := _OPENED.match(self._text, start):
             start = opened.end()
         bare = _BARE.match(self._text, start, start + JUDGED_CHARS)
@@ -281,15 +276,6 @@ class _Name:
         shown = _NEXT_PARAMETER.split(bare[0], maxsplit=1)[0]
         end = start + len(shown.rstrip(_TRAILING))
         return ((start, end) if end > start else None), ""
-
-    def _literal(self, start: int) -> Span | None:
-        """Return the place of a text that a function makes the value of."""
-        found = _LITERAL.match(self._text, start)
-        if found is None:
-            return None
-        value = found["value"][:JUDGED_CHARS]
-        random = looks_random(value) and not is_harmless(value, quoted='"')
-        return found.span("value") if random or (found["maker"] and looks_strong(value)) else None
 
     def _accepts(self, value: str, end: int, *, quoted: str) -> bool:
         """Return whether an assigned value is a secret."""
@@ -300,9 +286,9 @@ class _Name:
             if self._kind == "short":
                 return looks_chosen(value) or bool(quoted and len(value) > 3)
             return looks_random(value)
-        if self._word.startswith(("token", "login", "wi", "wlan")) and is_number(value):
+        if self._is_count(value):
             return False
-        if self._kind == "token" and value.isdecimal() and len(value) < 5:
+        if self._kind == "key" and "_" in value and is_identifier(value):
             return False
         loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
         if is_identifier(value) and (
@@ -329,12 +315,19 @@ class _Name:
             if quoted and self._kind == "password":
                 return len(value) >= 4 and len(value.split()) <= 8
             least = 4 if _SHORT_NUMBERS.search(self.before.lower() + self._word) else 6
+            if self._kind == "short" and _MEASURE.fullmatch(value):
+                return False
             return looks_chosen(value) or (value.isdecimal() and len(value) >= least)
         if self._kind == "key" and value.isdecimal():
             return len(value) >= 12 and bool(_NETWORK.search(self._line_before()))
         if self._kind == "key" and _NETWORK.search(self._line_before() + self._behind()):
             return looks_strong(value)
         return looks_random(value)
+
+    def _is_count(self, value: str) -> bool:
+        if self._word.startswith(("token", "login", "wi", "wlan")):
+            return is_number(value)
+        return self._kind in ("token", "key") and value.isdecimal() and len(value) < 5
 
     def _line_before(self) -> str:
         return self.before.lower().rpartition("\n")[2]

@@ -138,7 +138,10 @@ def _lower(text: str) -> str:
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)
 
 
-_WRAP = re.compile(r"\\?\r?\n[ \t>|]{0,16}([A-Za-z0-9_+/=.-]{8,})[\"'`]?[ \t]*(?=\r?\n|$)")
+_WRAP = re.compile(
+    r"(?:[\"'][ \t]{0,4}[+&.]?)?\\?\r?\n[ \t>|+&.]{0,24}[\"']?([A-Za-z0-9_+/=.-]{8,})"
+    r"[\"'`]?[ \t;,)]{0,4}(?=\r?\n|$)"
+)
 
 
 def _with_next_line(text: str, end: int) -> int:

@@ -15,7 +15,8 @@ Span = tuple[int, int]
 
 _PIN = re.compile(
     r"[\"'`*,;/ ]{0,3}((?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}(?![\w-])"
-    r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])|(?=[A-Z]*\d)[A-Z0-9]{4,8}(?![A-Za-z0-9_-]))"
+    r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])"
+    r"|(?!GPIO)(?=[A-ZА-Я]*\d)[A-ZА-Я0-9]{4,8}(?![A-Za-z0-9_-]))"
 )
 _PINS_BELOW = re.compile(r"[:：]?[*_]{0,2}[ \t]{0,4}(?:\r?\n){1,2}")
 _BULLET = re.compile(r"[,;]?[ \t]{0,4}\r?\n[ \t>]{0,8}(?:[-*+]|\d{1,2}[.)])?[ \t]{0,4}")
@@ -29,6 +30,7 @@ _CLAUSE = re.compile(
     r"(?:[ \t][^\s\d,;:.]{1,20}){1,6}?[ \t]?(?::|[ \t](?:is|was|ist|est|es|è|é|="
     r"|c['’]est)(?=[ \t]))[ \t]{0,3}"
 )
+_ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=\d{4,8}(?!\w))")
 _GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
 _MANY = 24
 """Codes of a list that are masked."""
@@ -58,7 +60,7 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
     at = _first(text, word, end, many=many)
     if at is None:
         return
-    shape = _TOTP if name.endswith(("secret", "key", "seed")) else _PIN
+    shape = _TOTP if name.startswith(("totp", "otp", "2fa", "mfa")) and "code" not in name else _PIN
     least = 3 if name.startswith("comb") or "lock" in name or "schloss" in name else 4
     for _ in range(_MANY):
         found = shape.match(text, at)
@@ -88,5 +90,8 @@ def _first(text: str, word: str, end: int, *, many: bool) -> int | None:
     if not many and word.lower() != "combination" and (sep := _CLAUSE.match(text, end)):
         return sep.end()
     if word.isupper() or word.lower() != "pin":
-        return sep.end() if (sep := ADJACENT.match(text, end)) else None
+        sep = ADJACENT.match(text, end)
+        if sep and word.isupper() and (other := _ONE_WORD.match(text, end)):
+            return other.end()
+        return sep.end() if sep else None
     return None

@@ -29,7 +29,7 @@ _PASSWORDS = (
 _CJK_PASSWORDS = r"パスワード|パスフレーズ|合言葉|密码|密碼|口令|비밀번호|암호|비번|패스워드|รหัสผ่าน"
 _SHORT_PASSWORDS = (
     r"(?:(?:db|ssh|smb|root|admin|user|store|key|ftp|ldap|mail|smtp|pg|sql|auth|wifi|web|sys|net"
-    r"|gpg|priv|enc|zip|vpn|sudo|become|host|login|my|trust)_?)?pass|pw|clave|parola(?:m|sı)?"
+    r"|gpg|priv|enc|zip|vpn|sudo|become|host|login|my|trust|bind)_?)?(?:pass|pw)|clave|parola(?:m|sı)?"
 )
 _TOKENS = (
     r"secrets?|tokens?|credentials?|creds|zugang|logins?|(?:log|sign) in(?: with)?|wi-?fi|wlan"
@@ -47,12 +47,14 @@ _DOORS = (
     r"|keypad|elevator|lift|screen|phone|card|activation|pairing"
 )
 _PINS = (
-    rf"(?:{_DOORS})[ _-]codes?|pins?(?:-?codes?|-?nummer)?|geheimzahl|digicode|pin-kód"
+    rf"(?:{_DOORS})(?:[ _-]|: )codes?|use code|totp|pins?(?:-?codes?|-?nummer|番号)?|geheimzahl"
+    rf"|digicode|pin-kód"
     rf"|pinkod[ei]?n?"
     r"|(?:tür|alarm|zugangs|sicherheits|tor|bestätigungs|haus|zahlen|safe|tresor|schloss)-?codes?"
     r"|(?:code|codice|código) (?:secret|segreto|secreto|confidentiel)|code[ -](?:pin"
     r"|d['’](?:accès|entrée)|de (?:la porte|l['’]alarme|sécurité))"
-    r"|código de (?:la puerta|acceso|seguridad|la alarma)|пин(?:-?код)?|пін(?:-?код)?"
+    r"|código de (?:la puerta|acceso|seguridad|la alarma)|code (?:porte|portail|immeuble|alarme"
+    r"|garage|coffre)|пин(?:-?код)?|код(?= (?:от|домофона|двери|подъезда|сейфа|для))|пін(?:-?код)?"
     r"|combination|combo|puk|(?:locker|haustür|apartment|building)[ -]?codes?|keypad"
     r"|(?:bike |bicycle |luggage |suitcase |pad|door |gym |u-|cable |fahrrad|koffer|zahlen)"
     r"(?:lock|schloss)(?: codes?)?"
@@ -62,7 +64,7 @@ _PINS = (
     r"|(?:opens|unlocks|öffnet)(?= (?:with|mit))"
     r"|(?:totp|otp|2fa|mfa)[ _-]?(?:(?:setup|auth\w{0,9})[ _-])?(?:secret|key|seed)"
 )
-_CJK_PINS = r"暗証番号|pin番号|验证码|驗證碼|인증번호"
+_CJK_PINS = r"暗証番号|验证码|驗證碼|인증번호"
 _PHRASES = (
     r"(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|hardware wallet)[ _-]?"
     r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase|seed|(?:12|15|18|21|24)[ -]words?"
@@ -94,7 +96,8 @@ HINTS = (
     "klucz", "nyckel", "키", "ログ", "登录", "auth", "pat", "bearer", "hmac",
     "code", "codice", "código", "kod", "kód", "pin", "combination", "combo", "puk", "otp", "opens",
     "unlocks", "öffnet", "lock", "schloss", "пин", "пін", "暗証", "验证", "驗證", "인증",
-    "seed", "mnemonic", "phrase", "word", "wallet", "metamask", "ledger", "trezor", "electrum",
+    "seed", "mnemonic", "phrase", "word", "wallet", "totp",
+    "код", "metamask", "ledger", "trezor", "electrum",
     "phantom", "bip", "wörter",
 )  # fmt: skip
 """Parts of which every name has one: a fast check."""
@@ -138,7 +141,8 @@ _WORDS = """
     plaintext base64 utf-8
     erforderlich keine keiner kein leer falsch richtig vergessen geändert bitte siehe unbekannt
     abgelaufen oublié obligatoire incorrecte aucun aucune vide requis olvidada requerida incorrecta
-    ninguna vacía obligatoria 必須 なし 错误 忘记 неверный обязательно нет obligatorio obligatorisch
+    ninguna vacía obligatoria 必須 なし 错误 忘记 неверный обязательно позже потом нет
+    pendiente pendente später folgt esquecida olvidé dimenticata siehe obligatorio obligatorisch
     vereist verplicht gerekli
     povinné wymagane hidden
 """

@@ -122,6 +122,8 @@ LONG_TOKENS = (
     _prefixed("fc-", "e2b_", "bb_", "phx_", "phc_", "pk_", rest=rf"[0-9a-f]{{32,64}}{_END}"),
     pattern("_mmk", regex=rf"{_START}([A-Za-z0-9]{{6}}_[A-Za-z0-9]{{29}}_mmk){_END}"),
     pattern("|", regex=r"(?<!\w)(\d{15,16}\|[A-Za-z0-9_-]{27,40})(?![\w|])"),
+    _prefixed("eyJ", rest=r"[A-Za-z0-9+/_-]{100,}={0,2}"),
+    _prefixed("CfDJ8", rest=r"[A-Za-z0-9_-]{40,}"),
     # Chat and mail
     pattern("hooks.slack.com", "discord",
              regex=r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/"

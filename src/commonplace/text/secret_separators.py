@@ -31,12 +31,15 @@ ASSIGNED = re.compile(
     r"(?:(?:&(?=str|')(?:'\w{1,12} )?)?[A-Za-z_][\w.:]{0,40}(?:[<\[][\w.,; <>]{0,40}[>\]])?[?!]?"
     r"(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}=(?!=)[ \t]{0,8})?"
 )
-LISTED = re.compile(r"[\"'`]?[ \t]{0,4},[ \t]{0,4}(?=[brfuLN@]?[\"'`])")
+LISTED = re.compile(
+    r"[\"'`]?[ \t]{0,4}[,;][ \t]{0,4}(?:[a-z]{1,12}=)?(?=[brfuLN@]?[\"'`]|[\w+/]{6})"
+)
 ASSIGNED_BELOW = re.compile(
     r"[\"'`]?(?:[ \t]{0,4}(?:[,;({]|</key>))?[ \t]{0,4}\n?"
     r"(?:[ \t]{0,24}(?!-)[^\n\"'=:]{0,24}[=:][^\n]{0,60}\n){0,2}?[ \t]{0,24}"
     r"(?:--?|[\"'])?(?:<string>|(?:(?i:default_?value|default|value|val|body|content|string_?value|plaintext)"
     r"[\"']?[ \t]{0,4}[:= ][ \t]{0,4}))"
+    r"|:[ \t]?[|>][-+]?\n[ \t]{1,24}"
 )
 """Of ``name: DB_PASSWORD`` and ``value: x`` in the next line, and its like."""
 ADJACENT = re.compile(r"(?:[ \t]{1,4}|(?<=\S)\t+)(?![=+*/<>&|!-])")
@@ -56,7 +59,7 @@ _CONNECTOR = (
     r"[ \t]{0,3}[:=：＝]|[ \t]{0,2}[→—–](?=[ \t])|[ \t]-(?=[ \t])|は|是|为|為|が|는|은"
     r"|['’]s(?=[ \t])|,?[ \t]c['’]est(?!\w)|を|改成了?|改为|变成|设为|換成"
     r"|[ \t](?:with|mit)(?=[ \t]\d)"
-    r"|,[ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
+    r"|[,?][ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
     r"|[ \t](?:(?:is|was|are|were|be|became|remains|ist|war|lautete?|wurde|est|était|es|era|fue|é|è"
     r"|foi|jest|это|sind|sont|son|são|sono|zijn|är|er|on|je|este|là|adalah|είναι|هي|هو|है|คือ|olarak|->|to|auf|from)(?!\w)"
     r"|(?:(?:is|was|were|has been)[ \t])?(?:changed|set|reset|updated|geändert|cambi[oó]"
@@ -91,10 +94,13 @@ NEXT_LINES = re.compile(
 PAIR = re.compile(
     r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
     r"[\"'`]?[^\s/|,;／]{1,64}(?:[ \t][^\s/|,;／]{1,20}){0,2}[\"'`]?"
-    r"(?:[ \t](?:/|\||and|und|et|y|e)[ \t]|／|:(?!//))"
+    r"(?:[ \t](?:/|\||and|und|et|y|e|with|mit|avec|con)[ \t]|／|:(?!//))"
 )
 FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
-MORE = re.compile(r"[\"'`]?(?:,[ \t]?|[ \t](?:and|or|und|et|y)[ \t])[\"'`]?")
+MORE = re.compile(
+    r"[\"'`]?(?:,[ \t]?(?:(?:now|jetzt|then)[ \t])?|[ \t](?:and|or|und|et"
+    r"|y)[ \t])[\"'`]?"
+)
 OTHERS = re.compile(
     r"[\"'`*]{0,2}(?:,|;| and| und| et| y)?[ \t]\(?(?:(?:and|und|et|y)[ \t])?(?:hers|his|mine"
     r"|yours|theirs|ours"

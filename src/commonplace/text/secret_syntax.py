@@ -73,15 +73,17 @@ _COMMANDS = (
     _option(r"[\w$#]{1,40}/", "sqlplus expdp impdp sqlldr rman exp imp",
             value=rf"{_MIXED}[^\s\"'$@/]{{4,128}}"),
     _option(r"\S{1,64}\s{1,4}", "wpa_passphrase"),
-    pattern("redis auth", "\nauth ", "\npass ", "redis-cli auth",
-            regex=r"(?:(?<=\n)|\bredis(?:-cli)?[ \t]{1,2})(?:AUTH|PASS)[ \t](?!LOGIN|PLAIN)"
+    pattern("redis auth", "> auth ", "\nauth ", "\npass ", "redis-cli auth",
+            regex=r"(?:(?<=\n)|(?<=[>$#] )|\bredis(?:-cli)?[ \t]{1,2})(?:AUTH|PASS)[ \t](?!LOGIN"
+                        r"|PLAIN)"
             r"([^\s\"']{6,128})(?=[ \t]*(?:$|\n))"),
     # Behind the name of a user, whatever the tool.
     pattern(" -u", "--user", "user=", "/user:", "/u:",
             regex=r"[ \t](?:-[uU]|--user(?:name)?|/u(?:ser)?:?)[ \t=:]?[ \t]?[^\s\"'-]\S{0,63}"
             rf"[^\n]{{0,60}}?[ \t](?:-[pPwW]"
             rf"|/p)[ \t=:]?{_OPENED}{_MIXED}([^\s\"'$<=/-][^\s\"']{{5,127}})"),
-    pattern("net use", regex=r"\bnet use\s[^\n]{0,160}?/user:[^\s]{1,80}\s{1,4}([^\s/]{4,128})",
+    pattern("net use", regex=r"\bnet use\s(?:[^\n]{0,160}?/user:[^\s]{1,80}|\S{1,8}\s\\\\\S{1,100})"
+            r"\s{1,4}([^\s/]{4,128})",
             flags=_I),
     pattern("net user", regex=r"\bnet user\s{1,4}[^\s/]{1,64}\s{1,4}([^\s/*]{4,128})", flags=_I),
     # Sent to a tool that asks for it.
@@ -89,10 +91,14 @@ _COMMANDS = (
                 r"|printf)\s{1,4}(?:-\w{1,2}\s)?(?:[\"']%s(?:\\n)?[\"']\s)?[\"']?(?:[\w.-]{1,32}:)?"
             r"([^\s\"'$|:]{4,128})[\"']?\s{0,4}\|\s{0,4}(?:sudo|chpasswd|cryptsetup|passwd|smbpasswd"
             r"|kinit|gpg|openssl|(?:docker|podman|helm)\s[^\n]{0,40}login)"),
+    pattern("<<<", random=True, regex=rf"<<<\s{{0,2}}{_OPENED}([\w+/=.-]{{20,256}})"),
+    pattern("http-basic", regex=r"\bhttp-basic\.\S{1,80}\s[^\s-]\S{0,63}\s([^\s\"'$-]\S{3,127})"),
+    pattern("ftp> user", regex=r"ftp>\s{0,2}user\s\S{1,64}\s(\S{4,128})"),
     pattern("<<<", regex=r"\b(?:kinit|sudo|passwd|gpg|openssl|docker|cryptsetup|gh"
                 r"|su)\s[^\n]{0,120}?"
             rf"<<<\s{{0,2}}{_OPENED}{_MIXED}([^\s\"'$]{{5,128}})"),
-    pattern("echo", regex=r"pass[\w-]{0,20}=?[ \t]?<\(\s{0,2}echo\s{1,4}([^\s\"'$)]{4,128})"),
+    pattern("echo", regex=r"pass[\w-]{0,20}=?[ \t]?[\"']?(?:<\()?\s{0,2}echo\s{1,4}"
+                r"([^\s\"'$)]{4,128})"),
     pattern("htpasswd", regex=r"\bhtpasswd\s[^\n]{0,80}?-\w{0,4}b\w{0,4}\s[^\n]{0,120}?"
             r"(?<=\s)([^\s\"'$]{4,128})[ \t]*(?=$|[\n;|&])"),
     pattern("pass:", regex=r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"'$]{1,128})"),
@@ -139,7 +145,8 @@ _ADDRESSES = (
     pattern("sig=", "token=", "code=", "key=", "secret=", "signature=", "pass", "pwd=", "appid=",
             "app_id=", "auth=", "jwt=", "ticket=",
             regex=rf"[?&;#](?:{_PARAMETERS})"
-            r"=(?!\{|<|\$|%7[Bb]|[a-z-]{1,40}(?:[\s&#\"'<>)]|$))([^\s&#\"'<>)]{6,})", flags=_I),
+            r"=(?!\{|<|\$|%7[Bb]|[a-z]{1,40}(?:-[a-z]{1,30}|-\d{1,4}){0,6}(?:[\s&#\"'<>)]"
+            r"|$))([^\s&#\"'<>)]{6,})", flags=_I),
     pattern("appid=", regex=r"\bappid=([0-9a-f]{32})\b", flags=_I),
     pattern("hook", "/incoming/", random=True,
             regex=r"://[\w.-]{0,80}/(?:[\w-]{1,40}/){0,4}?(?<=[/.])(?:build_hooks|(?:web)?hooks?|incoming"
@@ -165,14 +172,17 @@ _HEADERS = (
 )  # fmt: skip
 
 _DEVICES = (
-    pattern("username ", regex=r"\busername\s\S{1,40}\s[^\n]{0,60}?\b(?:password|secret)\s(?:\d\s)?"
-            r"(\S{4,128})(?=[ \t]*(?:$|\n))"),
-    pattern("enable ", regex=r"\benable\s(?:secret|password)\s(?:\d\s)?(\S{4,128})"),
-    pattern("snmp-server", regex=r"\bsnmp-server\s(?:community|user)\s(\S{4,64})"),
-    pattern("radius", "tacacs",
-            regex=r"\b(?:radius|tacacs)\S{0,20}\s[^\n]{0,60}?\bkey\s(?:\d\s)?(\S{4,128})"),
+    pattern("username ", regex=r"(?m)^[ \t]*username\s\S{1,40}\s[^\n]{0,60}?\b(?:password|secret)\s"
+            rf"(?:\d\s)?{_MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
+    pattern("enable ", regex=r"(?m)^[ \t]*enable\s(?:secret|password)\s(?:\d\s)?"
+            rf"{_MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
+    pattern("snmp-server", regex=rf"\bsnmp-server\s(?:community|user)\s{_MIXED}(\S{{4,64}})"),
+    pattern("radius", "tacacs", "isakmp",
+            regex=r"\b(?:radius|tacacs|isakmp)\S{0,20}\s(?:[^\n]{0,60}?\b)?key\s(?:\d\s)?"
+            rf"{_MIXED}(\S{{4,128}})"),
     pattern("pre-shared-key",
-            regex=r"\bpre-shared-key\s(?:[\w-]{1,20}\s){0,2}[\"']?([^\s\"';]{4,128})"),
+            regex=r"\bpre-shared-key\s(?:[\w-]{1,20}\s){0,2}[\"']?"
+            rf"{_MIXED}([^\s\"';]{{4,128}})"),
     # A line of a shadow file, whatever its hash; a line of a browser's file of cookies.
     pattern(":", regex=r"(?m)^[\w.-]{1,32}:([./A-Za-z0-9$]{13,128}):\d{4,6}:\d{0,6}:\d{0,6}:"),
     pattern("true", "false",
@@ -188,6 +198,12 @@ _PAIRS = (
     pattern(" p:", regex=r"\bu(?:ser)?:\s?[^\s,;]{1,64}[\s,;]{1,3}p:\s?([^\s,;]{4,128})"),
     pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"
             r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|/]{6,64})(?!/)"),
+    pattern("account", "anmeldung", "konto", "compte", "cuenta", "accès", "acceso", "connexion",
+            regex=r"\b(?:account|anmeldung|konto|compte|cuenta|accès|acceso|connexion)\b[^\n:=]{0,30}[:=→]"
+            rf"\s{{1,3}}[^\s/|]{{2,64}}\s?[/|]\s?{_MIXED}([^\s/|,;\"']{{6,64}})(?=[\s.,;)]|$)",
+            flags=_I),
+    pattern("@", regex=r"(?<![\w/.+-])[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,40}:"
+            rf"{_MIXED}([^\s/:@,;\"']{{6,64}})(?=\s|$)"),
     pattern(":5432:", ":5433:", ":6432:", ":3306:", ":*:",
             regex=r"(?m)^[\w.*-]{1,80}:(?:5432|5433|6432|3306|\*):[^:\s]{1,64}:[^:\s/]{1,64}:"
             r"([^\s:]{4,128})$"),

@@ -15,6 +15,7 @@ __all__ = [
     "is_plain_word",
     "is_seed_phrase",
     "is_sentence_word",
+    "literal",
     "looks_chosen",
     "looks_random",
     "looks_strong",
@@ -29,7 +30,8 @@ _PLACEHOLDER = re.compile(
     r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@\w+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
-    r"|change_?me\W?|#[0-9a-f]{3,8}|--[a-z][\w-]*(?:=.*)?|~?(?:/[\w.-]+){2,}/?|[^\w]+|.*[-_](?:here|placeholder|goes)",
+    r"|change_?me\W?|#[0-9a-f]{3,8}|--[a-z][\w-]*(?:=.*)?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
+    r"|:?\?[a-z ]+\}?|.*[-_](?:here|placeholder|goes)",
     re.IGNORECASE | re.DOTALL,
 )
 """Value that stands for a secret, also in quotes."""
@@ -39,6 +41,7 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 """Variable, tag, flag or path: where a secret is, not what it is."""
+_KEYWORD = re.compile(r"[a-z_]{2,40}=\S{1,40}")
 _CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|PASS|PW)")
 _IDENTIFIER = re.compile(r"[a-z]+(?:[._][a-z0-9]+)*,?|[a-z]+(?:-[a-z]+)*-\d{1,3}")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
@@ -56,11 +59,13 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _WORD = re.compile(r"[A-Z]?[^\WA-Z\d_]+(?:['’-][^\W\d_]+)*|[A-Z]{1,6}")
 _TERM = re.compile(
     r"[A-Z]{2,10}-\d+|#\d+|\d+(?:\.\d+)*[A-Za-z%]{0,3}|[A-Z]\d{1,3}|\d{1,2}:\d\d\S*|\S+\.[a-z]{2,5}"
-    r"|/\S*|[a-z]{2,10}\d{1,2}|[\w.+-]+@[\w-]+\.\S+|\d{4}-\d\d-\d\d\S*|[A-Z][a-z]{1,9}\d{1,2}"
+    r"|/\S*|[a-z]{2,6}\d{1,2}|[\w.+-]+@[\w-]+\.\S+|\d{4}-\d\d-\d\d\S*|[A-Z][a-z]{1,9}\d{1,2}"
 )
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Signs that a password cannot have, since keyboards compose them."""
 _HEXADECIMAL = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
+_CAPITALISED = re.compile(r"[A-Z][a-z]{2,}")
+"""Word of a name of code: ``PydanticDeprecatedSince20``."""
 _RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
 
 
@@ -76,12 +81,14 @@ def looks_random(secret: str) -> bool:
     parts = re.split(r"[-_./+=~:]", secret)
     if any(map(str.isdigit, secret)):
         parts.append("".join(parts))
+    if len("".join(_CAPITALISED.findall(secret))) > 0.55 * len(secret):
+        return False
     return len(secret) >= 12 and any(_alternates(part) for part in parts if len(part) >= 8)
 
 
 def _alternates(part: str) -> bool:
     changes = len(_RUN_OF_ONE_KIND.findall(part)) - 1
-    least = 0.25 if any(map(str.isdigit, part)) else 0.45  # camel case is no key
+    least = 0.2 if any(map(str.isdigit, part)) else 0.45  # camel case is no key
     return changes >= max(3, least * (len(part) - 1))
 
 
@@ -107,6 +114,8 @@ def is_harmless(value: str, *, quoted: str) -> bool:
     if _PLACEHOLDER.fullmatch(value) or TECHNICAL.fullmatch(value):
         return not looks_random(value[-32:]) or value[0] in "<${[%" or "://" in value
     if _is_label(value) or _IDEOGRAPHS.fullmatch(value):
+        return True
+    if quoted == "`" and _KEYWORD.fullmatch(value):
         return True
     if quoted == '"' and _VARIABLE.fullmatch(value):
         return True
@@ -157,7 +166,8 @@ _SEED_LENGTHS = (12, 15, 18, 21, 24)
 def is_seed_phrase(words: str) -> bool:
     """Check for the words of a wallet: so many, short, and no sentence."""
     found = re.findall("[a-z]+", words)
-    return len(found) in _SEED_LENGTHS and _NO_SEED_WORDS.isdisjoint(found)
+    plurals = sum(word.endswith("s") and not word.endswith("ss") for word in found)
+    return len(found) in _SEED_LENGTHS and plurals < 3 and _NO_SEED_WORDS.isdisjoint(found)
 
 
 def seed_phrase(words: str) -> tuple[int, int] | None:
@@ -167,3 +177,24 @@ def seed_phrase(words: str) -> tuple[int, int] | None:
     if len(found) - last - 1 not in _SEED_LENGTHS:
         return None
     return found[last + 1].start(), found[-1].end()
+
+
+_LITERAL = re.compile(
+    r"(?:new )?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret|SecureString"
+    r"|Some|unhex"
+    r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
+    r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"
+)
+"""Text that is given to a function: ``bytes.fromhex("...")``."""
+
+
+def literal(text: str, start: int) -> tuple[int, int] | None:
+    """Return the place of a secret that a function makes of a text, or has as its default."""
+    found = _LITERAL.match(text, start)
+    if found is None:
+        return None
+    value = found["value"][:JUDGED_CHARS]
+    if is_harmless(value, quoted='"'):
+        return None
+    made = found["maker"] and looks_strong(value)
+    return found.span("value") if made or looks_random(value) else None

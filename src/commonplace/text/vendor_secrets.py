@@ -36,7 +36,7 @@ _VENDORS = (
 _NO_SECRET = (
     "ids?|uuid|pages?|events?|traces?|issues?|commits?|sha\\d*|hash|zones?|accounts?|projects?|customers?|build"
     "|images?|versions?|release|docs?|request|databases?|workspaces?|dashboards?|org|organi[sz]ation|tenant"
-    "|public|app|application|subscription|object|resource|rev(?:ision)?|branch|digest|checksum|run|job|ray"
+    "|public|subscription|object|resource|rev(?:ision)?|branch|digest|checksum|run|job|ray"
 )
 _OPAQUE = (
     rf"(?:{_UUID}|[0-9a-f]{{32,128}}"
