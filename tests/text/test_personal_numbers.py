@@ -2,8 +2,9 @@
 
 import pytest
 
+from commonplace import Settings
 from commonplace.text.redaction import redact
-from commonplace.tools import append_answer
+from commonplace.tools import EDIT_TOOL, append_answer, write_answer
 from support.notes import Notes
 
 
@@ -47,3 +48,12 @@ def test_tools_mask_them_by_choice(tmp_path, redact, kept):
     with Notes(tmp_path).open() as memory:
         path = append_answer(memory, {"text": "- card 4111 1111 1111 1111"}, redact=redact)["path"]
         assert kept in memory.get(path).text
+
+
+def test_a_setting_makes_the_choice_for_every_tool(tmp_path):
+    with Notes(tmp_path).open(settings=Settings(mask_personal=True)) as memory:
+        path = append_answer(memory, {"text": "- card 4111 1111 1111 1111"})["path"]
+        assert "- card 4111 1…1111" in memory.get(path).text
+        edited = {"path": path, "old": "card", "new": "IBAN GB29NWBK60161331926819, card"}
+        write_answer(memory, edited, tool=EDIT_TOOL)
+        assert "IBAN GB29NW…6819, card" in memory.get(path).text

@@ -217,7 +217,8 @@ class MemoryTool(BetaAbstractMemoryTool):
     def _masked(self, text: str) -> str:
         if not self._redact:
             return text
-        return mask_secrets(text, personal=self._redact == "personal")
+        personal = self._redact == "personal" or self._memory.settings.mask_personal
+        return mask_secrets(text, personal=personal)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):

@@ -212,7 +212,7 @@ class _SilentTurn:
         last = len(self.replies) >= MAX_ROUNDS
         actions = parse_reply(reply, path=log_path(self._day), last=last)
         for note in actions.notes:
-            masked = redact(note)
+            masked = redact(note, personal=self._memory.settings.mask_personal)
             self._memory.append(masked, when=self._day, origin=self._origin)
             self.notes.append(masked)
         self.actions.append(actions)

@@ -336,7 +336,7 @@ class _Name:
         return self._text[self._end : self._end + 24].lower()
 
     def _is_flag(self) -> bool:
-        return bool(re.search(r"(?:^|\s|[\"'])--?[\w-]*$", self.before))
+        return bool(re.search(r"(?:^|[\s\[\"'])--?[\w-]*$", self.before))
 
     def _is_constant(self) -> bool:
         word = self._text[self._start : self._end]

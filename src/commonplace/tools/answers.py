@@ -148,7 +148,8 @@ def append_answer(
         when: Day of the log; None is today.
         private: Whether the conversation has one user only; if not, ``longTerm`` is refused.
         redact: Whether keys, tokens and passwords in the text are masked;
-            with ``"personal"`` also numbers of cards, IBANs and US social security.
+            with ``"personal"``, or the setting `mask_personal`, also numbers of cards, IBANs and
+            US social security.
         name: Name of the memory, where an agent has several; the answer then carries it.
         session: Conversation of the call; None if it is not known.
         agent: Name of the agent, where several share the memory; the origin then has it.
@@ -164,7 +165,7 @@ def append_answer(
     if not text.strip():
         raise ToolInputError(f"{tool.name}: text is empty; it must hold the note to write down.")
     if redact:
-        text = mask_secrets(text, personal=redact == "personal")
+        text = mask_secrets(text, personal=redact == "personal" or memory.settings.mask_personal)
     written_to = visible_memory(memory, private=private)
     origin = agent_origin(tool.name, session=session, agent=agent)
     if values.flag("longTerm"):

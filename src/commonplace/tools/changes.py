@@ -106,4 +106,5 @@ class _Change:
         text = self._values.text(name)
         if not self._redact:
             return text
-        return mask_secrets(text, personal=self._redact == "personal")
+        personal = self._redact == "personal" or self._memory.settings.mask_personal
+        return mask_secrets(text, personal=personal)
