@@ -63,6 +63,7 @@ _CALL = re.compile(r"\$?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".?:*_)]}`"
 _MEASURE = re.compile(r"\d+(?:\.\d+)+[a-z%]{0,3}|\d+[a-z%]{1,3}")
+_TAG = re.compile(r"<[\w.:-]{0,40}$")
 _HYPHENATED = re.compile(r"(?:[a-z]+-){3,}[a-z]+")
 _SHORT_NUMBERS = re.compile(
     r"(?:voicemail|phone|screen|sim|handy|passcode$|clave$|[^\x00-\u02ff]$)"
@@ -128,7 +129,7 @@ class _Name:
         """Return the value of ``name = value`` and its like."""
         sep = ASSIGNED.match(self._text, self._end)
         if sep is None or (
-            sep["tag"] and not (self.before.endswith("<") or sep.start("tag") > self._end)
+            sep["tag"] and not (_TAG.search(self.before) or sep.start("tag") > self._end)
         ):
             return self._listed() or self._assigned_below()
         if groups := _GROUPS.match(self._text, sep.end()):
@@ -286,7 +287,7 @@ class _Name:
             if self._kind == "short":
                 return looks_chosen(value) or bool(quoted and len(value) > 3)
             return looks_random(value)
-        if self._is_count(value):
+        if not quoted and self._is_count(value):
             return False
         if self._kind == "key" and "_" in value and is_identifier(value):
             return False

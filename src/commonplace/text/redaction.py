@@ -124,8 +124,12 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
     yield from seed_phrases(text)
 
 
+_BLANK = re.compile("[xX*]{12}")
+"""Part of what only shows how a token looks."""
+
+
 def _is_secret(value: str, form: SecretPattern) -> bool:
-    if is_mask(value) or (form.random and not looks_random(value)):
+    if is_mask(value) or _BLANK.search(value) or (form.random and not looks_random(value)):
         return False
     return "-" not in value or not is_harmless(value, quoted='"')
 

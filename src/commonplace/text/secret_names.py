@@ -110,7 +110,7 @@ NOT_A_CODE = re.compile(
 )
 """End of what stands before the word "code" where it names no secret."""
 NOT_A_SECRET = re.compile(
-    r"(?:public|pub|design|colou?r|theme|semantic|primary|foreign|sort|partition|cache|recv|/etc/|authorized|known|trusted|arn:[^\s]{0,60})"
+    r"(?:public|pub|design|colou?r|theme|semantic|primary|foreign|sort|partition|cache|page|recv|/etc/|authorized|known|trusted|arn:[^\s]{0,60})"
     r"[ _.:-]{0,2}$"
 )
 """End of what stands before a name where it names no secret: "public key"."""
@@ -151,7 +151,7 @@ NO_SECRETS = frozenset(_WORDS.split())
 
 TECHNICAL = re.compile(
     r"(?i:sha-?\d{1,3}|md5|base-?\d\d|utf-?\d+|oauth-?2?|aes-?\d{2,3}|argon2\w{0,2}|1password|[2m]fa"
-    r"|ed25519|rsa-?\d{4}|\d{1,3}(?:\.\d{1,3}){3}\S*|fritz!?box|k8s|s3|ec2|ipv[46]|http2|python3?|es\d{1,4}|v\d[\d.]*"
+    r"|ed25519|rsa-?\d{4}|\d{1,3}(?:\.\d{1,3}){3}\S*|fritz!?box|\d+(?:\.\d+)?[gmk]?hz|k8s|s3|ec2|ipv[46]|http2|python3?|es\d{1,4}|v\d[\d.]*"
     r"|\d{1,4}[-–]?(?:char|digit|letter|day|week|month|hour|minute|year|bit|byte|time|word|zeichen"
     r"|tage|caract|jour|d[ií]a)\w{0,8}|\d{1,4}(?:文字|位|桁|字|个|個|자|символ)\S{0,12})(?:-\w{1,20})?"
 )

@@ -20,8 +20,8 @@ __all__ = [
 ]
 
 ASSIGNED = re.compile(
-    r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?"
-    r"|\]){0,3}(?:[ \t]{1,4}As[ \t]{1,4}[A-Z]\w{1,20}(?=[ \t]{0,4}=))?"
+    r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?|\]|\[\d{0,4}\]){0,3}"
+    r"(?:[ \t]{1,4}As[ \t]{1,4}[A-Z]\w{1,20}(?=[ \t]{0,4}=))?"
     r"(?::?[ \t]{0,3}(?P<markup></\w{1,8}>\s{0,4}(?:<\w{1,8}[^<>\n]{0,60}>\s{0,4}){0,2}:?)"
     r"|[ \t]{0,20}(?::=|=>|->|<-(?=[ \t])|(?:\|\||[?+])=|[:=：＝](?![:=])|→|—(?=\s)|–(?=\s)|\t)"
     r"|(?P<made>[({](?=[brfuLN@]?[\"']))"
@@ -111,7 +111,8 @@ OTHERS = re.compile(
 REVERSED = re.compile(
     r"(?:^|(?<=[\s\"'`(<*]))(?P<value>[^\s\"'`<>*()]{6,160})[\"'`*]{0,2}[ \t]"
     r"(?:\(|(?:is|as|was|ist|war|als|est|es|comme|como)"
-    r"(?:[ \t](?:the|my|our|your|his|her|their|a|das|der|die|mein|unser|le|la|mon|notre|el|mi))?"
+    r"(?![ \t](?:a[ \t])?(?:bad|weak|wrong|terrible|poor|good|strong|schlecht))(?:[ \t](?:the|my"
+    r"|our|your|his|her|their|a|das|der|die|mein|unser|le|la|mon|notre|el|mi))?"
     r"(?:[ \t][\w.-]{1,20}){0,3}?[ \t]?[\w.-]{0,30})$"
 )
 """End of what stands before a name where the secret comes first: "use x as the password"."""

@@ -49,7 +49,8 @@ def _called(names: str, *, hints: tuple[str, ...], before: int) -> SecretPattern
 
 
 _COMMANDS = (
-    _option(rf"(?:-u|--user|-a)[\s=]{{1,8}}{_OPENED}[^\s:\"'$]{{1,128}}:", "curl http https wget",
+    _option(rf"(?:-[a-zA-Z]{{0,5}}u|--user|-a)[\s=]{{1,8}}{_OPENED}[^\s:\"'$]{{1,128}}:", "curl"
+            " http https wget",
             value=r"[^\s\"'$]{1,256}"),
     _option(r"-p\s{0,4}", "sshpass", value=r"[^\s\"'$][^\s\"']{0,255}"),
     _option("-p", "mysql* mariadb* mongo* 7z 7za unrar rar",

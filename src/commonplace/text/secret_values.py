@@ -64,7 +64,7 @@ _TERM = re.compile(
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Signs that a password cannot have, since keyboards compose them."""
 _HEXADECIMAL = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
-_CAPITALISED = re.compile(r"[A-Z][a-z]{2,}")
+_CAPITALISED = re.compile(r"[A-Z][a-z]{3,}")
 """Word of a name of code: ``PydanticDeprecatedSince20``."""
 _RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
 
@@ -81,7 +81,7 @@ def looks_random(secret: str) -> bool:
     parts = re.split(r"[-_./+=~:]", secret)
     if any(map(str.isdigit, secret)):
         parts.append("".join(parts))
-    if len("".join(_CAPITALISED.findall(secret))) > 0.55 * len(secret):
+    if len("".join(_CAPITALISED.findall(secret))) > 0.65 * len(secret):
         return False
     return len(secret) >= 12 and any(_alternates(part) for part in parts if len(part) >= 8)
 
