@@ -122,6 +122,8 @@ def test_places_come_from_qmd_and_lines_and_filters_from_the_index(notes, fault)
         ("refuses", "QMD refused the question: Lex query has an unmatched double quote"),
         ("another version", "which is not the form of QMD 2.8.3; install that version"),
         ("another form", "which is not the form of QMD 2.8.3; install that version"),
+        ("odd values", "which is not the form of QMD 2.8.3; install that version"),
+        ("odd types", "which is not the form of QMD 2.8.3; install that version"),
     ],
 )
 def test_a_failure_is_answered_by_the_own_index_aloud_and_qmd_is_tried_again(
@@ -218,6 +220,7 @@ def test_places_outside_of_the_memory_and_wrong_lines_are_dropped(notes, fault, 
     ("command", "said"),
     [
         ("/nowhere/qmd", "there is no program '/nowhere/qmd' (qmd.command): install QMD with 'npm"),
+        ("qmd 'x", "which no shell reads: No closing quotation"),
         ("{script}", "'qmd collection' failed with 127"),  # a script whose interpreter is missing
     ],
 )

@@ -15,6 +15,18 @@ from pathlib import Path
 
 CONTROL = Path(os.environ["STAND_IN"])
 DATABASE = Path(os.environ["XDG_CACHE_HOME"]) / "qmd" / "commonplace.sqlite"
+WRONG_ANSWERS: dict[str, dict] = {
+    "refuses": {
+        "content": [{"type": "text", "text": "Lex query has an unmatched double quote"}],
+        "isError": True,
+    },
+    "another version": {"structuredContent": {"documents": []}},
+    "another form": {"structuredContent": {"results": [{"path": "a.md", "row": 3}]}},
+    "odd values": {
+        "structuredContent": {"results": [{"file": "a/b.md", "line": float("inf"), "score": 1}]}
+    },
+    "odd types": {"structuredContent": {"results": [{"file": 3, "line": 1, "score": 1}]}},
+}
 
 
 def fault() -> str:
@@ -91,7 +103,8 @@ def results(queries: list[tuple[str, str]], form: str) -> list[dict]:
     if fault() == "lies":
         first = found[0]["file"] if found else form % "1-memory/MEMORY.md"
         folder = first.rpartition("/")[0]
-        outside = f"{folder}/../../secret.md", f"{folder}//etc/passwd", "elsewhere/MEMORY.md"
+        outside = [f"{folder}/../../secret.md", f"{folder}//etc/passwd", "elsewhere/MEMORY.md"]
+        outside += [f"{folder}/\ud800.md", f"{folder}/a\0.md"]
         wrong = [{"file": form % file, "line": 1, "score": 1.0} for file in outside]
         lines = [{"file": first, "line": line, "score": 1.0} for line in (0, -7, 10**12)]
         return wrong + lines + found
@@ -123,13 +136,8 @@ def answer(message: dict) -> None:
         return
     asked = message["params"]["arguments"]
     log(asked)
-    if wrong == "refuses":
-        text = [{"type": "text", "text": "Lex query has an unmatched double quote"}]
-        say(message, {"content": text, "isError": True})
-    elif wrong == "another version":
-        say(message, {"structuredContent": {"documents": []}})
-    elif wrong == "another form":
-        say(message, {"structuredContent": {"results": [{"path": "a.md", "row": 3}]}})
+    if wrong in WRONG_ANSWERS:
+        say(message, WRONG_ANSWERS[wrong])
     else:
         queries = [(query["type"], query["query"]) for query in asked["searches"]]
         found = results(queries, "%s")

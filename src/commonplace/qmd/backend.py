@@ -16,6 +16,7 @@ from commonplace.qmd.index_updates import QmdIndex, QmdState
 from commonplace.qmd.mcp_client import QmdServer, SlowServerError, UnsupportedServerError
 from commonplace.qmd.program import QmdError, QmdProgram, hits_of, typed_queries
 from commonplace.retrieval.query import FoundLine, FoundLines
+from commonplace.workspace.paths import is_normal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,11 +117,13 @@ class QmdBackend:
             if self._server is None or self._server.busy_s > _HUNG_S:
                 return self._failed(f"{error}, for {_HUNG_S:g} s, and was ended")
             return self._own(f"it did not answer within {self._settings.timeout_s:g} s")
-        except QmdError as error:
+        except (QmdError, OSError, RuntimeError) as error:  # such as a process without threads left
             return self._failed(str(error))
         self._failures, self._failure, self._answered = 0, "", self._answered + 1
         named = [(path_of(state.collections, it.collection, it.file), it) for it in hits]
-        lines = tuple(FoundLine(path, it.line, it.score) for path, it in named if path)
+        lines = tuple(
+            FoundLine(path, it.line, it.score) for path, it in named if path and is_normal(path)
+        )
         if not lines:
             return self._own("it found nothing")
         known = state.collections
@@ -147,7 +150,8 @@ class QmdBackend:
         """Bring QMD's index up to date and wait for it; what fails is kept for `health`."""
         try:
             self.index.update()
-        except QmdError:
+        except (QmdError, OSError) as error:
+            self.index.failure = str(error)
             return
         self._retry_at, self._failures = 0.0, 0
 

@@ -93,9 +93,9 @@ class QmdIndex:
             if acquired:
                 try:
                     self._update()
-                except QmdError as error:
+                except (QmdError, OSError) as error:
                     self.failure = str(error)
-                    raise
+                    raise QmdError(self.failure) from error
                 self.failure = None
 
     def update_in_background(self) -> bool:
@@ -109,7 +109,11 @@ class QmdIndex:
         self._closed.clear()
         self._retry_at = now + _RETRY_S
         self._thread = threading.Thread(target=self._run, name="qmd-update", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the process is at its limit of threads, or ends
+            self._thread = None
+            return False
         return True
 
     def close(self) -> None:
@@ -123,7 +127,7 @@ class QmdIndex:
     def _run(self) -> None:
         try:
             self._update_alone()
-        except (QmdError, OSError) as error:
+        except (QmdError, OSError) as error:  # the lock file, too, may be unwritable
             if not self._closed.is_set():
                 logger.warning("QMD's index could not be brought up to date: %s", error)
 

@@ -77,7 +77,10 @@ class QmdProgram:
             QmdError: There is no such program.
         """
         given = self.command.strip()
-        words = [given] if os.path.isfile(given) else shlex.split(given, posix=os.name != "nt")
+        try:
+            words = [given] if os.path.isfile(given) else shlex.split(given, posix=os.name != "nt")
+        except ValueError as error:
+            raise QmdError(f"qmd.command is {given!r}, which no shell reads: {error}") from error
         found = shutil.which(words[0]) if words else None
         if found is None:
             raise QmdError(
@@ -191,7 +194,7 @@ def hits_of(results: Any) -> list[QmdHit]:
             QmdHit(*_parts(result["file"]), int(result["line"]), _score(result["score"]))
             for result in results
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise QmdError(unexpected(json.dumps(results, ensure_ascii=False))) from error
 
 
