@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import statistics
 import tempfile
 import time
@@ -28,7 +29,9 @@ from commonplace.memory import Memory
 from commonplace.settings import HistorySettings, Settings, SyncSettings
 
 SYNC = SyncSettings(on_open=False, on_search=False)
+ROOT = Path(__file__).parents[2]
 WORDS = Path(__file__).read_text("utf-8").split()
+NAMES = ["Ada", "Ben", "Carla", "Dmitri", "Elif", "Farid", "Grete", "Hiro", "Ines", "Jonas", "Kofi"]
 
 
 def opened(folder: Path, *, history: bool = True, now=None) -> Memory:
@@ -170,15 +173,53 @@ def index_runs(folder: Path, *, files: int, rounds: int) -> None:
     )
 
 
-def a_year(folder: Path, *, notes: int, days: int) -> None:
+def vocabulary() -> list[str]:
+    """Return the words of the documentation and of the code, each once: some ten thousand."""
+    words: set[str] = set()
+    for pattern in ("docs/**/*.md", "src/**/*.py", "tests/**/*.py", "*.md"):
+        for file in ROOT.glob(pattern):
+            words.update(re.findall(r"[^\W\d_]{2,}", file.read_text("utf-8")))
+    return sorted(words)
+
+
+def edited(draw: random.Random, lines: list[str], line: Callable[[], str], kind: str) -> None:
+    """Edit a note as people do: a word changed, a line written anew, or one added."""
+    kind = draw.choice(("word", "line", "added")) if kind == "each" else kind
+    at = draw.randrange(2, len(lines) - 1)
+    if kind == "added":
+        lines.insert(draw.choice((at, len(lines) - 1, len(lines) - 1)), line())
+    elif kind == "line":
+        lines[at] = line()
+    else:
+        words = lines[at].split(" ")
+        words[draw.randrange(1, len(words))] = line().split(" ")[1]
+        lines[at] = " ".join(words)
+
+
+def a_year(folder: Path, *, notes: int, days: int, kind: str) -> None:
+    """Measure the history of daily edits; any of ten thousand words is as likely as another."""
     draw = random.Random(1)
-    log = VersionLog(HistoryFile(folder / "year.sqlite"))
-    texts = [note(draw).split("\n") for _ in range(notes)]
+    known = vocabulary()
+
+    def word() -> str:
+        kind = draw.random()
+        return (
+            str(draw.randrange(10**5))
+            if kind < 0.1
+            else draw.choice(NAMES if kind < 0.2 else known)
+        )
+
+    def line() -> str:
+        return "- " + " ".join(word() for _ in range(draw.randint(6, 14)))
+
+    file = folder / f"year-{kind}.sqlite"
+    log = VersionLog(HistoryFile(file))
+    texts = [["# Note", "", *(line() for _ in range(30)), ""] for _ in range(notes)]
     at = datetime(2026, 1, 1, tzinfo=UTC)
     for day in range(days):
         with log.file.transaction(durable=False) as connection:
             for number, lines in enumerate(texts):
-                lines[draw.randrange(2, len(lines) - 1)] = f"- {sentence(draw)}"
+                edited(draw, lines, line, kind)
                 data = "\n".join(lines).encode()
                 when = at + timedelta(days=day)
                 log.add(connection, f"memory/n{number}.md", data, change="changed", at=when)
@@ -186,10 +227,10 @@ def a_year(folder: Path, *, notes: int, days: int) -> None:
         size = connection.execute("SELECT sum(length(body)) FROM version").get
     with log.file.kept_open():
         log.file.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-    total = (folder / "year.sqlite").stat().st_size
+    total = file.stat().st_size
     print(
-        f"history of {days} days of edits of {notes} notes: {total / 2**20:.1f} MiB, of which "
-        f"texts {size / 2**20:.1f} MiB (10 MiB wanted for 365 days of 100 notes)"
+        f"history of {days} days of edits of {notes} notes ({kind}): {total / 2**20:.1f} MiB, of "
+        f"which texts {size / 2**20:.1f} MiB (10 MiB wanted for 365 days of 100 notes)"
     )
 
 
@@ -226,7 +267,8 @@ def main() -> None:
         edits(Path(folder) / "edits", lines=10_000 // part, count=10)
         appends(Path(folder) / "appends", size=10_000_000 // part, count=3)
         index_runs(Path(folder) / "runs", files=1_000 // part, rounds=5)
-        a_year(Path(folder), notes=100, days=365 // part)
+        for kind in ("each", "line", "added"):
+            a_year(Path(folder), notes=100, days=365 // part, kind=kind)
         searches_as_of(Path(folder) / "as-of", files=2_000 // part, changed=1_000 // part)
 
 

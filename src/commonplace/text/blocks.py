@@ -20,6 +20,8 @@ __all__ = [
     "block_at",
     "context_at",
     "find_blocks",
+    "is_like_delimiter",
+    "may_hold_blocks",
 ]
 
 BLOCK_MARKS = ("|", "```", "~~~", "<!--")
@@ -69,6 +71,18 @@ def find_blocks(lines: Sequence[str], context: str = "") -> list[Block]:
         lines = [line.rstrip("\r") for line in lines]
         text = "\n".join([*above, *lines])
     return _Scanner([*above, *lines], above=len(above)).blocks(_beginnings(text))
+
+
+def may_hold_blocks(text: str) -> bool:
+    """Return False for a text that certainly holds no block, without a look at all of its lines."""
+    if not any(mark in text for mark in BLOCK_MARKS):
+        return False
+    return "\r" in text or bool(_beginnings(text))
+
+
+def is_like_delimiter(line: str) -> bool:
+    """Return whether a line can make a table of the one above it."""
+    return "-" in line and _DELIMITER.match(line) is not None
 
 
 def block_at(blocks: Sequence[Block], line: int) -> Block | None:

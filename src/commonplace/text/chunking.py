@@ -22,6 +22,7 @@ from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, Piece, measu
 from commonplace.types import Chunk, ChunkPlace
 
 __all__ = [
+    "HEADING_STARTS",
     "LineUnit",
     "Outline",
     "chunk_id",
@@ -189,6 +190,10 @@ class Outline:
         return self.paths[position - 1] if position else ""
 
 
+HEADING_STARTS = "# \ufeff"
+"""Characters with which the line of a heading may begin."""
+
+
 def read_outline(
     lines: Sequence[str], blocks: Iterable[Block] = (), *, marked: Iterable[int] | None = None
 ) -> Outline:
@@ -197,7 +202,7 @@ def read_outline(
     Args:
         lines: The lines.
         blocks: Their blocks.
-        marked: The lines that hold a ``#``, where they are known.
+        marked: The lines that hold a ``#`` and begin as a heading may, where they are known.
     """
     code = [block for block in blocks if block.kind == "code"]
     found: list[int] = []
@@ -207,7 +212,7 @@ def read_outline(
         marked = [index for index, line in enumerate(lines) if "#" in line]
     for index in marked:
         line = lines[index]
-        if line[:1] not in "# \ufeff" or (code and block_at(code, index)):
+        if line[:1] not in HEADING_STARTS or (code and block_at(code, index)):
             continue
         if heading := _heading(line):
             level, title = heading

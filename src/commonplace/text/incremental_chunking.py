@@ -15,8 +15,16 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from commonplace.settings import ChunkingSettings
-from commonplace.text.blocks import BLOCK_MARKS, MAX_CONTEXT_CHARS, context_at, find_blocks
+from commonplace.text.blocks import (
+    BLOCK_MARKS,
+    MAX_CONTEXT_CHARS,
+    context_at,
+    find_blocks,
+    is_like_delimiter,
+    may_hold_blocks,
+)
 from commonplace.text.chunking import (
+    HEADING_STARTS,
     has_text,
     heading_of,
     pack_pieces,
@@ -36,7 +44,9 @@ _LINES_AT_ONCE = 128
 _COMMENT_MARKS = ("-->", "<!--")
 """Marks of texts that are chunked as a whole: chunks do not tell whether they lie in a comment."""
 _OUTLINE_MARKS = ("#", *BLOCK_MARKS)
-"""Texts of which a line holds one that is a heading, or a part of a block."""
+"""Texts of which a line holds one that is a heading, or begins a block."""
+_FENCES = ("```", "~~~")
+"""Marks of blocks that depend on the list items around them."""
 
 
 class ChunkChanges(NamedTuple):
@@ -115,8 +125,8 @@ class _ChangedText:
     ) -> None:
         self._text = text = text.removesuffix("\n")
         self._lines = LineTable(text)
-        self.blocks = find_blocks(text.split("\n")) if _holds(text, BLOCK_MARKS) else []
-        marked = self._lines.with_character("#")
+        self.blocks = find_blocks(text.split("\n")) if may_hold_blocks(text) else []
+        marked = self._lines.with_character("#", first=HEADING_STARTS)
         self._outline = read_outline(self._lines, self.blocks, marked=marked)
         self._known = known
         self._settings = settings
@@ -172,7 +182,9 @@ class _ChangedText:
         now, then = new[begin : len(new) - behind], old[begin : len(old) - behind]
         if now.count("\n") - then.count("\n") != lines:  # blank lines at the end are in no chunk
             return None
-        if _holds(new, BLOCK_MARKS) or _holds(then, _OUTLINE_MARKS) or "#" in now:
+        if self.blocks or _holds(new, _FENCES) or _holds(then, _OUTLINE_MARKS) or "#" in now:
+            return None
+        if any(map(is_like_delimiter, then.split("\n"))):  # of a table that is none any more
             return None
         first = self._lines.line_at(begin)
         after = self._lines.line_at(len(new) - behind) + 1 - lines

@@ -54,10 +54,11 @@ class LineTable(Sequence[str]):
         """Return the line that holds an offset; a line break belongs to the line that it ends."""
         return int(np.searchsorted(self._starts, offset, side="right")) - 1
 
-    def with_character(self, character: str) -> Iterator[int]:
-        """Yield the lines that hold a character, ascending."""
+    def with_character(self, character: str, *, first: str) -> Iterator[int]:
+        """Yield the lines that hold a character and begin with one of others, ascending."""
         if character not in self._text:
             return
         places = np.flatnonzero(self._characters == ord(character))
         lines = np.unique(np.searchsorted(self._starts, places, side="right") - 1)
-        yield from map(int, lines)
+        beginnings = self._characters[self._starts[lines]]
+        yield from map(int, lines[np.isin(beginnings, [ord(one) for one in first])])
