@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import StateError, WorkspaceError
 from commonplace.history.retention import is_too_large, prune
 from commonplace.history.versions import content_hash
-from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, file_stamp, read_text
+from commonplace.workspace.file_text import UnreadableFileError, file_stamp, read_text
 
 if TYPE_CHECKING:
     import apsw
@@ -64,11 +64,8 @@ class TextRecorder:
 
     def take_former(self, path: str) -> bytes | None:
         """Return, once, the bytes that a note had before this process changed it, or None."""
-        if path in self.appended:
-            origin, before, after = self.appended[path]
-            self.appended[path] = origin, NoteBytes(before), after  # it is hashed again
-            return self.appended[path][1]
-        return self._mutator.replaced.pop(path, None)
+        appended = self.appended.get(path)
+        return appended[1] if appended else self._mutator.replaced.pop(path, None)
 
     def record(self, documents: Sequence[ReadDocument]) -> None:
         """Record texts that are about to be indexed."""
@@ -82,14 +79,16 @@ class TextRecorder:
 
     def record_append(self, path: str) -> None:
         """Record an append to a note that was not indexed, whatever became of the note since."""
-        with _reported():
-            if path in self.appended and self._settings.enabled:
-                with (
-                    self._mutator.exclusive(),
-                    self._log.file.transaction(durable=False) as connection,
-                ):
-                    self._record_append(connection, path, *self.appended.pop(path), at=self._now())
-        self.appended.pop(path, None)
+        appended = self.appended.pop(path, None)  # another thread may have recorded it
+        if appended is None or not self._settings.enabled:
+            return
+        log = self._log.file
+        with (
+            _reported(),
+            self._mutator.exclusive(),
+            log.transaction(durable=False) as connection,
+        ):
+            self._record_append(connection, path, *appended, at=self._now())
 
     def record_files(self, files: Sequence[MemoryFile]) -> None:
         """Record the texts of files as they are."""
@@ -153,8 +152,8 @@ class TextRecorder:
             self._keep_origins(connection, [one for one in new if not known.get(one.file.path)])
             for one in new:
                 path = one.file.path
-                if path in self.appended:
-                    origin, before, after = self.appended.pop(path)
+                if appended := self.appended.pop(path, None):
+                    origin, before, after = appended
                     after = one.data if after == one.data else after  # which is hashed already
                     self._record_append(connection, path, origin, before, after, at=at)
                 if _state(one.file) == one.state:  # else the next run meets what it is now

@@ -314,7 +314,6 @@ def _check_no_folder(path: str, place: Path) -> None:
 
 
 def _check_length(place: Path) -> None:
-    """Raise where no file can have a path or a name of this length."""
     try:
         os.lstat(place)
     except OSError as error:

@@ -194,14 +194,12 @@ class IndexPipeline:
         """
         if not plan.read:
             return []
-        if len(plan.read) == 1 and plan.read[0][0].source == "memory":
-            return self._apply_one(plan, progress)
-        from concurrent.futures import ThreadPoolExecutor
+        from commonplace.indexing.executors import executor_for
 
         again: list[_Again] = []
         waiting: list[ReadDocument] = []
         since = time.monotonic()
-        with ThreadPoolExecutor(max_workers=1) as writer:
+        with executor_for(len(plan.read)) as writer:
             writing: Future[set[str]] = writer.submit(set)
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
@@ -216,25 +214,12 @@ class IndexPipeline:
                     again += written()
                     self.vectors.begin_writing()
                     writing = writer.submit(self._write, waiting, self._planned(waiting))
-                    written = functools.partial(self._settle_written, waiting, writing)
+                    written = functools.partial(self._settle, waiting, writing)
                     waiting, since = [], time.monotonic()
                 if progress is not None:
                     progress(done, len(plan.read), path)
             again += written()
             return list({item[0].path: item for item in again}.values())
-
-    def _apply_one(self, plan: IndexPlan, progress: Progress | None) -> list[_Again]:
-        """Read, embed and write a single file, in this thread."""
-        again: list[_Again] = []
-        for done, path, batch in self._batches(plan):
-            if any(item.chunks is not None for item in batch):
-                self.vectors.reuse_lines(plan, batch)
-                self._embed(batch)
-            self.vectors.begin_writing()
-            again += self._settle(batch, self._write(batch, self._planned(batch)))
-            if progress is not None:
-                progress(done, 1, path)
-        return again
 
     def _batches(self, plan: IndexPlan) -> Iterator[tuple[int, str, list[ReadDocument]]]:
         """Yield the number of files read so far, the last one's path, and a batch to be written."""
@@ -305,12 +290,9 @@ class IndexPipeline:
             for item in batch
         ]
 
-    def _settle_written(self, batch: list[ReadDocument], writing: Future[set[str]]) -> list[_Again]:
-        """Wait for a batch to be written; see `_settle`."""
-        return self._settle(batch, writing.result())
-
-    def _settle(self, batch: list[ReadDocument], skipped: set[str]) -> list[_Again]:
-        """Count a batch that was written; return the files of which an older state was written."""
+    def _settle(self, batch: list[ReadDocument], writing: Future[set[str]]) -> list[_Again]:
+        """Wait for a batch to be written; return the files of which an older state was written."""
+        skipped = writing.result()
         written = [item for item in batch if item.file.path not in skipped]
         self.vectors.drop_kept(chunk.hash for item in written for chunk in item.chunks or ())
         again = []

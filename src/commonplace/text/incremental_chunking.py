@@ -193,7 +193,7 @@ class _ChangedText:
         return same, max(same, rest)
 
     def _is_beginning(self, index: int) -> bool:
-        """Return whether chunks can be packed anew from a known one on that stands."""
+        """Return whether chunks can be packed again from a known one that stands."""
         if not self._is_boundary(index, lines=0):
             return False
         if self._former is None:  # all that stand were compared

@@ -13,7 +13,13 @@ from typing import NamedTuple
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.files import lock_descriptor, sync
 from commonplace.workspace.appended_text import added_text, trim_blank_lines
-from commonplace.workspace.file_text import Folder, file_stamp, read_bytes, utf16_encoding
+from commonplace.workspace.file_text import (
+    Folder,
+    NoteBytes,
+    file_stamp,
+    read_bytes,
+    utf16_encoding,
+)
 
 __all__ = ["Appended", "append_note", "create_file", "create_folder"]
 
@@ -162,7 +168,7 @@ def _addition(descriptor: int, note: str, title: str | None) -> _Addition:
     """Return what a note adds to a file."""
     info = os.fstat(descriptor)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    before = read_bytes(descriptor, info.st_size)
+    before = NoteBytes(read_bytes(descriptor, info.st_size))
     encoding = utf16_encoding(before) or "utf-8"
     held = before.decode(encoding, errors="replace")
     added = added_text(held, note, title=title)
