@@ -10,6 +10,7 @@ import sys
 import time
 import tracemalloc
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 from commonplace.cli.app import app
 from commonplace.errors import ConflictError, ImportSourceError
 from commonplace.memory import Memory
-from commonplace.settings import Settings, SyncSettings
+from commonplace.settings import HistorySettings, Settings, SyncSettings
 from commonplace.types import Origin
 
 pytest.importorskip("ijson")
@@ -278,6 +279,18 @@ def test_a_note_that_was_deleted_stays_deleted_and_an_undone_import_can_be_repea
     memory.delete(memory.paths()[0])
     again = import_notes(memory, "claude", path)
     assert (again.edited, again.unchanged, len(disk(memory))) == (1, 1, 1)
+
+
+def test_without_a_history_no_number_is_promised_and_no_note_overwritten(tmp_path):
+    (tmp_path / "notes").mkdir()
+    settings = replace(SETTINGS, history=HistorySettings(enabled=False))
+    options = {"settings": settings, "embedder": None, "index": tmp_path / "index.sqlite"}
+    with Memory.open(tmp_path / "notes", **options) as memory:
+        report = import_notes(memory, "claude", export(tmp_path, [claude(0)]))
+        assert (report.added, report.id) == (1, None)
+        later = export(tmp_path, [claude(0, ["Thanks!"]), claude(1)])
+        again = import_notes(memory, "claude", later)
+        assert (again.edited, again.added, again.id) == (1, 1, None)
 
 
 def test_what_was_changed_since_is_not_taken_back(memory, tmp_path):

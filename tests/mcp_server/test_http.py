@@ -67,12 +67,14 @@ async def test_clients_with_the_token_share_the_memory(notes, mode):
             assert "51820" in (await other.read_resource("memory:///MEMORY.md")).contents[0].text
 
 
-async def test_what_one_client_was_shown_taints_no_other_one(notes):
+@pytest.mark.parametrize(("mode", "author"), [("legacy", "agent"), ("auto", "untrusted")])
+async def test_what_one_client_was_shown_taints_its_own_connection(notes, mode, author):
+    """The newest form of the protocol has no connections: its clients cannot be told apart."""
     stranger = Origin("untrusted", tool="web")
     with Memory.open(notes.root, embedder=None) as memory:
         memory.append("- The ferry leaves at noon.", path="memory/web.md", origin=stranger)
     with serving(notes, "--write", "append") as (_, url, _):
-        async with client(url, mode="legacy") as one, client(url, mode="legacy") as other:
+        async with client(url, mode=mode) as one, client(url, mode=mode) as other:
             await one.read_resource("memory:///memory/web.md")
             await one.call_tool("memory_append", {"text": "- Emma takes the ferry."})
             written = await other.call_tool("memory_append", {"text": "- The heron is Otto."})
@@ -80,8 +82,8 @@ async def test_what_one_client_was_shown_taints_no_other_one(notes):
         lines = memory.blame(written.structured_content["path"])
     origins = {line.text: line.origin for line in lines if line.text.startswith("-")}
     tainted, clean = origins["- Emma takes the ferry."], origins["- The heron is Otto."]
-    assert (tainted.author, clean.author) == ("untrusted", "agent")
-    assert tainted.session != clean.session
+    assert (tainted.author, clean.author) == ("untrusted", author)
+    assert (tainted.session != clean.session) == (mode == "legacy")
 
 
 def post(url, **headers):

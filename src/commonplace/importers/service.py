@@ -157,18 +157,19 @@ class _Import:
         """Write the last step, and end the group of changes."""
         self.write()
         if not self.dry_run:
-            self.report.id = self._group.id
             self._group.finish()
+            if self.memory.settings.history.enabled:
+                self.report.id = self._group.id
 
     @property
     def written(self) -> str:
         """What an import that breaks off has written, as a sentence."""
         if not self._has_written:
             return "Nothing was written."
-        return (
-            "What was before it is imported: the next import goes on from there, and "
-            f"'commonplace undo {self._group.id}' takes it back."
-        )
+        said = "What was before it is imported: the next import goes on from there"
+        if not self.memory.settings.history.enabled:
+            return f"{said}."
+        return f"{said}, and 'commonplace undo {self._group.id}' takes it back."
 
     def _clashes(self, path: str) -> bool:
         """Return whether a path differs from another one in case or Unicode form only."""
@@ -183,6 +184,6 @@ class _Import:
     def _is_edited(self, path: str, version: str) -> bool:
         """Return whether a note is not as an import, or its undoing, left it."""
         last = self.memory.history(path, limit=1)
-        if not last:
+        if not last:  # without a history nothing tells who wrote it
             return bool(version)
         return last[0].change not in ("import", "undo") or last[0].hash != version
