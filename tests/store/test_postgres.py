@@ -327,6 +327,34 @@ def test_a_search_outlives_a_lost_connection_and_a_dropped_schema(admin, tmp_pat
 
 
 @pytest.mark.slow
+def test_what_one_host_writes_the_others_find_at_once(store, url):
+    filled(store, *(a_file(f"{n}.md", f"word {n}") for n in range(5)))
+    for _ in range(2):
+        nearest(store, vector_of("q"))  # from now on its vectors are resident
+    with contextlib.closing(open_store(url)) as other:
+        for number in range(5, 15):
+            text = f"word {number}"
+            other.write([a_file(f"{number}.md", text)], [f"{number - 5}.md"])
+            began = time.monotonic()
+            assert nearest(store, vector_of(text), limit=1) == [text]
+            assert text in matching(store, str(number))
+            assert time.monotonic() - began < 1
+            assert len(nearest(store, vector_of("q"))) == 5
+
+
+@pytest.mark.slow
+def test_a_server_that_was_never_reached_is_not_waited_for(tmp_path):
+    (tmp_path / "notes").mkdir()
+    began = time.monotonic()
+    with (
+        pytest.raises(StoreError, match="cannot be reached"),
+        Memory.open(tmp_path / "notes", index=f"postgresql:///x?host={tmp_path}") as memory,
+    ):
+        memory.search("VPN")
+    assert time.monotonic() - began < 4
+
+
+@pytest.mark.slow
 def test_a_statement_that_takes_too_long_is_an_error_that_says_so(store, url):
     filled(store, a_file("a.md", "a word"))
     with contextlib.closing(open_store(f"{url}&options=-c%20statement_timeout%3D300")) as hasty:

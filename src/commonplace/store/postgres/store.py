@@ -290,6 +290,8 @@ class PostgresStore:
         """Connect again after a lost connection, and create what was dropped; see `Store`."""
         del certain
         if isinstance(error, ConnectionLostError):
+            if self._installed is None:
+                return None  # it was never reached: the address may be wrong
             self.database.forget_idle()
             return Recovery() if self.database.is_back() else None
         if isinstance(error, IndexGoneError):
