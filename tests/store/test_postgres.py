@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,12 @@ pytest.importorskip("psycopg")
 
 from commonplace import Memory, Settings, SyncSettings
 from commonplace.errors import IndexReadOnlyError, StoreError
+from commonplace.store.memory.store import MemoryStore
 from commonplace.store.postgres.address import Address
 from commonplace.store.postgres.terms import Phrase, term_vector
 from commonplace.store.postgres.text_codec import escaped, restored
 from commonplace.store.registry import open_store
+from commonplace.text.analysis import Analyzer
 from store.samples import IDENTITY, a_file, contents, filled, matching, nearest, vector_of
 from support import postgres
 from support.waiting import wait_for
@@ -461,6 +464,33 @@ def test_a_load_in_bulk_ends_as_single_writes_do(tmp_path, store):
             store.mark_complete()  # what is derived is there from now on
         assert postgres_terms(store) == postgres_terms(single)
         assert contents(store)["totals"] == contents(single)["totals"]
+
+
+@pytest.mark.slow
+def test_parts_of_words_are_found_as_in_memory(store):
+    identity = replace(IDENTITY, tokenizer="trigram")
+    texts = ["#tag it's a 'quoted' \\ path", "ERR_CONN_4711 (東京都)", "a#tag, #tag", "err conn"]
+    stores = [
+        filled(it, a_file("a.md", *texts), identity=identity) for it in (store, MemoryStore())
+    ]
+    for sought in (
+        "tag",
+        "#ta",
+        "it's a",
+        "\\ p",
+        "CONN_47",
+        "東京都",
+        "京都)",
+        "(東",
+        "conn",
+        "' ",
+    ):
+        found = [matching(it, sought) for it in stores]
+        assert found[0] == found[1], sought
+        words = Analyzer("trigram").words(sought)
+        snapshots = [it.snapshot() for it in stores]
+        with snapshots[0] as mine, snapshots[1] as other:
+            assert mine.frequencies(words) == other.frequencies(words)
 
 
 def postgres_terms(store):
