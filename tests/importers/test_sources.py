@@ -229,16 +229,6 @@ def test_a_vault_comes_with_its_front_matter_and_links(memory, tmp_path, zipped)
     assert not texts(memory)
 
 
-def test_the_notes_of_an_openclaw_workspace_come_along(memory, tmp_path):
-    (tmp_path / "claw/memory/deep").mkdir(parents=True)
-    (tmp_path / "claw/MEMORY.md").write_text("- Tea.\n")
-    (tmp_path / "claw/memory/deep/2026-05-01.md").write_text("- The well is 9 m deep.\n")
-    (tmp_path / "claw/SOUL.md").write_text("- Be kind.\n")
-    assert import_notes(memory, "openclaw", tmp_path / "claw").added == 2
-    folder = "memory/imports/openclaw"
-    assert list(texts(memory)) == [f"{folder}/MEMORY.md", f"{folder}/deep/2026-05-01.md"]
-
-
 NAMES = [
     *("mapping", "current_node", "message", "author", "role", "content", "content_type", "parts"),
     *("recipient", "metadata", "attachments", "id", "title", "create_time", "uuid", "name", "text"),

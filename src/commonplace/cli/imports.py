@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from commonplace.cli.openclaw import is_workspace, take_over_openclaw
+from commonplace.cli.openclaw import take_over_openclaw
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, progress
 
@@ -44,10 +44,9 @@ def import_(
     as it was, into a folder without notes.
 
     openclaw prints settings (TOML) for the agents of PATH, by default ~/.openclaw: its notes and
-    transcripts are used where they are, with --agent NAME. The notes of a workspace, if PATH is
-    one, are imported like others.
+    transcripts are used where they are, with --agent NAME, and nothing is copied.
     """
-    if source == "openclaw" and not is_workspace(path):
+    if source == "openclaw":
         take_over_openclaw(path, None if dry_run else settings_file)
         return
     if settings_file is not None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from commonplace.cli.output import print_text
 from commonplace.errors import SettingsError
 
-__all__ = ["is_workspace", "take_over_openclaw"]
+__all__ = ["take_over_openclaw"]
 
 
-def is_workspace(path: Path | None) -> bool:
+def _is_workspace(path: Path) -> bool:
     """Return whether a path is a folder of notes and not OpenClaw's own, which has settings."""
-    if path is None or (path / "openclaw.json").is_file() or (path / "agents").is_dir():
+    if (path / "openclaw.json").is_file() or (path / "agents").is_dir():
         return False
     return any((path / name).exists() for name in ("MEMORY.md", "memory.md", "memory"))
 
@@ -28,6 +28,11 @@ def take_over_openclaw(path: Path | None, file: Path | None) -> None:
     Raises:
         SettingsError: The configuration cannot be read, or the file is there already.
     """
+    if path is not None and _is_workspace(path):
+        raise SettingsError(
+            f"{path} is a workspace of notes; OpenClaw's own folder, such as ~/.openclaw, was "
+            f"expected. Notes are used where they are: commonplace -w {path} search ..."
+        )
     # Loaded by name: nothing imports the package of another program's rules.
     migration = importlib.import_module("commonplace.compat.openclaw.migration")
     text: str = migration.settings_file(path or "~/.openclaw")

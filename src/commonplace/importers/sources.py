@@ -13,7 +13,6 @@ from commonplace.importers.export_file import Export
 from commonplace.importers.memory_stores import langmem_notes, mem0_notes
 from commonplace.importers.note import ImportedNote, Skipped
 from commonplace.importers.obsidian import obsidian_notes
-from commonplace.importers.openclaw import openclaw_folder, openclaw_notes
 
 __all__ = ["SOURCES", "Source"]
 
@@ -38,6 +37,5 @@ SOURCES: Mapping[str, Source] = {
     "langmem": Source(lambda export, _: langmem_notes(export)),
     "mem0": Source(lambda export, _: mem0_notes(export)),
     "obsidian": Source(lambda export, workspace: obsidian_notes(export, workspace=workspace)),
-    "openclaw": Source(lambda export, _: openclaw_notes(export), openclaw_folder),
 }
 """Sources by name."""
