@@ -287,7 +287,7 @@ class _Name:
             if self._kind == "short":
                 return looks_chosen(value) or bool(quoted and len(value) > 3)
             return looks_random(value)
-        if not quoted and self._is_count(value):
+        if self._is_count(value, quoted=quoted):
             return False
         if self._kind == "key" and "_" in value and is_identifier(value):
             return False
@@ -325,10 +325,11 @@ class _Name:
             return looks_strong(value)
         return looks_random(value)
 
-    def _is_count(self, value: str) -> bool:
+    def _is_count(self, value: str, *, quoted: str) -> bool:
         if self._word.startswith(("token", "login", "wi", "wlan")):
             return is_number(value)
-        return self._kind in ("token", "key") and value.isdecimal() and len(value) < 5
+        few = value.isdecimal() and len(value) < 5
+        return few and not quoted and self._kind in ("token", "key")
 
     def _line_before(self) -> str:
         return self.before.lower().rpartition("\n")[2]

@@ -66,6 +66,7 @@ _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _HEXADECIMAL = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
 _CAPITALISED = re.compile(r"[A-Z][a-z]{3,}")
 """Word of a name of code: ``PydanticDeprecatedSince20``."""
+_SIGN = re.compile(r"[\d!@#$%^&?+~]")
 _RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
 
 
@@ -94,9 +95,8 @@ def _alternates(part: str) -> bool:
 
 def looks_chosen(secret: str) -> bool:
     """Check for a password: a mix of letters with digits or punctuation."""
-    letters = sum(character.isalpha() for character in secret)
-    others = sum(character.isdigit() or character in "!@#$%^&?+~" for character in secret)
-    return letters > 0 and others > 0 and len(secret) >= 5 and not TECHNICAL.fullmatch(secret)
+    mixed = any(map(str.isalpha, secret)) and _SIGN.search(secret)
+    return bool(mixed) and len(secret) >= 5 and not TECHNICAL.fullmatch(secret)
 
 
 def looks_strong(secret: str) -> bool:
