@@ -62,6 +62,7 @@ _QUOTES = ('"', "'", "`")
 _CALL = re.compile(r"\$?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\S")
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".?:*_)]}`"
+_SNAKE_CASE = re.compile("[a-z]{3,}(?:_[a-z]{2,}){1,6}")
 _MEASURE = re.compile(r"\d+(?:\.\d+)+[a-z%]{0,3}|\d+[a-z%]{1,3}")
 _TAG = re.compile(r"<[\w.:-]{0,40}$")
 _HYPHENATED = re.compile(r"(?:[a-z]+-){3,}[a-z]+")
@@ -289,7 +290,7 @@ class _Name:
             return looks_random(value)
         if self._is_count(value, quoted=quoted):
             return False
-        if self._kind == "key" and "_" in value and is_identifier(value):
+        if self._kind == "key" and _SNAKE_CASE.fullmatch(value):
             return False
         loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
         if is_identifier(value) and (
