@@ -45,6 +45,7 @@ from commonplace.settings import Settings
 from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.forks import ReopenedInChild
 from commonplace.system.state import StateLocation
+from commonplace.system.waits import bounded_waits
 from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.text.quotation import without_lines
 from commonplace.types import (
@@ -801,24 +802,26 @@ class Memory(ReopenedInChild, AsyncTwins):
         now = self._now().astimezone(self.profile.note_zone)
         text = session_note(said, moment=now, zone=str(now.tzinfo), key=key, session=session)
         name = f"memory/{now.date().isoformat()}-{slug_for(said, slug, moment=now)}"
-        for number in itertools.count(1):
-            path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
-            self._attribute_text(path, text, origin or Origin("agent", session=session or None))
-            if create_file(self._place_of(path), text):
-                break
-        self._index_written([path])
+        with bounded_waits():
+            for number in itertools.count(1):
+                path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
+                self._attribute_text(path, text, origin or Origin("agent", session=session or None))
+                if create_file(self._place_of(path), text):
+                    break
+            self._index_written([path])
         return path
 
     def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
-        if origin is not None:
-            self._attribute_text(path, text, origin)
-        if appended := append_note(self._place_of(path), text, title=title):
-            self._recorder.appended[path] = origin, *appended
-            self._index_written([path])
-            if path in self._recorder.appended:  # the index is not there yet, or is not writable
-                self._record(path)
+        with bounded_waits():
+            if origin is not None:
+                self._attribute_text(path, text, origin)
+            if appended := append_note(self._place_of(path), text, title=title):
+                self._recorder.appended[path] = origin, *appended
+                self._index_written([path])
+                if path in self._recorder.appended:  # there is no index yet, or it is not writable
+                    self._record(path)
         return path
 
     def _record(self, path: str) -> None:

@@ -17,7 +17,7 @@ from commonplace.history import mutations
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.database import DatabaseFile
-from commonplace.system.files import FileLease
+from commonplace.system.locks import FileLease
 from commonplace.types import Origin
 from commonplace.workspace import replacement
 from commonplace.workspace.file_text import Folder
@@ -200,7 +200,7 @@ def test_a_full_disk_under_the_history_changes_nothing(small_disk, root):
 
 
 def test_a_lock_that_another_process_keeps_is_an_error(root, memory, monkeypatch):
-    monkeypatch.setattr(mutations, "_LEASE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(mutations, "WRITER_WAIT_S", 0.05)
     before = everything(root)
     lock = memory.state.history.with_name("history.sqlite.lock")
     with FileLease(lock).held(timeout_s=1) as acquired:

@@ -14,13 +14,8 @@ from commonplace import Memory, Settings
 from commonplace.errors import CommonplaceError
 from commonplace.settings import SyncSettings
 from commonplace.system import files
-from commonplace.system.files import (
-    FileLease,
-    create_private,
-    lock_descriptor,
-    open_without_links,
-    sync,
-)
+from commonplace.system.files import create_private, open_without_links, sync
+from commonplace.system.locks import FileLease, lock_descriptor
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and links of POSIX")
 
@@ -59,7 +54,7 @@ def test_a_lease_ends_with_its_process(tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from commonplace.system.files import FileLease
+        from commonplace.system.locks import FileLease
         with FileLease(Path(sys.argv[1])).held(timeout_s=1) as got:
             print(got, flush=True)
             time.sleep(60)
@@ -210,7 +205,7 @@ def test_a_child_holds_no_lock_of_a_parent_that_is_gone(tmp_path, kind):
     code = """
         import os, sys, time
         from pathlib import Path
-        from commonplace.system.files import FileLease, lock_descriptor
+        from commonplace.system.locks import FileLease, lock_descriptor
         path = Path(sys.argv[1])
         if sys.argv[2] == "lease":
             lock = FileLease(path).held(timeout_s=1)
@@ -245,7 +240,7 @@ def test_a_child_that_leaves_the_block_of_its_parent_ends_nothing(tmp_path):
         import os, sys
         from pathlib import Path
         from commonplace.flush.leases import OneTimeLeases
-        from commonplace.system.files import FileLease
+        from commonplace.system.locks import FileLease
         path, leases = Path(sys.argv[1]), OneTimeLeases(Path(sys.argv[1]))
         with FileLease(path).held(timeout_s=0), leases.acquire() as lease:
             child = os.fork()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
-from commonplace.system.files import lock_descriptor
+from commonplace.system.locks import lock_descriptor
 from commonplace.workspace.notes import append_note, create_folder
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and links of POSIX")

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commonplace.errors import StateError
-from commonplace.system.files import FileLease, make_private_folder
+from commonplace.system.files import make_private_folder
+from commonplace.system.locks import FileLease
 
 __all__ = ["OneTimeLeases"]
 

@@ -25,7 +25,8 @@ from commonplace.history.lines import line_key
 from commonplace.history.mutations import Mutation
 from commonplace.history.unreachable import unreachable_copies
 from commonplace.qmd.index_updates import delete_indexes
-from commonplace.system.files import FileLease, make_private_folder
+from commonplace.system.files import make_private_folder
+from commonplace.system.locks import FileLease
 from commonplace.system.salvage import damaged_copies
 from commonplace.system.state import StateFile
 from commonplace.types import ForgetReceipt

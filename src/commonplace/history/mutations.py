@@ -23,7 +23,9 @@ from commonplace.history.bodies import remove_batch
 from commonplace.history.causes import Cause
 from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
-from commonplace.system.files import FileLease, make_private_folder
+from commonplace.system.files import make_private_folder
+from commonplace.system.locks import FileLease
+from commonplace.system.waits import WRITER_WAIT_S, is_wait_over
 from commonplace.types import Version
 from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, decode_text, read_data
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
@@ -38,7 +40,6 @@ __all__ = ["Mutation", "Mutator"]
 
 logger = logging.getLogger(__name__)
 
-_LEASE_TIMEOUT_S = 30.0
 _TRIES = 20
 """Times that a change is computed again because another program changed the file meanwhile."""
 
@@ -128,6 +129,8 @@ class Mutator:
                     return self._apply(mutations, cause)
                 except ChangedMeanwhileError as error:
                     found = error.texts[-1]
+                    if is_wait_over():
+                        break
         raise ConflictError(
             f"{mutations[0].path} is being changed by another program; nothing was written. "
             "Read it again.",
@@ -142,11 +145,8 @@ class Mutator:
                     connection.execute("DELETE FROM pending WHERE done")
 
     @contextlib.contextmanager
-    def exclusive(self, *, timeout_s: float | None = None) -> Iterator[None]:
+    def exclusive(self, *, timeout_s: float = WRITER_WAIT_S) -> Iterator[None]:
         """Hold the lease of changes; what a process that died left behind is settled first.
-
-        Args:
-            timeout_s: Seconds to wait for it; half a minute by default.
 
         Raises:
             WorkspaceReadOnlyError: Another process held it for too long.
@@ -154,12 +154,11 @@ class Mutator:
         """
         path = self.log.file.path
         assert path is not None
-        wait_s = _LEASE_TIMEOUT_S if timeout_s is None else timeout_s
         with contextlib.ExitStack() as stack:
             try:
                 make_private_folder(path.parent)
                 lease = FileLease(path.with_name(f"{path.name}.lock"))
-                acquired = stack.enter_context(lease.held(timeout_s=wait_s))
+                acquired = stack.enter_context(lease.held(timeout_s=timeout_s))
             except OSError as error:
                 raise StateError(
                     f"the history {path} cannot be locked ({error.strerror or error}); nothing was "

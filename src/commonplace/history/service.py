@@ -21,6 +21,7 @@ from commonplace.history.edits import replace_passage, replace_text
 from commonplace.history.mutations import Mutation, Mutator
 from commonplace.history.reversal import text_without
 from commonplace.history.versions import State, content_hash
+from commonplace.system.waits import bounded_waits
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, Folder, decode_text, read_text
 from commonplace.workspace.notes import create_folder
@@ -214,13 +215,13 @@ class NoteService:
 
     def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[Version]:
         """Change notes, all or none of them, and index them; return their versions."""
-        if cause.origin is not None:
-            cause = cause._replace(origin=self.mutator.ledger.effective(cause.origin))
-        states = self.mutator.apply(mutations, cause)
-        self.shown.extend(one.path for one in mutations)
-        self._index_files(
-            [path for one in mutations for path in (one.target, one.path) if path is not None]
-        )
+        changed = [path for one in mutations for path in (one.target, one.path) if path is not None]
+        with bounded_waits():
+            if cause.origin is not None:
+                cause = cause._replace(origin=self.mutator.ledger.effective(cause.origin))
+            states = self.mutator.apply(mutations, cause)
+            self.shown.extend(one.path for one in mutations)
+            self._index_files(changed)
         for one in mutations:  # what was not indexed
             self.mutator.replaced.pop(one.path, None)
         return [state.version for state in states]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,6 +45,7 @@ _IDLE = 4
 _WRITE_AFTER_S = 1.0
 """Chunks that were embedded this long ago are written, however few they are."""
 _BATCH_FILES = 1024
+_REMOVED_FILES = 64
 _TRIES = 3
 _LATER = "found by keywords only until the next run"
 
@@ -131,9 +133,9 @@ class IndexPipeline:
         for _ in range(_TRIES):  # files that another writer indexed from an older state of them
             again = self._apply(IndexPlan(tuple(again), (), 0), None)
         self._embed_what_failed()
-        if plan.removed:
-            # Last, so that a renamed file finds its vectors under the old name.
-            self._store.write((), plan.removed)
+        # Last, so that a renamed file finds its vectors under the old name.
+        for at in range(0, len(plan.removed), _REMOVED_FILES):
+            self._store.write((), plan.removed[at : at + _REMOVED_FILES])
         with self._store.snapshot() as snapshot:
             chunks = snapshot.chunk_count()
         return IndexReport(
@@ -200,7 +202,8 @@ class IndexPipeline:
         waiting: list[ReadDocument] = []
         since = time.monotonic()
         with executor_for(len(plan.read)) as writer:
-            writing: Future[set[str]] = writer.submit(set)
+            run = contextvars.copy_context().run
+            writing: Future[set[str]] = writer.submit(run, set)
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
@@ -213,7 +216,7 @@ class IndexPipeline:
                 if more or done == len(plan.read) or _is_due(waiting, since, chunks=enough):
                     again += written()
                     self.vectors.begin_writing()
-                    writing = writer.submit(self._write, waiting, self._planned(waiting))
+                    writing = writer.submit(run, self._write, waiting, self._planned(waiting))
                     written = functools.partial(self._settle, waiting, writing)
                     waiting, since = [], time.monotonic()
                 if progress is not None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from commonplace.errors import CommonplaceError, EmbedderError, StoreError
+from commonplace.errors import CommonplaceError, EmbedderError, IndexBusyError, StoreError
 from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.document_reader import TextRecorder
@@ -18,10 +17,12 @@ from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.indexing.slots import IndexSlot
+from commonplace.indexing.turns import Turns
 from commonplace.settings import Settings
 from commonplace.store.base import Snapshot, Store
 from commonplace.store.records import IndexIdentity
 from commonplace.system.state import StateLocation
+from commonplace.system.waits import WRITER_WAIT_S
 from commonplace.types import IndexReport
 from commonplace.workspace.discovery import Workspace
 
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["IndexService"]
 
 _CLOSED = "the memory is closed; open it again with Memory.open(...)."
-_CLOSING_S = 0.1
-"""How soon a thread that waits, for another run or for a batch job, notices `stop`."""
-_SWAP_TIMEOUT_S = 30.0
+_PARTIAL = "Another process makes the first index; what it has not read is not found yet."
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -96,15 +95,15 @@ class IndexService:
         self._workspace = workspace
         self._settings = settings
         self._stopped = False
-        self._turn = threading.Lock()
-        """Held by the one thread of this process that indexes."""
+        self._partial: tuple[str, ...] = ()
+        self._turns = Turns(self.check_running)
         self._query_client: tuple[IndexIdentity, EmbeddingClient] | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences for users about the index and the runs on it."""
         failed = [f"The index could not be brought up to date: {self.problem}"]
-        return (*self.notices, *(failed if self.problem else ()))
+        return (*self.notices, *self._partial, *(failed if self.problem else ()))
 
     # -- verbs -----------------------------------------------------------------------------------
 
@@ -162,12 +161,21 @@ class IndexService:
         return self.recovering(self._refresh, skip, first=first, rebuild=rebuild, look=look)
 
     def index_if_new(self) -> None:
-        """Index a workspace that was never completely indexed; wait for another's run."""
+        """Index a workspace that was never completely indexed; another's run is waited for.
+
+        As long as writers wait; then what is indexed so far answers.
+        """
+        self._partial = ()
         if self._answers():
             return
-        with self._my_turn():
-            if not self._answers():
-                self.runner.run()
+        try:
+            with self._turns.taken(timeout_s=WRITER_WAIT_S):
+                if not self._answers():
+                    self.runner.run(wait_s=WRITER_WAIT_S)
+        except IndexBusyError:
+            if self.store.identity is None:
+                raise
+            self._partial = (_PARTIAL,)
 
     def query_client(
         self, identity: IndexIdentity | None
@@ -255,25 +263,14 @@ class IndexService:
 
     # -- how -------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _my_turn(self) -> Iterator[None]:
-        """Take turns with the other threads that index; `stop` ends the wait."""
-        while not self._turn.acquire(timeout=_CLOSING_S):
-            self.check_running()
-        try:
-            self.check_running()
-            yield
-        finally:
-            self._turn.release()
-
     def _run(self, *, force: bool, progress: Progress | None) -> IndexReport:
-        with self._my_turn():
+        with self._turns.taken():
             report = self.runner.run(force=force, progress=progress)
             self._note_fallback()
             return report
 
     def _refresh(self, skip: Skip, *, first: bool, rebuild: bool, look: bool) -> IndexReport | None:
-        with self._my_turn():
+        with self._turns.taken():
             store, runner = self.store, self.runner
             complete = store.complete
             if store.access == "read-only" or not (complete or first):
@@ -308,7 +305,7 @@ class IndexService:
     def _index_files(self, paths: Sequence[str]) -> None:
         written_ns = time.time_ns()
         store = self.store
-        with store.lease("swap", timeout_s=_SWAP_TIMEOUT_S):
+        with store.lease("swap", timeout_s=WRITER_WAIT_S):
             identity = store.identity
             if identity is None or store.access == "read-only":
                 return  # the first search or run indexes everything

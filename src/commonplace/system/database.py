@@ -7,9 +7,9 @@ are durable when they return (``synchronous = full``). A damaged file is moved a
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +20,7 @@ import apsw
 from commonplace.errors import StateError
 from commonplace.system import forks
 from commonplace.system.files import create_private
+from commonplace.system.waits import busy_handler
 
 __all__ = [
     "DatabaseFile",
@@ -29,8 +30,7 @@ __all__ = [
     "transaction",
 ]
 
-_BUSY_TIMEOUT_MS = 10_000
-_RETRY_S = 0.005
+_BUSY_TIMEOUT_S = 10.0
 _DAMAGE = (apsw.NotADBError, apsw.CorruptError, apsw.SQLError)
 """Errors of a damaged file; its tables may be there under other names."""
 _UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError)
@@ -249,9 +249,9 @@ class DatabaseFile:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(self._target, flags=flags)
         try:
-            connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            connection.set_busy_handler(busy_handler(_BUSY_TIMEOUT_S))
             if self.path is not None:
-                enable_wal(connection, timeout_ms=_BUSY_TIMEOUT_MS)
+                enable_wal(connection, timeout_s=_BUSY_TIMEOUT_S)
             connection.pragma("synchronous", "full")
             connection.pragma("fullfsync", True)  # macOS
             connection.pragma("secure_delete", True)  # conversations do not stay in free pages
@@ -298,23 +298,21 @@ class DatabaseFile:
             ) from error
 
 
-def enable_wal(connection: apsw.Connection, *, timeout_ms: int) -> None:
+def enable_wal(connection: apsw.Connection, *, timeout_s: float) -> None:
     """Enable write-ahead logging; SQLite's own busy timeout does not apply to this pragma.
 
     Raises:
         apsw.BusyError: Another process held the file all that time.
     """
-    deadline = time.monotonic() + timeout_ms / 1000
-    while True:
+    waits = busy_handler(timeout_s)
+    for tries in itertools.count():
         try:
             with forks.gate:
                 connection.pragma("journal_mode", "wal")
+                return
         except apsw.BusyError:
-            if time.monotonic() > deadline:
+            if not waits(tries):
                 raise
-            time.sleep(_RETRY_S)
-        else:
-            return
 
 
 def overwrite_free_pages(connection: apsw.Connection, *, timeout_s: float = 5.0) -> bool:
@@ -323,17 +321,16 @@ def overwrite_free_pages(connection: apsw.Connection, *, timeout_s: float = 5.0)
     Returns:
         Whether nothing is left: False while another connection reads an older state from the log.
     """
-    deadline = time.monotonic() + timeout_s
-    while True:
+    waits = busy_handler(timeout_s)
+    for tries in itertools.count():
         try:
             connection.execute("VACUUM")
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            break
         except (apsw.BusyError, apsw.LockedError):
-            if time.monotonic() > deadline:
+            if not waits(tries):
                 return False
-            time.sleep(_RETRY_S)
-        else:
-            return True
+    return True
 
 
 @contextlib.contextmanager

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from commonplace.system.files import FileLease, sync, sync_folder
+from commonplace.system.files import sync, sync_folder
+from commonplace.system.locks import FileLease
 
 if TYPE_CHECKING:
     from commonplace.system.database import DatabaseFile

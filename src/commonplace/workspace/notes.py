@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
-from commonplace.system.files import lock_descriptor, sync
+from commonplace.system.files import sync
+from commonplace.system.locks import lock_descriptor
+from commonplace.system.waits import is_wait_over
 from commonplace.workspace.appended_text import added_text, trim_blank_lines
 from commonplace.workspace.file_text import (
     Folder,
@@ -128,6 +130,8 @@ def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended
                         return written
         finally:
             os.close(descriptor)
+        if is_wait_over():
+            raise TimeoutError("the file is replaced again and again")
 
 
 def _open_for_append(folder: Folder, name: str) -> int:

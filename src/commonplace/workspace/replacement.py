@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.system.files import lock_descriptor
+from commonplace.system.locks import lock_descriptor
 from commonplace.workspace.file_text import MAX_FILE_BYTES, Folder, read_bytes
 from commonplace.workspace.places import Place
 

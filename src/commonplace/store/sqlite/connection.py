@@ -20,13 +20,13 @@ from commonplace.errors import (
 from commonplace.store.sqlite.vector_extension import load_vector_extension
 from commonplace.system.database import enable_wal, transaction
 from commonplace.system.files import create_private
+from commonplace.system.waits import WRITER_WAIT_S, busy_handler, seconds_to_wait
 
 if TYPE_CHECKING:
     from commonplace.store.records import IndexIdentity
     from commonplace.store.resident_vectors import ResidentVectors
 
 __all__ = [
-    "BUSY_TIMEOUT_MS",
     "CLOSED",
     "ConnectionPool",
     "IndexFile",
@@ -36,9 +36,6 @@ __all__ = [
     "transaction",
     "translated",
 ]
-
-BUSY_TIMEOUT_MS = 30_000
-"""Busy timeout: how long a writer waits for another process's transaction."""
 
 _WRITER_CACHE_KIB = 16 * 1024
 """Page cache while writing: a batch of chunks with its vectors, and the words they merge into."""
@@ -67,10 +64,10 @@ def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
             _create(path)
         connection = _open_for_reading(path) if read_only else apsw.Connection(str(path))
         try:
-            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            connection.set_busy_handler(busy_handler(WRITER_WAIT_S))
             if not read_only:
                 connection.pragma("page_size", _PAGE_BYTES)
-                enable_wal(connection, timeout_ms=BUSY_TIMEOUT_MS)
+                enable_wal(connection, timeout_s=WRITER_WAIT_S)
                 connection.pragma("synchronous", "normal")
                 connection.pragma("wal_autocheckpoint", _LOG_BYTES // _PAGE_BYTES)
                 connection.pragma("journal_size_limit", _LOG_BYTES)
@@ -123,8 +120,7 @@ def translated(path: Path) -> Iterator[None]:
         raise damaged(path, error) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexBusyError(
-            f"the index {path} was held by another process for {BUSY_TIMEOUT_MS // 1000} s. "
-            "Try again when it is done."
+            f"the index {path} was held by another writer for too long. Try again when it is done."
         ) from error
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise IndexReadOnlyError(
@@ -259,12 +255,17 @@ class IndexFile:
     @contextlib.contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
         """Borrow a connection as the writer, which one thread is at a time."""
-        with self._write_lock, self.pool.borrowed() as connection:
-            connection.pragma("cache_size", -_WRITER_CACHE_KIB)
-            try:
-                yield connection
-            finally:
-                connection.pragma("cache_size", -_CACHE_KIB)
+        if not self._write_lock.acquire(timeout=seconds_to_wait(WRITER_WAIT_S)):
+            raise apsw.BusyError("another thread writes")
+        try:
+            with self.pool.borrowed() as connection:
+                connection.pragma("cache_size", -_WRITER_CACHE_KIB)
+                try:
+                    yield connection
+                finally:
+                    connection.pragma("cache_size", -_CACHE_KIB)
+        finally:
+            self._write_lock.release()
 
     def is_current(self) -> bool:
         """Return whether the path still names this file: it may have been deleted or replaced."""

@@ -28,6 +28,7 @@ from commonplace.store.sqlite.schema import EarlierVersionError, merge_words, ta
 from commonplace.store.sqlite.snapshot import row_checksum
 from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
 from commonplace.system.database import overwrite_free_pages, transaction
+from commonplace.system.waits import WRITER_WAIT_S
 from commonplace.text.analysis import Term
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-_REPLACE_TIMEOUT_S = 3600.0
 _LEAST_FREE = 3
 """Disk space for a rebuild, in index sizes: the shadow index, and the logs of both."""
 
@@ -62,7 +62,7 @@ def replace_damaged(store: SqliteStore, error: Exception, *, certain: bool) -> R
     path = store.path
     if not certain and not _is_damaged(path):
         return Recovery()
-    with store.lease("run", timeout_s=_REPLACE_TIMEOUT_S):
+    with store.lease("run", timeout_s=WRITER_WAIT_S):
         if not certain and not _is_damaged(path):
             return Recovery()
         is_earlier = isinstance(error, EarlierVersionError)

@@ -42,7 +42,8 @@ from commonplace.store.sqlite.schema import (
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.vector_extension import vector_extension
 from commonplace.store.sqlite.writer import Writer
-from commonplace.system.files import FileLease, make_private_folder
+from commonplace.system.files import make_private_folder
+from commonplace.system.locks import FileLease
 from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["SqliteStore"]
