@@ -58,7 +58,6 @@ values = st.recursive(
 
 
 def chunking(text, folder):
-    text = text.encode("utf-8", "replace").decode()  # as files are read
     lines = text.split("\n")
     for chunk in chunk_markdown(text, Settings().chunking):
         assert 1 <= chunk.start_line <= chunk.end_line <= len(lines)

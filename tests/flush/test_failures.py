@@ -1,6 +1,7 @@
 """Whatever fails: no fact is lost, none is doubled, and the user's turn goes on."""
 
 import asyncio
+import contextlib
 import errno
 import json
 import os
@@ -472,7 +473,6 @@ def damaged_entry(chat, sql):
     "messages",
     [
         "CAST(substr(CAST(messages AS BLOB), 1, 40) || x'ff' AS TEXT)",
-        "substr(messages, 9)",
         "'[1]'",
         "'{\"role\": 1}'",
         "x'00'",
@@ -496,7 +496,6 @@ def test_an_entry_that_cannot_be_read_is_kept_aside_and_blocks_no_other(chat, ca
 @pytest.mark.parametrize(
     "sql",
     [
-        "messages = CAST(replace(CAST(messages AS BLOB), CAST('Please' AS BLOB), x'ff') AS TEXT)",
         "thread = CAST(x'61ff' AS TEXT)",
         "moment = 'yesterday'",
         "moment = CAST(x'ff' AS TEXT)",
@@ -515,6 +514,48 @@ def test_an_entry_is_written_down_as_far_as_it_can_be_read(chat, caplog, sql):
     assert not report.failed
     assert ("what can be read is written down" in caplog.text) == (not sql.startswith("owner"))
     assert chat.flusher().process_pending() == ()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "messages = replace(messages, 'fact-2', 'fact-7')",
+        "messages = CAST(replace(CAST(messages AS BLOB), CAST('fact-2' AS BLOB), x'ff') AS TEXT)",
+        "messages = replace(messages, 'fact-2', 'fact\"2')",
+    ],
+)
+def test_a_message_that_is_not_as_it_was_written_is_left_out_and_kept_aside(chat, caplog, sql):
+    """No changed text becomes a note: each message, and each column, has a checksum."""
+    assert chat.flusher(FailingAt(1)).flush([*said(1), *said(2), *said(3)]).failed
+    path = chat.state / "state.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE flush_entries SET {sql}, thread = 'other'")
+    (report,) = chat.flusher().process_pending()
+    assert chat.noted() == ["fact-1", "fact-3"]
+    assert not report.failed
+    assert not report.thread
+    assert "entry 1 of the flush journal is damaged" in caplog.text
+    assert len(list(chat.state.glob("state.sqlite.damaged-entry-1-*"))) == 1
+
+
+def test_after_the_third_failure_the_replies_in_the_journal_are_masked_too(chat):
+    secret = "sk-proj-" + "aB3dE5gH7jK9mN1p" * 2
+    calls = (ToolCall("write", {"text": f"- the key is {secret}"}, "c1"),)
+    reply = FlushReply(f"I note the key {secret}", calls)
+    rounds = [reply, ConnectionError("down")]
+    flusher = chat.flusher(Scripted(*rounds, ConnectionError("down"), ConnectionError("down")))
+    flusher.flush(said(1))
+    journal = chat.state / "state.sqlite"
+    assert secret.encode() in journal.read_bytes()
+    for _ in range(2):
+        flusher.process_pending()
+    with contextlib.closing(sqlite3.connect(journal)) as connection:
+        rows = connection.execute(
+            "SELECT attempts, replies, messages FROM flush_entries"
+        ).fetchall()
+    ((attempts, replies, _),) = rows
+    assert (attempts, secret in str(rows)) == (3, False)
+    assert "I note the key" in replies
 
 
 def test_a_damaged_entry_does_not_keep_new_messages_from_the_journal(chat):

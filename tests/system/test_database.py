@@ -1,5 +1,6 @@
 """Database files: one connection stays open, for whichever thread uses it next."""
 
+import contextlib
 import os
 import threading
 
@@ -39,10 +40,10 @@ def test_a_connection_stays_open_from_the_first_write_on(tmp_path, monkeypatch):
     for name in "abc":
         add(file, name)
         assert paths(file)[-1] == name
-    assert len(opened) == 1
+    assert len(opened) == 2  # the first one made the file
     file.close()
     add(file, "d")
-    assert len(opened) == 2
+    assert len(opened) == 3
     file.close()
 
 
@@ -162,3 +163,31 @@ def test_versions_without_what_they_are_based_on_are_not_kept(tmp_path):
     path.write_bytes(data.replace(b"CREATE TABLE began (at", b"CREATE TABLE began (bt"))
     assert HistoryFile(path).rows("SELECT at FROM began") == []
     assert [one for (one,) in HistoryFile(path).rows("SELECT id FROM version")] == [1, 2, 5]
+
+
+def test_a_file_that_was_cut_to_nothing_is_damaged_and_said(tmp_path, caplog):
+    file = HistoryFile(tmp_path / "history.sqlite")
+    add(file, "a")
+    file.close()
+    os.truncate(file.path, 0)
+    assert paths(file) == []
+    assert "is damaged (it is empty)" in caplog.text
+    assert len(list(tmp_path.glob("history.sqlite.damaged-*"))) == 1
+    add(file, "b")
+    assert paths(file) == ["b"]
+
+
+def test_a_file_is_made_whole(tmp_path):
+    """Between its name and its tables, no crash leaves an empty file, which is a damaged one."""
+    file = HistoryFile(tmp_path / "history.sqlite")
+    seen = []
+
+    class Watched(HistoryFile):
+        def _create_tables(self, connection):
+            seen.append(file.path.exists())
+            super()._create_tables(connection)
+
+    with contextlib.closing(Watched(file.path)._open()):
+        assert not seen[0]
+        assert [path.name.split("-")[0] for path in tmp_path.glob("*new*")] == []
+    assert paths(file) == []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from commonplace.errors import CommonplaceError, IndexDamagedError, StateError, StoreError
+from commonplace.flush.entries import DAMAGE, ENTRY_COLUMNS, parse_entry
 from commonplace.flush.journal import Journal
-from commonplace.flush.messages import DAMAGE, ENTRY_COLUMNS, parse_entry
 from commonplace.history.integrity import damaged_versions, remove_damaged_versions
 from commonplace.indexing.document_reader import DocumentReader
 from commonplace.system.salvage import replace_damaged
@@ -35,11 +35,22 @@ __all__ = ["Verifier"]
 
 _UNLIKE = "the index does not hold what the file says"
 _STALE = "it has changed since it was indexed"
-_PARTS = ("index", "journal", "history")
-"""Names of what is checked besides files."""
 
-Problem = tuple[str, str]
-"""A file or a part, and what is wrong with it."""
+_Kind = Literal["unread", "stale", "unlike", "unindexed", "damaged", "row"]
+"""Kind of a problem, by which it is mended: a file that cannot be read, has changed, or is not what
+the index says; an index that was never completed; a part that is damaged, or a row of it."""
+
+
+class _Problem(NamedTuple):
+    """What is wrong, with a file or with a part: ``index``, ``journal`` or ``history``."""
+
+    part: str
+    why: str
+    kind: _Kind
+
+    @property
+    def told(self) -> tuple[str, str]:
+        return self.part, self.why
 
 
 class Verifier:
@@ -74,60 +85,64 @@ class Verifier:
 
     def run(self, *, repair: bool) -> VerifyReport:
         """Check everything; mend it and check again where `repair`."""
-        problems = tuple(self._problems())
-        if problems and repair:
-            found, problems = problems, self._repaired(problems)
-            mended = tuple(problem for problem in found if problem not in problems)
-            return replace(self._report, problems=problems, repaired=mended)
-        return replace(self._report, problems=problems)
+        found = list(self._problems())
+        left = self._repaired(found) if found and repair else found
+        problems = tuple(problem.told for problem in left)
+        mended = tuple(problem.told for problem in found if problem.told not in problems)
+        return replace(self._report, problems=problems, repaired=mended)
 
-    def _problems(self) -> Iterator[Problem]:
+    def _problems(self) -> Iterator[_Problem]:
         yield from self._of_index()
         yield from self._of_database("journal", self._state, self._entries)
         yield from self._of_database("history", self._history, self._versions)
 
     # -- index -----------------------------------------------------------------------------------
 
-    def _of_index(self) -> Iterator[Problem]:
+    def _of_index(self) -> Iterator[_Problem]:
         try:
             if not self._store.exists() or not self._store.complete:
-                yield "index", "the workspace was never completely indexed"
+                why = "the workspace was never completely indexed"
+                yield _Problem("index", why, "unindexed")
                 return
             for check in self._store.health_checks():
                 if check.name in ("words", "index file"):
                     check.run()
             yield from self._of_files()
         except StoreError as error:
-            yield "index", str(error)
+            yield _Problem("index", str(error), "damaged")
 
-    def _of_files(self) -> Iterator[Problem]:
+    def _of_files(self) -> Iterator[_Problem]:
         scan = self._workspace.scan()
-        yield from scan.problems
+        yield from (_Problem(path, why, "unread") for path, why in scan.problems)
         with self._store.snapshot() as snapshot:
             known = snapshot.files()
             totals = snapshot.totals()
             self._report = replace(self._report, files=totals.files, chunks=totals.chunks)
             if snapshot.chunk_count() != totals.chunks:
-                yield "index", f"it counts {snapshot.chunk_count()} chunks and has {totals.chunks}"
+                why = f"it counts {snapshot.chunk_count()} chunks and has {totals.chunks}"
+                yield _Problem("index", why, "damaged")
             for file in scan.files:
                 record = known.pop(file.path, None)
-                why = _STALE if record is None else self._wrong(snapshot, file, record)
                 # A file may be written while it is read: the second look is at the index of now.
-                if why and (why := self._wrong_now(file)):
-                    yield file.path, why
-        yield from ((path, "the index holds a file that is gone") for path in known)
+                if self._wrong(snapshot, file, record) and (wrong := self._wrong_now(file)):
+                    yield wrong
+        gone = "the index holds a file that is gone"
+        yield from (_Problem(path, gone, "stale") for path in known)
 
-    def _wrong_now(self, file: MemoryFile) -> str | None:
+    def _wrong_now(self, file: MemoryFile) -> _Problem | None:
         with self._store.snapshot() as snapshot:
-            record = snapshot.file(file.path)
-            return _STALE if record is None else self._wrong(snapshot, file, record)
+            return self._wrong(snapshot, file, snapshot.file(file.path))
 
-    def _wrong(self, snapshot: Snapshot, file: MemoryFile, record: FileRecord) -> str | None:
+    def _wrong(
+        self, snapshot: Snapshot, file: MemoryFile, record: FileRecord | None
+    ) -> _Problem | None:
         """Return what is wrong with the chunks of a file; None for nothing."""
+        if record is None:
+            return _Problem(file.path, _STALE, "stale")
         stored = snapshot.chunks_of(file.path)
         identity = snapshot.identity
         if identity is None or not all(_has_shape(it, identity.dimension) for _, it in stored):
-            return "its vectors in the index are damaged"
+            return _Problem(file.path, "its vectors in the index are damaged", "damaged")
         before = record.size, record.mtime_ns, record.stamp
         changed = (file.size, file.mtime_ns, file.stamp) != before
         if changed and file.source == "sessions":
@@ -137,9 +152,12 @@ class Verifier:
             return None
         text, chunks = read
         if text != record.hash:
-            return _STALE if changed else f"{_STALE}, and kept its size and its times"
+            if changed:
+                return _Problem(file.path, _STALE, "stale")
+            why = f"{_STALE}, and kept its size and its times"
+            return _Problem(file.path, why, "unlike")
         same = [_as_indexed(chunk) for chunk, _ in stored] == [*map(_as_indexed, chunks)]
-        return None if same else _UNLIKE
+        return None if same else _Problem(file.path, _UNLIKE, "unlike")
 
     def _read(self, file: MemoryFile) -> tuple[str, list[Chunk]] | None:
         """Read a file as a new one; return the hash of its text and its chunks."""
@@ -162,60 +180,58 @@ class Verifier:
     # -- journal and history ---------------------------------------------------------------------
 
     def _of_database(
-        self, name: str, file: DatabaseFile, check: Callable[[], Iterator[Problem]]
-    ) -> Iterator[Problem]:
+        self, name: str, file: DatabaseFile, check: Callable[[], Iterator[_Problem]]
+    ) -> Iterator[_Problem]:
         try:
             answers = [answer for (answer,) in file.rows("PRAGMA integrity_check(1)")]
             if answers not in ([], ["ok"]):
-                yield name, f"its file is damaged ({answers[0]})"
+                yield _Problem(name, f"its file is damaged ({answers[0]})", "damaged")
             else:
                 yield from check()
         except StateError as error:
-            yield name, str(error)
+            yield _Problem(name, str(error), "damaged")
 
-    def _entries(self) -> Iterator[Problem]:
+    def _entries(self) -> Iterator[_Problem]:
         rows = self._state.rows(f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries")
         self._report = replace(self._report, entries=len(rows))
         for number, *row in rows:
             try:
                 parse_entry(number, row)
             except DAMAGE as error:
-                yield "journal", f"entry {number} cannot be read ({error})"
+                yield _Problem("journal", f"entry {number} cannot be read ({error})", "row")
 
-    def _versions(self) -> Iterator[Problem]:
+    def _versions(self) -> Iterator[_Problem]:
         count = sum(n for (n,) in self._history.rows("SELECT count(*) FROM version"))
         self._report = replace(self._report, versions=count)
         for row, path in damaged_versions(self._history):
-            yield "history", f"the text of version {row} of {path} is not the one that was kept"
+            why = f"the text of version {row} of {path} is not the one that was kept"
+            yield _Problem("history", why, "row")
 
     # -- repair ----------------------------------------------------------------------------------
 
-    def _repaired(self, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    def _repaired(self, problems: list[_Problem]) -> list[_Problem]:
         """Mend what was found; return what is still wrong, or could not be mended."""
-        wrong = {part for part, _ in problems}
-        failed: list[Problem] = []
-        for part, mend in (
-            ("index", self._mend_index),
-            ("journal", self._mend_journal),
-            ("history", self._mend_history),
-        ):
-            if part in wrong or (part == "index" and wrong.difference(_PARTS)):
+        kinds: dict[str, set[_Kind]] = {}
+        for part, _, kind in problems:
+            kinds.setdefault(part if part in ("journal", "history") else "index", set()).add(kind)
+        failed: list[_Problem] = []
+        mends = self._mend_index, self._mend_journal, self._mend_history
+        for part, mend in zip(("index", "journal", "history"), mends, strict=True):
+            if part in kinds:
                 try:
-                    mend(problems)
+                    mend(kinds[part])
                 except CommonplaceError as error:
-                    failed.append((part, f"it could not be mended: {error}"))
-        return (*self._problems(), *failed)
+                    failed.append(_Problem(part, f"it could not be mended: {error}", "damaged"))
+        return [*self._problems(), *failed]
 
-    def _mend_index(self, problems: tuple[Problem, ...]) -> None:
-        files = {why for part, why in problems if part not in _PARTS}
-        is_damaged = any(part == "index" for part, _ in problems)
-        if (is_damaged or "damaged" in " ".join(files)) and self._store.exists():
+    def _mend_index(self, kinds: set[_Kind]) -> None:
+        if "damaged" in kinds and self._store.exists():
             error = IndexDamagedError(f"the index {self._store.location} did not stand a check.")
             self._store.recover(error, certain=True)
-        self._reindex(bool(files - {_STALE}))
+        self._reindex("unlike" in kinds)
 
-    def _mend_journal(self, problems: tuple[Problem, ...]) -> None:
-        if any(part == "journal" and "entry" not in why for part, why in problems):
+    def _mend_journal(self, kinds: set[_Kind]) -> None:
+        if "damaged" in kinds:
             _salvage(self._state)
         journal = Journal(self._state.path, workspace=str(self._workspace.root))
         with journal.lease() as lease:
@@ -223,8 +239,8 @@ class Verifier:
                 journal.claim(number, lease=lease)
             journal.release(lease)
 
-    def _mend_history(self, problems: tuple[Problem, ...]) -> None:
-        if any(part == "history" and "version" not in why for part, why in problems):
+    def _mend_history(self, kinds: set[_Kind]) -> None:
+        if "damaged" in kinds:
             _salvage(self._history)
         if damaged := damaged_versions(self._history):
             remove_damaged_versions(self._history, [row for row, _ in damaged])

@@ -13,8 +13,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from commonplace.errors import CommonplaceError, StateError, WorkspaceReadOnlyError
+from commonplace.flush.entries import JournalEntry
 from commonplace.flush.journal import MAX_ATTEMPTS, Journal
-from commonplace.flush.messages import JournalEntry
 from commonplace.flush.protocol import FlushMemory, FlushReply, FlushRequest
 from commonplace.flush.runner import DeadlineError, FlushSteps, ModelCall, Pause
 from commonplace.flush.turn import (
@@ -27,7 +27,7 @@ from commonplace.flush.turn import (
 )
 from commonplace.text.redaction import redact
 from commonplace.transcripts.archive import masked_message, session_file, write_session_file
-from commonplace.types import FlushReport, Origin
+from commonplace.types import FlushMessage, FlushReport, Origin
 from commonplace.workspace.paths import log_path
 
 __all__ = [
@@ -135,7 +135,8 @@ class EntryProcessor:
         """
         report = turn.report(safe=self._journal.is_durable)
         attempts = entry.attempts + 1
-        messages = entry.messages
+        replies = () if discard_replies else tuple(turn.replies)
+        failed = replace(entry, replies=replies)
         kept = f"attempt {attempts} of {MAX_ATTEMPTS}, the journal keeps the messages"
         if attempts >= MAX_ATTEMPTS:
             folder = self._memory.state.sessions
@@ -150,13 +151,9 @@ class EntryProcessor:
                     "written down after a flush that succeeds"
                 )
                 report = replace(report, transcript=str(path), safe=True)
-                messages = tuple(map(masked_message, messages))
+                failed = _masked(failed)
         with log_state_errors("a failure could not be counted"):
-            self._journal.record_failure(
-                replace(entry, messages=messages, attempts=attempts),
-                problem,
-                discard_replies=discard_replies,
-            )
+            self._journal.record_failure(replace(failed, attempts=attempts), problem)
         return replace(report, failed=f"{problem}; {kept}")
 
     def _session(self, entry: JournalEntry) -> dict[str, Any]:
@@ -228,6 +225,16 @@ class _SilentTurn:
             tokens=self._entry.tokens,
             safe=safe,
         )
+
+
+def _masked(entry: JournalEntry) -> JournalEntry:
+    """Return an entry with the secrets of its messages and of the model's replies masked."""
+    replies = []
+    for reply in entry.replies:
+        said = masked_message(FlushMessage("assistant", reply.text, reply.tool_calls))
+        replies.append(replace(reply, text=said.text, tool_calls=said.tool_calls))
+    messages = tuple(map(masked_message, entry.messages))
+    return replace(entry, messages=messages, replies=tuple(replies))
 
 
 def _unwritten_report(report: FlushReport, error: WorkspaceReadOnlyError) -> FlushReport:

@@ -11,26 +11,22 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.flush.leases import OneTimeLeases
-from commonplace.flush.messages import (
+from commonplace.flush.entries import (
     DAMAGE,
     ENTRY_COLUMNS,
     EntryRow,
-    Fingerprinter,
-    Fingerprints,
     JournalEntry,
-    dump_messages,
-    dump_replies,
-    load_messages,
-    message_tokens,
-    new_positions,
+    entry_values,
     parse_entry,
 )
+from commonplace.flush.leases import OneTimeLeases
+from commonplace.flush.messages import Fingerprinter, Fingerprints, message_tokens, new_positions
 from commonplace.system.state import StateFile
 from commonplace.types import FlushMessage, FlushReason
 
@@ -136,7 +132,7 @@ class Journal:
             return [
                 self._insert(
                     connection,
-                    (thread, reason, moment.isoformat(), message_tokens(part), dump_messages(part)),
+                    JournalEntry(0, thread, reason, moment, message_tokens(part), tuple(part)),
                     lease=lease,
                 )
                 for part in split(new)
@@ -183,28 +179,35 @@ class Journal:
     ) -> list[FlushMessage]:
         """Delete a thread's entries without lease, reply or attempt; return their messages."""
         rows = connection.execute(
-            "SELECT id, CAST(messages AS BLOB) FROM flush_entries WHERE workspace = ?"
+            f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries WHERE workspace = ?"
             " AND thread = ? AND owner IS NULL AND attempts = 0 AND replies = '[]'"
             " AND substr(moment, 1, 10) = ? ORDER BY id",
             (self._workspace, thread, moment.isoformat()[:10]),
         )
         taken: list[FlushMessage] = []
-        data: Any
-        for number, data in rows.fetchall():
+        row: EntryRow
+        number: Any
+        for number, *row in rows.fetchall():
             with contextlib.suppress(*DAMAGE):  # a damaged one is for `claim`
-                taken += load_messages(data.decode("utf-8"))
+                taken += parse_entry(number, row).messages
                 connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
         return taken
 
-    def _insert(
-        self, connection: apsw.Connection, values: tuple[str | int, ...], *, lease: str
-    ) -> int:
+    def _insert(self, connection: apsw.Connection, entry: JournalEntry, *, lease: str) -> int:
+        values = entry_values(entry, self._workspace) | {"owner": lease}
         connection.execute(
-            "INSERT INTO flush_entries (workspace, thread, reason, moment, tokens, messages, owner)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self._workspace, *values, lease),
+            f"INSERT INTO flush_entries ({', '.join(values)}) VALUES"
+            f" ({', '.join('?' * len(values))})",
+            tuple(values.values()),
         )
         return connection.last_insert_rowid()
+
+    def _update(self, connection: apsw.Connection, entry: JournalEntry) -> None:
+        values = entry_values(entry, self._workspace)
+        connection.execute(
+            f"UPDATE flush_entries SET {', '.join(f'{name} = ?' for name in values)} WHERE id = ?",
+            (*values.values(), entry.id),
+        )
 
     def pending(self, *, thread: str | None = None, attempts: int | None = None) -> list[int]:
         """Return the numbers of entries, leased ones included: oldest first.
@@ -269,15 +272,7 @@ class Journal:
         if entry is None:
             connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
         else:
-            connection.execute(
-                "UPDATE flush_entries SET thread = ?, reason = ?, moment = ?, tokens = ?,"
-                " messages = ?, replies = ?, attempts = ? WHERE id = ?",
-                (
-                    *(entry.thread, entry.reason, entry.moment.isoformat(), entry.tokens),
-                    *(dump_messages(entry.messages), dump_replies(entry.replies), entry.attempts),
-                    number,
-                ),
-            )
+            self._update(connection, entry)
         logger.warning(
             "entry %d of the flush journal is damaged (%s); its bytes are kept in %s, and %s",
             *(number, error, kept),
@@ -287,24 +282,14 @@ class Journal:
 
     def save_replies(self, entry: JournalEntry, replies: Iterable[FlushReply]) -> None:
         """Save the model's replies, before any of their notes is written."""
-        text = dump_replies(replies)
         with self._file.transaction() as connection:
-            connection.execute(
-                "UPDATE flush_entries SET replies = ? WHERE id = ?", (text, entry.id)
-            )
+            self._update(connection, replace(entry, replies=tuple(replies)))
 
-    def record_failure(self, entry: JournalEntry, error: str, *, discard_replies: bool) -> None:
-        """Record a failed attempt, and the entry's messages as they are now.
-
-        `discard_replies` lets the next attempt begin at the first round.
-        """
-        replies = "'[]'" if discard_replies else "replies"
+    def record_failure(self, entry: JournalEntry, error: str) -> None:
+        """Record a failed attempt, and the entry as it is now."""
         with self._file.transaction() as connection:
-            connection.execute(
-                f"UPDATE flush_entries SET attempts = ?, messages = ?, error = ?,"
-                f" replies = {replies} WHERE id = ?",
-                (entry.attempts, dump_messages(entry.messages), error, entry.id),
-            )
+            self._update(connection, entry)
+            connection.execute("UPDATE flush_entries SET error = ? WHERE id = ?", (error, entry.id))
 
     def remove(self, entry: JournalEntry) -> None:
         """Delete an entry whose notes, or whose messages in a session file, are on the disk."""

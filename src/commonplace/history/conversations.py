@@ -94,7 +94,8 @@ def forget_in_journal(
             removed["journal messages"] += sum(one != other for one, other in pairs)
             _change(
                 file,
-                "UPDATE flush_entries SET messages = ?, replies = ?, error = ? WHERE id = ?",
+                "UPDATE flush_entries SET messages = ?, replies = ?, error = ?, checksums = NULL"
+                " WHERE id = ?",
                 (json.dumps(after[0]), json.dumps(after[1]), after[2], number),
                 dry_run=dry_run,
             )

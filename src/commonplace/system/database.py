@@ -1,4 +1,4 @@
-"""SQLite: transactions, and the durable database file, for what the Markdown does not hold.
+"""Database files of SQLite: durable, for what the Markdown does not hold.
 
 Each use has a connection to itself, so that all threads and processes can share the file. Commits
 are durable when they return (``synchronous = full``). A damaged file is moved aside, never deleted.
@@ -7,7 +7,6 @@ are durable when they return (``synchronous = full``). A damaged file is moved a
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import threading
 import uuid
@@ -19,15 +18,13 @@ import apsw
 
 from commonplace.errors import StateError
 from commonplace.system import forks
-from commonplace.system.files import create_private
+from commonplace.system.files import create_private, link_new
+from commonplace.system.transactions import enable_wal, overwrite_free_pages, transaction
 from commonplace.system.waits import busy_handler
 
 __all__ = [
     "DatabaseFile",
     "DatabaseFormat",
-    "enable_wal",
-    "overwrite_free_pages",
-    "transaction",
 ]
 
 _BUSY_TIMEOUT_S = 10.0
@@ -245,7 +242,11 @@ class DatabaseFile:
 
     def _open(self) -> apsw.Connection:
         if self.path is not None:
+            if not os.path.lexists(self.path):
+                self._create(self.path)
             create_private(self.path)
+            if not os.path.getsize(self.path):
+                raise apsw.NotADBError("it is empty")
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(self._target, flags=flags)
         try:
@@ -260,6 +261,21 @@ class DatabaseFile:
             connection.close()
             raise
         return connection
+
+    def _create(self, path: Path) -> None:
+        """Create the file with its tables under another name: one that is empty was truncated."""
+        new = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")
+        create_private(new)
+        try:
+            with contextlib.closing(apsw.Connection(str(new))) as connection:
+                connection.pragma("journal_mode", "memory")
+                connection.pragma("synchronous", "full")
+                connection.pragma("fullfsync", True)
+                self._create_tables(connection)
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                link_new(new, path)
+        finally:
+            new.unlink(missing_ok=True)
 
     def _create_tables(self, connection: apsw.Connection) -> None:
         name, application_id, version, schema, _ = self.format
@@ -296,52 +312,3 @@ class DatabaseFile:
                 f"({type(error).__name__}: {error}). Check the disk and its free space, and that "
                 "the folder is yours to write, or set COMMONPLACE_STATE_DIR to a folder of yours."
             ) from error
-
-
-def enable_wal(connection: apsw.Connection, *, timeout_s: float) -> None:
-    """Enable write-ahead logging; SQLite's own busy timeout does not apply to this pragma.
-
-    Raises:
-        apsw.BusyError: Another process held the file all that time.
-    """
-    waits = busy_handler(timeout_s)
-    for tries in itertools.count():
-        try:
-            with forks.gate:
-                connection.pragma("journal_mode", "wal")
-                return
-        except apsw.BusyError:
-            if not waits(tries):
-                raise
-
-
-def overwrite_free_pages(connection: apsw.Connection, *, timeout_s: float = 5.0) -> bool:
-    """Rewrite a database without what was deleted from it, and truncate its log.
-
-    Returns:
-        Whether nothing is left: False while another connection reads an older state from the log.
-    """
-    waits = busy_handler(timeout_s)
-    for tries in itertools.count():
-        try:
-            connection.execute("VACUUM")
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            break
-        except (apsw.BusyError, apsw.LockedError):
-            if not waits(tries):
-                return False
-    return True
-
-
-@contextlib.contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Run a block in one write transaction; an exception rolls all of it back."""
-    with forks.gate:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise

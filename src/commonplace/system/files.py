@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "c_library",
     "create_private",
+    "link_new",
     "make_private_folder",
     "open_without_links",
     "sync",
@@ -149,6 +150,23 @@ def make_private_folder(folder: Path) -> None:
                 raise
         else:
             sync_folder(path.parent)
+
+
+def link_new(path: Path, to: Path) -> None:
+    """Give a file another name, durably, unless there is a file of that name.
+
+    Raises:
+        FileExistsError: There is one.
+    """
+    try:
+        os.link(path, to)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(to):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(to)) from None
+        os.replace(path, to)
+    sync_folder(to.parent)
 
 
 def create_private(path: Path) -> None:

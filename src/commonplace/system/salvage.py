@@ -95,6 +95,8 @@ def damaged_copies(file: DatabaseFile) -> list[Path]:
 
 
 def _is_damaged(path: Path, tables: dict[str, str]) -> bool:
+    if not os.path.getsize(path):  # not opened: SQLite would delete its log
+        return True
     try:
         with contextlib.closing(_opened(path)) as connection:
             if connection.pragma("integrity_check") != "ok":
@@ -111,6 +113,8 @@ def _opened(path: Path) -> apsw.Connection:
 def _copy(path: Path, new: DatabaseFile, tables: Iterable[str]) -> int:
     """Copy the rows that can be read; return their number."""
     count = 0
+    if not os.path.getsize(path):
+        return count
     with (
         new.transaction() as connection,
         contextlib.suppress(*_DAMAGE),

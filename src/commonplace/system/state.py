@@ -16,6 +16,8 @@ _SCHEMA = (
         reason TEXT NOT NULL, moment TEXT NOT NULL, tokens INTEGER NOT NULL,
         messages TEXT NOT NULL, replies TEXT NOT NULL DEFAULT '[]',
         attempts INTEGER NOT NULL DEFAULT 0, error TEXT, owner TEXT)""",
+    # Checksums of the other columns, as `flush.entries` makes them; NULL for what was edited since.
+    "ALTER TABLE flush_entries ADD COLUMN checksums TEXT",
     # Hashes of all messages that are, or were, in an entry of the journal, and the time of the
     # flush that met them last, in seconds since the epoch. Version 2 had no times.
     "DROP TABLE IF EXISTS flush_marks",
@@ -59,6 +61,6 @@ class StateFile(DatabaseFile):
     format = DatabaseFormat(
         name="state file",
         application_id=0x636F7374,  # "cost", Commonplace's state
-        version=3,  # versions 1 and 2 were never released
+        version=4,  # versions 1 to 3 were never released
         schema=_SCHEMA,
     )

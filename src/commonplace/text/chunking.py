@@ -166,7 +166,7 @@ def _parts_within(chunk: Chunk, max_bytes: int) -> Iterator[Chunk]:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # Headings.

@@ -18,8 +18,8 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.store.sqlite.vector_extension import load_vector_extension
-from commonplace.system.database import enable_wal, transaction
 from commonplace.system.files import create_private
+from commonplace.system.transactions import enable_wal, transaction
 from commonplace.system.waits import WRITER_WAIT_S, busy_handler, seconds_to_wait
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from commonplace.store.sqlite.connection import (
 from commonplace.store.sqlite.schema import EarlierVersionError, merge_words, table_version
 from commonplace.store.sqlite.snapshot import row_checksum
 from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
-from commonplace.system.database import overwrite_free_pages, transaction
+from commonplace.system.transactions import overwrite_free_pages, transaction
 from commonplace.system.waits import WRITER_WAIT_S
 from commonplace.text.analysis import Term
 
