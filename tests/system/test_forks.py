@@ -108,3 +108,54 @@ def test_a_child_uses_the_memories_of_a_pool(tmp_path):
                 print(len(bob.search("coffee")))
         """
     assert run(tmp_path / "notes", code) == ["0", "1", "1"]
+
+
+def test_forks_of_many_threads_and_forks_that_fail_leave_all_as_it_was(tmp_path):
+    code = """
+        import os, resource, sys, threading
+        from concurrent.futures import ThreadPoolExecutor
+        from pathlib import Path
+        from commonplace.history.database import HistoryFile
+        from commonplace.system import forks
+
+        before, codes = sys.getswitchinterval(), []
+        file = HistoryFile(Path(sys.argv[1]) / "history.sqlite")
+        stop = threading.Event()
+
+        def write():
+            while not stop.is_set():
+                with file.transaction(durable=False) as connection:
+                    connection.execute("INSERT OR IGNORE INTO note (path) VALUES ('a')")
+
+        def fork(_):
+            child = os.fork()
+            if not child:
+                with file.transaction() as connection:
+                    connection.execute("INSERT OR IGNORE INTO note (path) VALUES ('b')")
+                fine = sys.getswitchinterval() == before and forks.gate._value == 64
+                os._exit(0 if fine else 1)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        writers = [threading.Thread(target=write) for _ in range(2)]
+        for writer in writers:
+            writer.start()
+        with ThreadPoolExecutor(6) as pool:
+            codes = list(pool.map(fork, range(24)))
+        stop.set()
+        for writer in writers:
+            writer.join()
+        if os.getuid() == 0:
+            os.setuid(65534)  # limits are not for root
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        try:
+            os.fork()
+        except OSError as error:
+            failed = error.strerror
+        else:
+            os._exit(0)
+        with forks.gate:
+            pass
+        print(set(codes), sys.getswitchinterval() == before, forks.gate._value, failed)
+        """
+    output = run(tmp_path / "notes", code)
+    assert output == ["{0} True 64 Resource temporarily unavailable"]

@@ -40,6 +40,10 @@ gate = threading.BoundedSemaphore(_PERMITS)
 """Held during a transaction: no process is forked meanwhile."""
 _taken = 0
 _switch_s = 0.005
+_one_fork = threading.Lock()
+"""Held from before a fork until it is done, or has failed."""
+_forking: int | None = None
+"""Thread that holds it."""
 
 
 def renewed_in_child(instance: _Renewed) -> None:
@@ -76,11 +80,14 @@ class ReopenedInChild:
 
 def _wait_for_threads() -> None:
     """Wait for transactions, and for modules that are imported: a child would wait for ever."""
-    global _switch_s, _taken
+    global _forking, _switch_s, _taken
     deadline = time.monotonic() + _WAIT_S
+    if not _one_fork.acquire(timeout=_WAIT_S):
+        return
+    # Read first: an interrupt may end this function anywhere, and the fork goes on.
+    _switch_s, _forking = sys.getswitchinterval(), threading.get_ident()
     while _taken < _PERMITS and gate.acquire(timeout=max(0.0, deadline - time.monotonic())):
         _taken += 1
-    _switch_s = sys.getswitchinterval()
     while True:  # imports last, for one may begin while the permits are waited for
         sys.setswitchinterval(_WAIT_S)  # no other thread runs between the look and the fork
         if not _is_importing() or time.monotonic() >= deadline:
@@ -90,11 +97,15 @@ def _wait_for_threads() -> None:
 
 
 def _release() -> None:
-    global _taken
+    """Let other threads go on, after a fork or after one that failed."""
+    global _forking, _taken
+    if _forking != threading.get_ident():
+        return  # another thread forks
     sys.setswitchinterval(_switch_s)
     if _taken:
         gate.release(_taken)
-    _taken = 0
+    _taken, _forking = 0, None
+    _one_fork.release()
 
 
 def _is_importing() -> bool:
@@ -117,9 +128,10 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def _renew_all() -> None:
-    global _reopening, _taken, gate
+    global _forking, _one_fork, _reopening, _taken, gate
     sys.setswitchinterval(_switch_s)
     _reopening, _taken, gate = threading.RLock(), 0, threading.BoundedSemaphore(_PERMITS)
+    _forking, _one_fork = None, threading.Lock()
     for value in _class_attributes():
         if isinstance(value, functools.cached_property) and hasattr(value, "lock"):
             value.lock = threading.RLock()  # Python 3.11: one for all instances
