@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from commonplace.qmd.folders import QmdFolder
 from commonplace.qmd.program import QmdError, QmdProgram, end_process
-from commonplace.system.files import FileLease
+from commonplace.system.locks import FileLease
 
 __all__ = ["QmdIndex", "QmdState", "delete_indexes"]
 
