@@ -215,13 +215,14 @@ class NoteService:
 
     def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[Version]:
         """Change notes, all or none of them, and index them; return their versions."""
-        changed = [path for one in mutations for path in (one.target, one.path) if path is not None]
+        if cause.origin is not None:
+            cause = cause._replace(origin=self.mutator.ledger.effective(cause.origin))
         with bounded_waits():
-            if cause.origin is not None:
-                cause = cause._replace(origin=self.mutator.ledger.effective(cause.origin))
             states = self.mutator.apply(mutations, cause)
             self.shown.extend(one.path for one in mutations)
-            self._index_files(changed)
+            self._index_files(
+                [path for one in mutations for path in (one.target, one.path) if path]
+            )
         for one in mutations:  # what was not indexed
             self.mutator.replaced.pop(one.path, None)
         return [state.version for state in states]
