@@ -235,6 +235,7 @@ class Verifier:
             _salvage(self._state)
         journal = Journal(self._state.path, workspace=str(self._workspace.root))
         with journal.lease() as lease:
+            journal.adopt_damaged()
             for number in journal.pending():
                 journal.claim(number, lease=lease)
             journal.release(lease)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -279,6 +280,19 @@ class Journal:
             "its messages are lost" if entry is None else "what can be read is written down",
         )
         return entry
+
+    def adopt_damaged(self) -> None:
+        """Take the damaged entries of workspaces that are no folders: the name may be what is."""
+        with self._file.transaction() as connection:
+            rows = connection.execute(f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries").fetchall()
+            number: Any
+            for number, *row in rows:
+                try:
+                    parse_entry(number, row)
+                except DAMAGE:
+                    if not os.path.isdir(os.fsdecode(row[-2] or b"")):
+                        sql = "UPDATE flush_entries SET workspace = ? WHERE id = ?"
+                        connection.execute(sql, (self._workspace, number))
 
     def save_replies(self, entry: JournalEntry, replies: Iterable[FlushReply]) -> None:
         """Save the model's replies, before any of their notes is written."""
