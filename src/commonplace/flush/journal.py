@@ -285,6 +285,7 @@ class Journal:
         """Take the damaged entries of workspaces that are no folders: the name may be what is."""
         with self._file.transaction() as connection:
             rows = connection.execute(f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries").fetchall()
+            row: EntryRow
             number: Any
             for number, *row in rows:
                 try:
