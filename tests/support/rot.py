@@ -46,6 +46,12 @@ def make(folder: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code, str(folder)], check=False, timeout=60)
     assert (folder / "index.sqlite-wal").exists()
+    shutil.copytree(folder, _kept(folder))
+
+
+def _kept(folder: Path) -> Path:
+    """Return where the memory is kept as it was made: entries of the journal name its folder."""
+    return folder.with_name(f"{folder.name}.kept")
 
 
 def fill(folder: Path) -> None:
@@ -98,18 +104,18 @@ def damage(path: Path, chance: random.Random) -> str:
 
 
 class Trial:
-    """One damaged copy of a memory: what its verbs answer is right, or an error of ours.
+    """One damage of a memory: what its verbs answer is right, or an error of ours.
 
     Args:
-        made: The memory as it was made.
-        folder: Where it is copied to.
+        folder: The memory, which is as it was made at first.
         seed: Of what is damaged, how, and whether while the memory is open.
     """
 
-    def __init__(self, made: Path, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
         self._chance = random.Random(seed)
-        shutil.copytree(made, folder)
+        shutil.rmtree(folder)
+        shutil.copytree(_kept(folder), folder)
         self.path = self._chance.choice(files(folder))
         self.is_open = self._chance.random() < 0.5
         self.what = f"seed {seed}: {self.path.name}"

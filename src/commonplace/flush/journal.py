@@ -284,9 +284,8 @@ class Journal:
     def adopt_damaged(self) -> None:
         """Take the damaged entries of workspaces that are no folders: the name may be what is."""
         with self._file.transaction() as connection:
-            rows = connection.execute(f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries").fetchall()
-            row: EntryRow
-            number: Any
+            sql = f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries"
+            rows: list[Any] = connection.execute(sql).fetchall()
             for number, *row in rows:
                 try:
                     parse_entry(number, row)
