@@ -13,9 +13,9 @@ import apsw
 import pytest
 
 from commonplace.errors import CommonplaceError, ConflictError, StateError, WorkspaceReadOnlyError
-from commonplace.history import mutations
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
+from commonplace.system import waits
 from commonplace.system.database import DatabaseFile
 from commonplace.system.locks import FileLease
 from commonplace.types import Origin
@@ -200,7 +200,8 @@ def test_a_full_disk_under_the_history_changes_nothing(small_disk, root):
 
 
 def test_a_lock_that_another_process_keeps_is_an_error(root, memory, monkeypatch):
-    monkeypatch.setattr(mutations, "WRITER_WAIT_S", 0.05)
+    monkeypatch.setattr(waits, "WRITER_WAIT_S", 0.05)
+    monkeypatch.setattr(waits, "STEP_WAIT_S", 0.05)
     before = everything(root)
     lock = memory.state.history.with_name("history.sqlite.lock")
     with FileLease(lock).held(timeout_s=1) as acquired:
