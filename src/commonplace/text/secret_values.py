@@ -30,7 +30,7 @@ _PLACEHOLDER = re.compile(
     r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@\w+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
-    r"|change_?me\W?|#[0-9a-f]{3,8}|--[a-z][\w-]*(?:=.*)?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
+    r"|change_?me\W?|#[0-9a-f]{3,8}|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
     r"|:?\?[a-z ]+\}?|.*[-_](?:here|placeholder|goes)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -41,7 +41,7 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 """Variable, tag, flag or path: where a secret is, not what it is."""
-_KEYWORD = re.compile(r"[a-z_]{2,40}=\S{1,40}")
+_KEYWORD = re.compile(r"--[a-z][\w-]{0,40}(?:=.*)?|[a-z_]{2,40}=\S{1,40}")
 _CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|PASS|PW)")
 _IDENTIFIER = re.compile(r"[a-z]+(?:[._][a-z0-9]+)*,?|[a-z]+(?:-[a-z]+)*-\d{1,3}")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
