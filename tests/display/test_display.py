@@ -199,6 +199,7 @@ def test_an_explained_table_shows_a_bar_for_each_part_of_the_score():
         ("Décidé à Zürich", ["decid", "zurich"], ["Décidé", "Zürich"]),
         ("金银价格上涨", ["金银", "银价", "价格"], ["金银价格"]),
         ("nothing here", ["", "x"], []),
+        ("Staging, staged, stags, storage", ["stage"], ["Staging", "staged"]),
     ],
 )
 def test_matched_words_are_found_in_their_forms(text, terms, found):

@@ -63,10 +63,12 @@ def _is_form(word: str, *, of: str) -> bool:
     """Return whether an English stem may belong to a word: ``run`` to ``running``."""
     if word == of:
         return True
-    stem = of[:-1] if of.endswith("i") and len(of) > 2 else of
+    stem = of[:-1] if of[-1] in "ei" and len(of) > 2 else of
     if not word.startswith(stem):
         return False
     rest = word[len(stem) :]
+    if of.endswith("e"):  # an e is dropped before a vowel only: ``stage``, staging, but no stags
+        return rest[:1] in ("a", "e", "i", "o") and bool(_ENDING.fullmatch(rest))
     doubled = rest[:1] in (stem[-1:], "y", "i") and _ENDING.fullmatch(rest[1:])
     return bool(_ENDING.fullmatch(rest) or doubled)
 
