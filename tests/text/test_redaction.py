@@ -169,7 +169,7 @@ def test_a_secret_that_says_what_it_is_is_masked_everywhere(kind, data, around):
 def test_a_secret_with_a_name_is_masked(kind, data, around):
     form, secrets = NAMED[kind]
     secret = data.draw(secrets.filter(lambda found: found.strip() == found and found[-1:] != "."))
-    assume(secret.lower() not in NO_SECRETS)
+    assume(secret.lower() not in NO_SECRETS and any(map(str.isalnum, secret)))
     text = around.replace("{}", form.format(secret))
     masked = redact(text)
     before, _, behind = form.format("\0").partition("\0")
