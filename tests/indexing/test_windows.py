@@ -6,6 +6,7 @@ import time
 import pytest
 
 from commonplace.store.memory.store import MemoryStore
+from commonplace.store.postgres.store import PostgresStore
 from commonplace.store.sqlite.store import SqliteStore
 from support.fakes import HashedWords
 from support.notes import CHUNKS, LINES
@@ -73,7 +74,7 @@ def test_an_engine_without_windows_writes_whole_files(notes, monkeypatch):
 
         return note
 
-    for engine in (SqliteStore, MemoryStore):
+    for engine in (SqliteStore, MemoryStore, PostgresStore):
         monkeypatch.setattr(engine, "capabilities", frozenset({"exact-fts5-bm25"}))
         monkeypatch.setattr(engine, "write", noted(engine.write))
     draw = random.Random(9)
