@@ -49,7 +49,7 @@ class _Problem(NamedTuple):
     kind: _Kind
 
     @property
-    def told(self) -> tuple[str, str]:
+    def reported(self) -> tuple[str, str]:
         return self.part, self.why
 
 
@@ -87,8 +87,8 @@ class Verifier:
         """Check everything; mend it and check again where `repair`."""
         found = list(self._problems())
         left = self._repaired(found) if found and repair else found
-        problems = tuple(problem.told for problem in left)
-        mended = tuple(problem.told for problem in found if problem.told not in problems)
+        problems = tuple(problem.reported for problem in left)
+        mended = tuple(problem.reported for problem in found if problem.reported not in problems)
         return replace(self._report, problems=problems, repaired=mended)
 
     def _problems(self) -> Iterator[_Problem]:

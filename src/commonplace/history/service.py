@@ -220,9 +220,7 @@ class NoteService:
         with bounded_waits():
             states = self.mutator.apply(mutations, cause)
             self.shown.extend(one.path for one in mutations)
-            self._index_files(
-                [path for one in mutations for path in (one.target, one.path) if path]
-            )
+            self._index_files([p for m in mutations for p in (m.target, m.path) if p])
         for one in mutations:  # what was not indexed
             self.mutator.replaced.pop(one.path, None)
         return [state.version for state in states]

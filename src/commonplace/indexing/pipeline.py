@@ -45,7 +45,6 @@ _IDLE = 4
 _WRITE_AFTER_S = 1.0
 """Chunks that were embedded this long ago are written, however few they are."""
 _BATCH_FILES = 1024
-_REMOVED_FILES = 64
 _TRIES = 3
 _LATER = "found by keywords only until the next run"
 
@@ -133,9 +132,9 @@ class IndexPipeline:
         for _ in range(_TRIES):  # files that another writer indexed from an older state of them
             again = self._apply(IndexPlan(tuple(again), (), 0), None)
         self._embed_what_failed()
-        # Last, so that a renamed file finds its vectors under the old name.
-        for at in range(0, len(plan.removed), _REMOVED_FILES):
-            self._store.write((), plan.removed[at : at + _REMOVED_FILES])
+        # Last, so that a renamed file finds its vectors under the old name; 64 at a time.
+        for at in range(0, len(plan.removed), 64):
+            self._store.write((), plan.removed[at : at + 64])
         with self._store.snapshot() as snapshot:
             chunks = snapshot.chunk_count()
         return IndexReport(
@@ -189,11 +188,7 @@ class IndexPipeline:
             self._is_again = False
 
     def _apply(self, plan: IndexPlan, progress: Progress | None) -> list[_Again]:
-        """Read, embed and write; return what has to be repeated.
-
-        Writing has a thread of its own: meanwhile the next batches are read and embedded. For a
-        single note, there is nothing to do meanwhile.
-        """
+        """Read, embed and, in a thread meanwhile, write; return what has to be repeated."""
         if not plan.read:
             return []
         from commonplace.indexing.executors import executor_for
@@ -203,7 +198,7 @@ class IndexPipeline:
         since = time.monotonic()
         with executor_for(len(plan.read)) as writer:
             run = contextvars.copy_context().run
-            writing: Future[set[str]] = writer.submit(run, set)
+            writing: Future[set[str]] = writer.submit(set)
             written: Callable[[], list[_Again]] = list
             for done, path, batch in self._batches(plan):
                 if any(item.chunks is not None for item in batch):
