@@ -83,7 +83,10 @@ def files(folder: Path) -> list[Path]:
 def damage(path: Path, chance: random.Random) -> str:
     """Damage a file in place, as a disk or another program may; return how."""
     size = path.stat().st_size
-    kind = chance.choice(["flip", "flip", "flip", "many", "page", "cut", "empty", "more"])
+    kinds = ["flip", "flip", "flip", "many", "page", "more"]
+    if not path.name.endswith("-shm"):  # it is mapped: the system ends a process that reads it then
+        kinds += ["cut", "empty"]
+    kind = chance.choice(kinds)
     with path.open("r+b") as file:
         if kind == "cut":
             file.truncate(chance.randrange(size) if size else 0)
