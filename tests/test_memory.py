@@ -464,8 +464,8 @@ def test_a_context_tells_the_long_term_file_to_private_readers_only(notes):
 
 
 def test_errors_never_leave_the_tree(notes):
-    with notes.open(object()) as memory, pytest.raises(CommonplaceError, match="embed_documents"):
-        memory.search("x")
+    with pytest.raises(CommonplaceError, match="embed_documents"):
+        notes.open(object())
     with contextlib.suppress(CommonplaceError), notes.open("none") as memory:
         assert memory.search("x").mode == "keyword"
 
