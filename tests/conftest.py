@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         module = item.module.__name__.split(".")[-1] if hasattr(item, "module") else ""
-        over_postgresql = postgres.NAME in map(str, params.values())
+        over_postgresql = postgres.NAME in (it for it in params.values() if isinstance(it, str))
         (left if over_postgresql and module not in _OVER_POSTGRESQL else kept).append(item)
         if over_postgresql or (params.get("engine", "sqlite") != "sqlite" and module in _WAITING):
             item.add_marker("slow")
