@@ -142,4 +142,4 @@ def test_a_profile_that_needs_more_than_the_engine_has_is_one_error(root, tmp_pa
 
 @pytest.mark.usefixtures("toy")
 def test_an_engine_that_is_installed_is_known() -> None:
-    assert known_engines() == ("memory", "sqlite", "toy")
+    assert known_engines() == ("memory", "postgres", "postgresql", "sqlite", "toy")

@@ -221,12 +221,12 @@ CLASSES |= {"memory": commonplace.Memory, "pool": commonplace.MemoryPool}
 
 def is_gone(name: str) -> bool:
     """Say whether a command, file, verb or setting that a page names is not there."""
-    if command := re.match(r"commonplace ([a-z]+)\b", name):
+    if command := re.match(r"commonplace ([a-z][a-z-]*)(?![\w/.])", name):
         return command[1] not in app.commands
     if re.match(r"python tests/|tests/\w|src/\w|integrations/\w", name):
         return not (ROOT / name.removeprefix("python ").split()[0]).exists()
     dotted = re.match(r"(\w+)\.([a-z_]\w*)", name)
-    if not dotted or name.endswith((".py", ".toml", ".sqlite")):
+    if not dotted or name.endswith((".py", ".toml", ".sqlite", "-wal")):
         return False
     owner, member = dotted.groups()
     if owner in CLASSES:

@@ -29,10 +29,10 @@ from commonplace.settings import SyncSettings
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
     "search": 19,
-    "append": 34,
-    "first index": 34,
-    "flush from LangChain, nothing indexed yet": 33,
-    "flush from LangChain with its append": 47,
+    "append": 37,
+    "first index": 38,
+    "flush from LangChain, nothing indexed yet": 37,
+    "flush from LangChain with its append": 51,
 }
 """How many modules the thread of each verb may enter.
 

@@ -174,7 +174,7 @@ from commonplace import Memory, Settings, errors
 for module in pkgutil.walk_packages(commonplace.__path__, "commonplace."):
     if not module.name.endswith(("__main__", "pytest_plugin")):
         importlib.import_module(module.name)
-assert not [name for name in sys.modules if "openclaw" in name]
+assert not [name for name in sys.modules if name.startswith("commonplace.compat.openclaw")]
 with Memory.open(sys.argv[1], index=sys.argv[2], embedder="bundled") as memory:
     assert memory.index().added == 1
     assert "51820" in memory.search("which port does the VPN use?")[0].snippet

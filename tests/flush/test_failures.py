@@ -353,7 +353,8 @@ class FullDisk:
         write = os.write
 
         def limited(descriptor, data):
-            if self.full and len(data) > 12:
+            is_log = len(data) > 12 and not data.startswith(b"SQLite")
+            if self.full and is_log:
                 if self.left <= 0:
                     os_error = OSError(error, os.strerror(error))
                     raise os_error

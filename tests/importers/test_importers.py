@@ -330,7 +330,7 @@ def test_the_page_shows_what_the_command_prints(tmp_path):
 
 def test_each_source_is_a_choice_of_the_command():
     source = next(one for one in app.commands["import"].params if one.name == "source")
-    assert set(source.type.choices) == {*SOURCES, "commonplace"}
+    assert set(source.type.choices) == {*SOURCES, "commonplace", "openclaw"}
 
 
 @pytest.mark.slow

@@ -248,6 +248,7 @@ def _llama_index_parts():
         ),
         "FlushMemoryBlock in a stock Memory": in_stock_memory,
         "FlushMemoryBlock.aflush": (left, lambda block: block.aflush()),
+        "FlushMemoryBlock.aretry": (left, lambda block: block.aretry()),
         "FlushMemoryBlock.aput": lambda memory: block(memory).aput(
             talk, from_short_term_memory=True, session_id="1"
         ),

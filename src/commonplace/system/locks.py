@@ -192,4 +192,6 @@ def _write_owner(descriptor: int) -> None:
     """Write the process's id into a lock file, unless that is another file, too."""
     if os.fstat(descriptor).st_nlink <= 1:
         # Of a fixed length: a file that is truncated first is written to the disk when it closes.
-        os.write(descriptor, f"{os.getpid():<{_LOCK_BYTES - 1}}\n".encode("ascii"))
+        # A full disk withholds no lock: the id only names the owner in messages.
+        with contextlib.suppress(OSError):
+            os.write(descriptor, f"{os.getpid():<{_LOCK_BYTES - 1}}\n".encode("ascii"))
