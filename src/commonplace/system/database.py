@@ -93,7 +93,7 @@ class DatabaseFile:
     @contextlib.contextmanager
     def kept_open(self) -> Iterator[None]:
         """Keep a connection open during a block: closing the last one runs a checkpoint."""
-        with self._translated():
+        with self._translated(), forks.gate:
             opened = _Opened(self._opened(), self._key())
         try:
             yield
@@ -109,7 +109,11 @@ class DatabaseFile:
             durable: Whether it survives a power failure from its end on; if not, it survives the
                 end of the process.
         """
-        with self._translated(), self._borrowed(stays_open=self.stays_open) as connection:
+        with (
+            self._translated(),
+            forks.gate,
+            self._borrowed(stays_open=self.stays_open) as connection,
+        ):
             connection.pragma("synchronous", "full" if durable else "normal")
             with transaction(connection):
                 yield connection
@@ -118,7 +122,7 @@ class DatabaseFile:
         """Rewrite the file without what was deleted from it; False while a reader prevents it."""
         if self.path is not None and not os.path.exists(self.path):
             return True
-        with self._translated(), self._borrowed() as connection:
+        with self._translated(), forks.gate, self._borrowed() as connection:
             return overwrite_free_pages(connection)
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -133,7 +137,7 @@ class DatabaseFile:
                 return self._rows(statement, values)
 
     def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        with self._borrowed(read_only=True) as connection:
+        with forks.gate, self._borrowed(read_only=True) as connection:
             return list(connection.execute(statement, values))
 
     def close(self) -> None:

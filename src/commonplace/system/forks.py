@@ -36,8 +36,34 @@ _OBJECTS: weakref.WeakSet[_Renewed] = weakref.WeakSet()
 _LEFT: list[object] = []
 """What is the parent's: it is not freed, since that would close its connections."""
 _reopening = threading.RLock()
-gate = threading.BoundedSemaphore(_PERMITS)
-"""Held during a transaction: no process is forked meanwhile."""
+
+
+class _ForkGate:
+    """Semaphore that forks take whole; re-entrant, so that a thread holds one permit at most."""
+
+    def __init__(self) -> None:
+        self.permits = threading.BoundedSemaphore(_PERMITS)
+        self._thread = threading.local()
+
+    @property
+    def held(self) -> int:
+        """Permits of this thread: 0 or 1."""
+        return int(getattr(self._thread, "depth", 0) > 0)
+
+    def __enter__(self) -> None:
+        if not self.held:
+            self.permits.acquire()
+            self._thread.depth = 0
+        self._thread.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.depth -= 1
+        if not self._thread.depth:
+            self.permits.release()
+
+
+gate = _ForkGate()
+"""Held while SQLite opens, closes, or begins and ends a transaction: no process is forked then."""
 _taken = 0
 _switch_s = 0.005
 _one_fork = threading.Lock()
@@ -86,7 +112,8 @@ def _wait_for_threads() -> None:
         return
     # Read first: an interrupt may end this function anywhere, and the fork goes on.
     _switch_s, _forking = sys.getswitchinterval(), threading.get_ident()
-    while _taken < _PERMITS and gate.acquire(timeout=max(0.0, deadline - time.monotonic())):
+    wanted = _PERMITS - gate.held
+    while _taken < wanted and gate.permits.acquire(timeout=max(0.0, deadline - time.monotonic())):
         _taken += 1
     while True:  # imports last, for one may begin while the permits are waited for
         sys.setswitchinterval(_WAIT_S)  # no other thread runs between the look and the fork
@@ -103,7 +130,7 @@ def _release() -> None:
         return  # another thread forks
     sys.setswitchinterval(_switch_s)
     if _taken:
-        gate.release(_taken)
+        gate.permits.release(_taken)
     _taken, _forking = 0, None
     _one_fork.release()
 
@@ -130,7 +157,7 @@ _PACKAGE = __name__.partition(".")[0]
 def _renew_all() -> None:
     global _forking, _one_fork, _reopening, _taken, gate
     sys.setswitchinterval(_switch_s)
-    _reopening, _taken, gate = threading.RLock(), 0, threading.BoundedSemaphore(_PERMITS)
+    _reopening, _taken, gate = threading.RLock(), 0, _ForkGate()
     _forking, _one_fork = None, threading.Lock()
     for value in _class_attributes():
         if isinstance(value, functools.cached_property) and hasattr(value, "lock"):

@@ -18,6 +18,7 @@ from commonplace.errors import (
     StoreError,
 )
 from commonplace.store.sqlite.vector_extension import load_vector_extension
+from commonplace.system import forks
 from commonplace.system.files import create_private
 from commonplace.system.transactions import enable_wal, transaction
 from commonplace.system.waits import WRITER_WAIT_S, busy_handler, seconds_to_wait
@@ -59,7 +60,7 @@ def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
     Raises:
         StoreError: The file cannot be opened, is no database, or cannot be written.
     """
-    with translated(path):
+    with translated(path), forks.gate:
         if not read_only:
             _create(path)
         connection = _open_for_reading(path) if read_only else apsw.Connection(str(path))
@@ -189,7 +190,8 @@ class ConnectionPool:
         finally:
             with self._lock:
                 if self._closed:
-                    connection.close()
+                    with forks.gate:
+                        connection.close()
                 else:
                     self._idle.append(connection)
 
@@ -197,8 +199,9 @@ class ConnectionPool:
         """Close the idle connections; borrowed ones are closed when they are returned."""
         with self._lock:
             self._closed = True
-            for connection in self._idle:
-                connection.close()
+            with forks.gate:
+                for connection in self._idle:
+                    connection.close()
             self._idle.clear()
 
 

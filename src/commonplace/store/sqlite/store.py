@@ -42,6 +42,7 @@ from commonplace.store.sqlite.schema import (
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
 from commonplace.store.sqlite.vector_extension import vector_extension
 from commonplace.store.sqlite.writer import Writer
+from commonplace.system import forks
 from commonplace.system.files import make_private_folder
 from commonplace.system.locks import FileLease
 from commonplace.vectors.arrays import ChunkVectors
@@ -156,11 +157,13 @@ class SqliteStore:
         with translated(self.path), file.pool.borrowed() as connection:
             if not file.writable and (wrong := unreadable_reason(connection)):
                 raise self._read_only(f"{wrong} and")
-            connection.execute("BEGIN")
             try:
-                yield SqliteSnapshot(file, connection)
+                with forks.gate:  # the first statement that reads takes a lock of SQLite's
+                    connection.execute("BEGIN")
+                    snapshot = SqliteSnapshot(file, connection)
+                yield snapshot
             finally:
-                with contextlib.suppress(apsw.Error):
+                with contextlib.suppress(apsw.Error), forks.gate:
                     connection.execute("ROLLBACK")
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
