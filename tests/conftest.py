@@ -33,23 +33,21 @@ def _own_settings_and_state(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
 
 
-_WAITING = {"test_watcher", "test_scheduler"}
-"""Modules whose tests wait for threads and files: other engines add little to them but time."""
-
-
 _OVER_POSTGRESQL = {"test_concurrency", "test_contract", "test_memory", "test_runs", "test_windows"}
-"""Modules whose tests also run over PostgreSQL, all of them slow; test_postgres has quick ones."""
+"""Modules whose tests also run over PostgreSQL, by .ci/full; test_postgres has quick ones."""
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark the tests of `_WAITING` slow over all engines but SQLite; choose PostgreSQL's."""
+    """Mark what runs over SQLite and another engine slow over that one, but for the contract."""
     kept, left = [], []
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         module = item.module.__name__.split(".")[-1] if hasattr(item, "module") else ""
         over_postgresql = postgres.NAME in (it for it in params.values() if isinstance(it, str))
         (left if over_postgresql and module not in _OVER_POSTGRESQL else kept).append(item)
-        if over_postgresql or (params.get("engine", "sqlite") != "sqlite" and module in _WAITING):
+        if over_postgresql:
+            item.add_marker("full")
+        if over_postgresql or (params.get("engine") == "memory" and module != "test_contract"):
             item.add_marker("slow")
     if left:
         config.hook.pytest_deselected(items=left)

@@ -64,6 +64,7 @@ def shows(memory, query, text):
     return any(text in snippet for snippet in snippets(memory, query))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 @pytest.mark.parametrize("url", [sqlite, memory, toy_url])
 def test_a_day_of_use(root: Path, tmp_path: Path, url) -> None:

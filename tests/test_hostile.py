@@ -218,6 +218,7 @@ def test_a_line_of_ten_thousand_characters_takes_no_more_room_than_a_snippet(mem
     assert max(len(line) for line in in_terminal(results).splitlines()) < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_of_hostile_notes_are_drawn(memory, theme):
     pytest.importorskip("matplotlib")

@@ -152,6 +152,7 @@ def test_documents_of_langchain_are_marked_and_escaped(memory):
                 assert_marked(document.page_content)
 
 
+@pytest.mark.slow
 def test_nodes_and_blocks_of_llama_index_are_marked_and_escaped(memory):
     pytest.importorskip("llama_index.core")
     from llama_index.core.schema import MetadataMode
@@ -168,6 +169,7 @@ def test_nodes_and_blocks_of_llama_index_are_marked_and_escaped(memory):
         assert not HARMFUL.search(block.text(word(number)))
 
 
+@pytest.mark.slow
 def test_pages_and_terminals_show_the_notes_and_do_nothing_else(memory, found):
     for results in found:
         assert_harmless(results._repr_html_())

@@ -235,6 +235,7 @@ async def test_a_cancelled_wait_keeps_no_place(open_pool):
         await memory.aappend("- Tea.")
 
 
+@pytest.mark.slow
 def test_threads_that_ask_at_random_see_their_own_lines_only(open_pool):
     pool = open_pool(max_open=3)
     users = [f"user{number}" for number in range(20)]
@@ -252,6 +253,7 @@ def test_threads_that_ask_at_random_see_their_own_lines_only(open_pool):
     assert pool.open_count <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
 def test_descriptors_are_bounded(open_pool):
     pool = open_pool(max_open=8)

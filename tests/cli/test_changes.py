@@ -148,6 +148,7 @@ def test_no_history_is_no_error(run):
     assert result.stderr == "commonplace: no changes of MEMORY.md are known\n"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_on_a_terminal_each_change_is_a_difference(notes):

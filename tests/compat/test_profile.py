@@ -187,6 +187,7 @@ except errors.SettingsError as error:
 """
 
 
+@pytest.mark.slow
 def test_deleting_the_folder_and_one_line_deletes_it(tmp_path):
     """The folder of the profile, and its line in the registry; everything else works on."""
     package = tmp_path / "src/commonplace"

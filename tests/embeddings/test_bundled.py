@@ -76,6 +76,7 @@ def test_threads_that_load_at_once_share_one_model():
     assert len({id(embedder._model) for embedder in embedders}) == 1
 
 
+@pytest.mark.slow
 def test_twenty_memories_hold_one_copy_of_the_vectors_until_the_last_one_is_closed(tmp_path):
     code = """
         import gc, os, sys

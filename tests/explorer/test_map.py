@@ -78,6 +78,7 @@ def test_a_sign_that_a_picture_cannot_hold_is_shown_as_another(tmp_path):
         assert explorer.chunk_map(memory, query=f"port {signs}", color="file")._repr_png_()
 
 
+@pytest.mark.slow
 def test_a_map_is_saved_as_a_page_that_needs_no_network(memory, tmp_path):
     picture = explorer.chunk_map(memory)
     for name in ("map.html", "map.svg", "map.png"):

@@ -141,6 +141,7 @@ def test_a_text_is_in_no_byte_afterwards_and_the_rest_is_untouched(memory, root,
     assert memory.get("memory/sister.md").text == "# Sister\n\nShe sings.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine_words", [None, "bundled"])
 def test_words_vectors_and_caches_of_other_embedders(root, tmp_path, engine_words):
     with opened(root, embedder=engine_words) as memory:

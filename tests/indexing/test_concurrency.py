@@ -66,6 +66,7 @@ def fresh_rows(notes, embedder, settings=LINES):
     return notes.rows(index)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_processes_and_threads_that_index_append_and_search_lose_and_double_nothing(notes, start):
     for number in range(60):
@@ -190,6 +191,7 @@ def test_the_first_searches_of_many_threads_index_once(notes):
     assert len(embedder.texts) == len(set(embedder.texts))
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_run_waits_for_one_of_another_process(notes, start):
     code = """

@@ -71,6 +71,7 @@ def twice(texts):
 # What is paid for.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [500, (429, "0"), "drop", "html"])
 def test_each_text_is_embedded_once_though_every_fifth_request_fails(notes, server, soon, fault):
     fill(notes, 800, line="note {} about the printer and the VPN" + 12 * " and the rest" + "\n")

@@ -190,6 +190,7 @@ def test_while_another_process_indexes_this_one_reads_on_and_looks_again_later(n
 # When something is wrong.
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_told_once_and_tried_again(notes, caplog):
     indexed(notes)
     with notes.open(None, synced(on_search=True), fresh=True) as memory:
@@ -204,6 +205,7 @@ def test_a_run_that_fails_is_told_once_and_tried_again(notes, caplog):
     assert len(told) == 1
 
 
+@pytest.mark.slow
 def test_an_embedder_that_is_down_is_not_asked_at_every_look(notes):
     embedder = Raising()
     indexed(notes)
@@ -218,6 +220,7 @@ def test_an_embedder_that_is_down_is_not_asked_at_every_look(notes):
     assert asked <= 30
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_ends_no_thread(notes, caplog):
     indexed(notes)
     with notes.open(None, synced(on_search=True), fresh=True) as memory:

@@ -114,6 +114,7 @@ def test_a_state_file_is_looked_at(notes):
     assert re.fullmatch(r"ok: [0-9.]+ MiB", deep(notes).details["state file"])
 
 
+@pytest.mark.slow
 def test_a_run_in_the_background_that_failed_is_a_warning_while_it_lasts(notes):
     settings = Settings.from_mapping({"sync": {"interval_minutes": 0.0005}})
     indexed(notes)

@@ -95,6 +95,7 @@ def test_a_burst_of_changes_is_indexed_together(notes):
         assert len(found.runs) <= 5
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_is_left_alone_until_it_stops_and_holds_up_no_other(notes):
     quiet_s = 1.0
     with watched(notes, debounce_ms=int(1000 * quiet_s)) as found:
@@ -172,6 +173,7 @@ def test_a_memory_folder_that_is_made_later_is_watched(notes):
         assert found.has(LONG, "memory/new.md", "memory/newer.md")
 
 
+@pytest.mark.slow
 def test_a_workspace_that_goes_and_comes_back_is_watched_again(notes, tmp_path):
     with watched(notes) as found:
         notes.root.rename(tmp_path / "away")
@@ -182,6 +184,7 @@ def test_a_workspace_that_goes_and_comes_back_is_watched_again(notes, tmp_path):
         assert eventually(lambda: found.memory.search("x").warnings == ())
 
 
+@pytest.mark.slow
 def test_extra_paths_that_are_not_there_yet_are_watched_when_they_come(notes, tmp_path):
     extra = ("../wiki", "../deep/er/page.md")
     with watched(notes, extra_paths=extra) as found:
@@ -303,6 +306,7 @@ def namespaces():
     return (done.returncode, done.stdout) == (0, "5\n")
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @linux
 @pytest.mark.skipif(not namespaces(), reason="needs user namespaces")

@@ -56,6 +56,7 @@ async def client(url, token=TOKEN, **options):
         yield connected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_clients_with_the_token_share_the_memory(notes, mode):
     with serving(notes, "--write", "append", token=None) as (_, url, token):
@@ -67,6 +68,7 @@ async def test_clients_with_the_token_share_the_memory(notes, mode):
             assert "51820" in (await other.read_resource("memory:///MEMORY.md")).contents[0].text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "author"), [("legacy", "agent"), ("auto", "untrusted")])
 async def test_what_one_client_was_shown_taints_its_own_connection(notes, mode, author):
     """The newest form of the protocol has no connections: its clients cannot be told apart."""

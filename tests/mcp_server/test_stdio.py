@@ -28,6 +28,7 @@ async def test_a_client_starts_the_command_and_asks_it(started):
         assert "Otto" in found.content[0].text
 
 
+@pytest.mark.slow
 async def test_two_servers_on_one_folder_find_what_the_other_writes(started):
     async with started("--write", "append") as one, started() as other:
         await other.call_tool("memory_search", {"query": "printer"})

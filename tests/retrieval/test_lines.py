@@ -427,6 +427,7 @@ HOUSE = {
 }
 
 
+@pytest.mark.slow
 @both
 def test_what_the_notes_do_not_hold_scores_low(found, embedder):
     options = {"min_score": 0.0}

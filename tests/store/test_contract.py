@@ -949,6 +949,7 @@ def corpora(draw: st.DrawFn) -> list[Any]:
 TOKENIZERS = st.sampled_from(["porter", "unicode61"])
 
 
+@pytest.mark.slow
 @COMPARED
 @settings(deadline=None, max_examples=60)
 @given(corpora(), st.lists(TEXTS | PIECES, min_size=1, max_size=4), FILTERS, st.data())

@@ -385,6 +385,7 @@ def seqs_near(
         return [seq for seq, _ in snapshot.nearest(query, limit, rows, exact=exact)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SignSketch.can_be_made, reason="numpy 1 cannot count bits")
 @pytest.mark.parametrize("rows", [ALL, RowFilter(frozenset({"memory"})), RowFilter(after=3)])
 def test_of_many_vectors_a_sketch_chooses_those_that_are_compared(
@@ -795,6 +796,7 @@ def test_eight_threads_read_while_one_writes(
     assert check_snapshot(stores[1]) == 119
 
 
+@pytest.mark.slow
 def test_threads_read_while_rebuilds_are_committed(opened: Callable[[], SqliteStore]) -> None:
     stores = [filled(opened(), *both_sides(1)), opened()]
     done = threading.Event()

@@ -1,6 +1,7 @@
 """No secret is kept: whatever its kind, wherever it stands."""
 
 import json
+import re
 import time
 
 import pytest
@@ -170,6 +171,7 @@ def test_a_secret_with_a_name_is_masked(kind, data, around):
     form, secrets = NAMED[kind]
     secret = data.draw(secrets.filter(lambda found: found.strip() == found and found[-1:] != "."))
     assume(secret.lower() not in NO_SECRETS and any(map(str.isalnum, secret)))
+    assume(not re.fullmatch("[a-z]+(_[a-z]+)+", secret))  # the name of a column, or the like
     text = around.replace("{}", form.format(secret))
     masked = redact(text)
     before, _, behind = form.format("\0").partition("\0")
@@ -280,6 +282,7 @@ UGLY = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", UGLY.values(), ids=UGLY)
 def test_time_is_linear_in_the_text(piece):
     def seconds(size):

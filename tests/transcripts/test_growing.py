@@ -89,6 +89,7 @@ GRAINS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", engines.ENGINES)
 @pytest.mark.parametrize("name", GRAINS)
 @hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])

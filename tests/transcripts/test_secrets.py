@@ -92,6 +92,7 @@ def all_secrets(draw):
     return [one for one in telling if not shows(kept_anyway(), one[0])]
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=4)
 @given(secrets=all_secrets(), embeds=st.booleans())
 def test_no_secret_is_in_the_index_in_any_position(secrets, embeds):

@@ -67,6 +67,7 @@ def test_a_question_is_answered_by_words_when_the_vendor_hangs(notes, vendor):
         assert "no answer within" in found.fallback
 
 
+@pytest.mark.slow
 def test_what_could_not_be_embedded_is_found_by_words_and_embedded_by_a_later_run(notes, vendor):
     with opened(notes, vendor) as memory:
         # Vectors of any length are good while none are known.
@@ -80,6 +81,7 @@ def test_what_could_not_be_embedded_is_found_by_words_and_embedded_by_a_later_ru
         assert (found.mode, found.fallback) == ("hybrid", None)
 
 
+@pytest.mark.slow
 def test_secrets_are_in_no_answer_no_log_and_no_file(notes, vendor, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     shown = []

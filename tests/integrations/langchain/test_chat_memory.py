@@ -409,6 +409,7 @@ async def test_a_deep_copy_of_the_history_is_not_needed(memory):
     assert [message.content for message in history] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "is_async"), [(ChatMemory, True), (MemoryFlushMiddleware, False)])
 async def test_a_transcript_of_two_mebibytes_is_flushed(memory, folder, kind, is_async):
     """However few tokens a counter makes of it."""

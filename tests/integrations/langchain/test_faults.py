@@ -67,6 +67,7 @@ def end(model, memory, conversation):
     ChatMemory(model, memory=memory).end_session("1", messages=conversation.messages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 21))
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
 async def test_a_model_that_raises_on_one_call(memory, folder, middleware, number):
@@ -81,6 +82,7 @@ async def test_a_model_that_raises_on_one_call(memory, folder, middleware, numbe
     assert sorted(set(conversation.said)) == sorted(logged(folder))
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
 @pytest.mark.parametrize("kinds", ["F", "FS"])
@@ -151,6 +153,7 @@ async def test_garbage_for_a_note_is_answered_and_tried_again(memory, folder, ga
         assert_nothing_lost(folder, conversation)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
 async def test_a_silent_turn_that_hangs_is_given_up(open_memory, folder, middleware, is_async):

@@ -106,6 +106,7 @@ def test_embeddings_over_the_wire_index_and_search(server, open_memory):
     assert {path for path, _ in server.requests} == {"/v1/embeddings"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [500, "broken", "slow"])
 def test_a_search_without_vectors_says_so_and_finds_by_words(server, open_memory, fault):
     server.slow_s = 5.0

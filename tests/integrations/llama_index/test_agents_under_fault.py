@@ -96,6 +96,7 @@ async def test_a_model_that_raises_on_one_call_of_a_run(chat_with, folder, numbe
     assert sum(report.failed is not None for report in reports) == (broken == ["F"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [3, 5, 7])
 async def test_a_model_that_raises_again_and_again(chat_with, folder, open_folder, every):
     def fails(kind, n):
@@ -114,6 +115,7 @@ async def test_a_model_that_raises_again_and_again(chat_with, folder, open_folde
     assert len(logged) > 8
 
 
+@pytest.mark.slow
 async def test_a_silent_turn_that_hangs_does_not_hold_up_the_run(chat_with, folder, open_folder):
     def told(report):
         reports.append(report)

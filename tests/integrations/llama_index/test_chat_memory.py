@@ -33,6 +33,7 @@ from support.llama_index_talk import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["agent", "workflow"])
 async def test_in_forty_turns_nothing_is_lost_or_written_twice(chat_with, folder, kind):
     llm, reports = Writer(), []
@@ -88,6 +89,7 @@ def _running_loop():
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", range(1, 9))
 async def test_a_model_that_fails_once_costs_nothing(chat_with, folder, broken):
     def trouble(number):
@@ -152,6 +154,7 @@ async def test_a_model_that_always_fails_loses_nothing(chat_with, folder, open_f
     assert set(facts_in(log_of(folder)) + facts_in(files)) == set(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["async", "sync"])
 async def test_a_model_that_hangs_is_left_alone_and_asked_again(
     chat_with, folder, open_folder, form
@@ -173,6 +176,7 @@ async def test_a_model_that_hangs_is_left_alone_and_asked_again(
     assert sorted(facts_in(log_of(folder))) == sorted(said)
 
 
+@pytest.mark.slow
 async def test_after_a_restart_nothing_is_written_twice(chat_with, folder, tmp_path):
     options = {
         "session_id": "chat",

@@ -53,6 +53,7 @@ def message(turn, role="user"):
     return ChatMessage(role=role, content=f"{fact(turn)} {FILLER}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["agent", "workflow"])
 async def test_in_forty_turns_nothing_is_lost_or_written_twice(stock, folder, open_folder, kind):
     llm, reports, said = Writer(), [], []

@@ -99,6 +99,7 @@ def note_taker(body):
     return calling("memory_append", text="\n".join(f"- {fact}" for fact in facts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["async", "sync"])
 @pytest.mark.parametrize("faults", [(), (429, 500), ("broken",), ("hangup", "hangup")], ids=str)
 async def test_a_flush_survives_what_servers_do(notes, memory, model, form, faults):
