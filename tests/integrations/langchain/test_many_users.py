@@ -91,7 +91,7 @@ def agent_of(model, pool, **options):
         pytest.param(24, False, id="24-no checkpointer"),
         pytest.param(
             *(200, True),
-            marks=[pytest.mark.full, pytest.mark.timeout(240)],
+            marks=[pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(240)],
             id="200-checkpointer",
         ),
     ],
