@@ -1,6 +1,6 @@
 """Map of lines by their meaning, as a Vega-Lite chart. Its rows are in `commonplace.explorer.rows`.
 
-Vega-Lite draws it: JupyterLab and VS Code bring it along, and vl-convert makes pictures and pages
+Vega-Lite draws it: JupyterLab brings it along, and vl-convert makes pictures and pages
 of it without a browser or a network.
 """
 
