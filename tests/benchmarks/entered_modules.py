@@ -28,11 +28,11 @@ from commonplace.settings import SyncSettings
 
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
-    "search": 19,
-    "append": 37,
-    "first index": 38,
-    "flush from LangChain, nothing indexed yet": 37,
-    "flush from LangChain with its append": 51,
+    "search": 20,
+    "append": 38,
+    "first index": 39,
+    "flush from LangChain, nothing indexed yet": 38,
+    "flush from LangChain with its append": 52,
 }
 """How many modules the thread of each verb may enter.
 

@@ -15,6 +15,7 @@ from commonplace import Memory, Origin, Settings
 from commonplace.errors import CommonplaceError
 from commonplace.flush import Flusher
 from support.fakes import HashedWords
+from support.python_path import environment
 from support.silent import FailingAt, Noting, said
 
 AGENT = Origin("agent", session="s1")
@@ -44,7 +45,8 @@ def make(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from support import rot; rot.fill(Path(sys.argv[1]))"
     )
-    subprocess.run([sys.executable, "-c", code, str(folder)], check=False, timeout=60)
+    command = [sys.executable, "-c", code, str(folder)]
+    subprocess.run(command, env=environment(), check=False, timeout=60)
     assert (folder / "index.sqlite-wal").exists()
     shutil.copytree(folder, _kept(folder))
 
