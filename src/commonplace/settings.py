@@ -30,6 +30,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -50,6 +51,7 @@ __all__ = [
     "default_settings_path",
     "default_state_dir",
     "file_values",
+    "openclaw_migration",
 ]
 
 
@@ -565,15 +567,30 @@ class Settings(_Checked):
         Raises:
             SettingsError: There is no configuration or no such agent, or it cannot be read.
         """
-        # Loaded by name: nothing imports the package of another program's rules.
-        module = importlib.import_module("commonplace.compat.openclaw.migration")
-        return typing.cast(Self, module.openclaw_settings(path, agent))
+        return typing.cast(Self, openclaw_migration().openclaw_settings(path, agent))
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
         """Build settings from nested mappings of the same names, as a TOML file gives them."""
         profile = values.get("profile", "default")
         return typing.cast(Self, _changed(cls(profile=profile), values, prefix=""))
+
+
+def openclaw_migration() -> ModuleType:
+    """Load the reader of OpenClaw's configuration by name: nothing imports its package.
+
+    Raises:
+        SettingsError: This installation does not have it.
+    """
+    try:
+        return importlib.import_module("commonplace.compat.openclaw.migration")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("commonplace.compat"):
+            raise
+        raise SettingsError(
+            "this installation does not have OpenClaw's rules, the package "
+            "commonplace.compat.openclaw; reinstall commonplace."
+        ) from error
 
 
 def file_values(path: str | os.PathLike[str] | None) -> tuple[Path | None, dict[str, Any]]:

@@ -180,10 +180,16 @@ with Memory.open(sys.argv[1], index=sys.argv[2], embedder="bundled") as memory:
     assert "51820" in memory.search("which port does the VPN use?")[0].snippet
     memory.append("- Tea is at four.")
     assert "four" in memory.search("when is tea?")[0].snippet
-try:
-    Memory.open(sys.argv[1], settings=Settings.openclaw(), index=sys.argv[2])
-except errors.SettingsError as error:
-    print(error)
+for use in (
+    lambda: Memory.open(sys.argv[1], settings=Settings.openclaw(), index=sys.argv[2]),
+    lambda: Settings.from_openclaw(sys.argv[1]),
+):
+    try:
+        use()
+    except errors.SettingsError as error:
+        print(error)
+sys.argv[1:] = ["import", "openclaw"]
+commonplace.cli.main()
 """
 
 
@@ -212,7 +218,14 @@ def test_deleting_the_folder_and_one_line_deletes_it(tmp_path):
         timeout=120,
         check=False,
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout == (
-        "profile is 'openclaw', which this installation does not have; known: default.\n"
+    missing = (
+        "this installation does not have OpenClaw's rules, the package "
+        "commonplace.compat.openclaw; reinstall commonplace."
     )
+    assert run.stdout.splitlines() == [
+        "profile is 'openclaw', which this installation does not have; known: default.",
+        missing,
+    ]
+    assert run.returncode == 1
+    assert missing in " ".join(run.stderr.split())
+    assert "Traceback" not in run.stderr

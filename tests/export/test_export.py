@@ -10,14 +10,11 @@ from click.testing import CliRunner
 
 from commonplace.cli.app import app
 from commonplace.errors import ConflictError, ImportSourceError, PathNotAllowedError, WorkspaceError
+from commonplace.export import export_memory, restore_export
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.state import StateFile
 from commonplace.types import Origin
-
-pytest.importorskip("ijson")
-
-from commonplace.export import export_memory, restore_export
 
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
 

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from commonplace.store.memory.store import MemoryStore
-from commonplace.store.postgres.store import PostgresStore
 from commonplace.store.sqlite.store import SqliteStore
 from support.fakes import HashedWords
 from support.notes import CHUNKS, LINES
@@ -64,6 +63,14 @@ def test_an_index_that_followed_changes_is_that_of_the_last_text(notes, settings
         assert notes.rows() == notes.rows(fresh)
 
 
+def store_class(engine):
+    if engine == "postgresql":
+        from commonplace.store.postgres.store import PostgresStore
+
+        return PostgresStore
+    return {"memory": MemoryStore, "sqlite": SqliteStore}[engine]
+
+
 def test_an_engine_without_windows_writes_whole_files(notes, monkeypatch):
     windows = []
 
@@ -74,9 +81,9 @@ def test_an_engine_without_windows_writes_whole_files(notes, monkeypatch):
 
         return note
 
-    for engine in (SqliteStore, MemoryStore, PostgresStore):
-        monkeypatch.setattr(engine, "capabilities", frozenset({"exact-fts5-bm25"}))
-        monkeypatch.setattr(engine, "write", noted(engine.write))
+    store = store_class(notes.engine)
+    monkeypatch.setattr(store, "capabilities", frozenset({"exact-fts5-bm25"}))
+    monkeypatch.setattr(store, "write", noted(store.write))
     draw = random.Random(9)
     lines = some_lines(draw, 200)
     with notes.open(HashedWords(), LINES) as memory:

@@ -238,6 +238,14 @@ def test_a_program_that_is_not_there_or_has_no_node_is_said_and_the_own_index_an
         assert said in "\n".join(memory.status().warnings)
 
 
+def test_a_program_that_is_not_there_is_said_before_anything_about_its_index(notes, fault):
+    with open_memory(notes, command="no-such-qmd", refresh=5) as memory:
+        for _ in range(2):
+            said = notice(memory.search("VPN port"))
+            assert said.startswith("the own index answered, not QMD: there is no program")
+            assert "npm install -g @tobilu/qmd" in said
+
+
 def test_an_update_runs_in_the_background_and_ends_with_the_memory(notes, fault):
     fault.write_text("update hangs")
     with open_memory(notes, refresh=5) as memory:

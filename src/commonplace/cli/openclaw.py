@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 from commonplace.cli.output import print_text
 from commonplace.errors import SettingsError
+from commonplace.settings import openclaw_migration
 
 __all__ = ["take_over_openclaw"]
 
@@ -33,9 +33,7 @@ def take_over_openclaw(path: Path | None, file: Path | None) -> None:
             f"{path} is a workspace of notes; OpenClaw's own folder, such as ~/.openclaw, was "
             f"expected. Notes are used where they are: commonplace -w {path} search ..."
         )
-    # Loaded by name: nothing imports the package of another program's rules.
-    migration = importlib.import_module("commonplace.compat.openclaw.migration")
-    text: str = migration.settings_file(path or "~/.openclaw")
+    text: str = openclaw_migration().settings_file(path or "~/.openclaw")
     if file is None:
         print_text(text)
         return

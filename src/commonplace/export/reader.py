@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import ConflictError, ImportSourceError, MissingExtraError
+from commonplace.errors import ConflictError, ImportSourceError
+from commonplace.export.json_stream import values
 from commonplace.export.service import EXPORT_FILE, FORMAT, SESSIONS, STATE_TABLES, ExportReport
 from commonplace.history.database import HistoryFile
 from commonplace.history.transfer import HISTORY_SECTIONS, is_from, restore_history
@@ -102,13 +103,6 @@ class _Lists:
     """Lists of an export's JSON, read an entry at a time."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            import ijson
-        except ImportError as error:
-            raise MissingExtraError(
-                "imports need the package ijson: pip install 'commonplace[importers]'"
-            ) from error
-        self._ijson: Any = ijson
         self._path = path
         found = list(self._read("format")) if path.is_file() else []
         if found != [FORMAT]:
@@ -118,13 +112,13 @@ class _Lists:
             )
 
     def __getitem__(self, name: str) -> Iterator[dict[str, Any]]:
-        return self._read(f"{name}.item")
+        return self._read(name)
 
-    def _read(self, prefix: str) -> Iterator[Any]:
+    def _read(self, name: str) -> Iterator[Any]:
         try:
-            with self._path.open("rb") as file:
-                yield from self._ijson.items(file, prefix, use_float=True)
-        except (self._ijson.JSONError, ValueError) as error:
+            with self._path.open(encoding="utf-8") as file:
+                yield from values(file, name)
+        except (ValueError, RecursionError) as error:
             reason = " ".join(str(error).split())
             raise ImportSourceError(
                 f"{self._path} cannot be read: {reason}. Export the memory again."

@@ -105,7 +105,7 @@ class QmdBackend:
         updates = self.index.update_in_background()
         state = self.index.state
         if state is None:
-            return self._own(self._unmade(updates))
+            return self._own(self._program.fault or self._unmade(updates))
         if (wait_s := self._retry_at - time.monotonic()) > 0:
             return self._own(self._failure, retry_s=wait_s)
         queries = typed_queries(words, question, mode=self._settings.mode)
@@ -157,13 +157,8 @@ class QmdBackend:
 
     def health(self) -> QmdHealth:
         """Return what QMD does at the moment, without asking it."""
-        state, failure = self.index.state, self._failure or self.index.failure
-        if not failure:
-            try:
-                self._program.arguments()
-            except QmdError as error:
-                failure = str(error)
-        if failure:
+        state = self.index.state
+        if failure := self._failure or self.index.failure or self._program.fault:
             wait_s = max(0.0, self._retry_at - time.monotonic())
             again = f" It is tried again in {wait_s:.0f} s." if wait_s else ""
             return QmdHealth("fails", f"The own index answers, not QMD: {failure}.{again}")

@@ -89,6 +89,15 @@ class QmdProgram:
             )
         return [found, *words[1:], "--index", INDEX, *arguments]
 
+    @property
+    def fault(self) -> str | None:
+        """Why there is no such program, and what to do; None where it is there."""
+        try:
+            self.arguments()
+        except QmdError as error:
+            return str(error)
+        return None
+
     def environment(self) -> dict[str, str]:
         """Return the environment: the user's, with a home of its own and no graphics card."""
         return os.environ | {

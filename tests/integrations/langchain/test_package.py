@@ -53,6 +53,28 @@ def test_importing_the_core_loads_no_langchain():
     assert shown.stdout.strip() == b"[]"
 
 
+@pytest.mark.processes
+@pytest.mark.parametrize("missing", ["langchain", "langchain_core", "langgraph"])
+def test_without_langchain_the_error_names_the_command(missing):
+    script = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+try:
+    import langchain_commonplace
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert shown.stdout.startswith(b"MissingExtraError langchain_commonplace needs langchain")
+    assert b"pip install 'commonplace[langchain]'" in shown.stdout
+
+
 WRONG = {
     "memory of ChatMemory": lambda memory, model: ChatMemory(model, memory=7),
     "memory of the flush": lambda memory, model: MemoryFlushMiddleware(model=model, memory=None),
