@@ -18,13 +18,10 @@ from click.testing import CliRunner
 
 from commonplace.cli.app import app
 from commonplace.errors import ConflictError, ImportSourceError
+from commonplace.importers import SOURCES, import_notes
 from commonplace.memory import Memory
 from commonplace.settings import HistorySettings, Settings, SyncSettings
 from commonplace.types import Origin
-
-pytest.importorskip("ijson")
-
-from commonplace.importers import SOURCES, import_notes
 
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
 KEY = "sk-ant-api03-" + "Ab1" * 20

@@ -11,13 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import ImportSourceError
+from commonplace.importers import import_notes
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.types import Origin
-
-pytest.importorskip("ijson")
-
-from commonplace.importers import import_notes
 
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
 KEY = "sk-ant-api03-" + "Ab1" * 20

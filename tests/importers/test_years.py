@@ -7,12 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from commonplace.importers import import_notes
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
-
-pytest.importorskip("ijson")
-
-from commonplace.importers import import_notes
 
 WEEKS = 209  # four years
 BEGAN = datetime(2022, 1, 5, 10, tzinfo=UTC)

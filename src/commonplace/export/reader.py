@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import ijson
+
 from commonplace.errors import ConflictError, ImportSourceError
-from commonplace.export.json_stream import values
 from commonplace.export.service import EXPORT_FILE, FORMAT, SESSIONS, STATE_TABLES, ExportReport
 from commonplace.history.database import HistoryFile
 from commonplace.history.transfer import HISTORY_SECTIONS, is_from, restore_history
@@ -112,13 +113,13 @@ class _Lists:
             )
 
     def __getitem__(self, name: str) -> Iterator[dict[str, Any]]:
-        return self._read(name)
+        return self._read(f"{name}.item")
 
-    def _read(self, name: str) -> Iterator[Any]:
+    def _read(self, prefix: str) -> Iterator[Any]:
         try:
-            with self._path.open(encoding="utf-8") as file:
-                yield from values(file, name)
-        except (ValueError, RecursionError) as error:
+            with self._path.open("rb") as file:
+                yield from ijson.items(file, prefix, use_float=True)
+        except (ijson.JSONError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise ImportSourceError(
                 f"{self._path} cannot be read: {reason}. Export the memory again."

@@ -17,7 +17,9 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
-from commonplace.errors import ImportSourceError, MissingExtraError
+import ijson
+
+from commonplace.errors import ImportSourceError
 from commonplace.workspace.file_text import MAX_FILE_BYTES, decode_text
 from commonplace.workspace.paths import crosses_link, is_link_entry
 
@@ -176,9 +178,7 @@ class Export:
         Raises:
             ImportSourceError: The file is none of these, or breaks off; what was before was
                 yielded.
-            MissingExtraError: ijson is not installed.
         """
-        ijson = _ijson()
         count = 0
         try:
             with file.open() as opened:
@@ -250,16 +250,6 @@ class Export:
     def _end(self, file: ExportFile) -> None:
         self._before += file.size
         self._read(file, 0)
-
-
-def _ijson() -> Any:
-    try:
-        import ijson
-    except ImportError as error:
-        raise MissingExtraError(
-            "imports need the package ijson: pip install 'commonplace[importers]'"
-        ) from error
-    return ijson
 
 
 def _list_in(events: Iterator[tuple[str, str, Any]], lists: tuple[str, ...]) -> str:
