@@ -450,6 +450,33 @@ class IndexReport(DisplayedDataclass):
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """State of an index on a server, which several hosts share.
+
+    Attributes:
+        leader: Process that has the folder and serves the memory, such as ``process 4711 on
+            host``; None while none does.
+        leading_since: Time since when it leads, aware; None where the role may not know.
+        waiting: Changes of hosts without the folder that are not in the files yet.
+        waiting_since: Time of the oldest of them, aware; None without any.
+        refused: ``(path, reason)`` of the changes that could not be made in the files.
+        connections: Connections of Commonplace to the database, of this and other memories in it.
+        table_bytes: Size of each kind of table, with its indexes; those of a rebuild are included.
+        freshness: How this process notices what others write; empty while it only looks when it is
+            asked.
+    """
+
+    leader: str | None = None
+    leading_since: datetime | None = None
+    waiting: int = 0
+    waiting_since: datetime | None = None
+    refused: tuple[tuple[str, str], ...] = ()
+    connections: int = 0
+    table_bytes: dict[str, int] = field(default_factory=dict)
+    freshness: str = ""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Status(DisplayedDataclass):
     """State of a memory: what is indexed, by which embedder, and what is out of date.
@@ -466,6 +493,7 @@ class Status(DisplayedDataclass):
         warnings: Problems and what to do about them, a sentence each.
         workspace: Folder of the notes.
         index_location: Path of the index file, or URL of the index.
+        server: State of an index on a server; None for one of this machine.
     """
 
     files: int
@@ -481,6 +509,7 @@ class Status(DisplayedDataclass):
     index_location: str = ""
     details: dict[str, str] = field(default_factory=dict)
     """Results of the probes of ``deep=True``, by name."""
+    server: ServerStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)

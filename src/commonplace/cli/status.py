@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,9 @@ from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
 from commonplace.cli.unindexed import empty_workspace_hint
 from commonplace.display import plain_status, status_panel
+
+if TYPE_CHECKING:
+    from commonplace.types import Status
 
 __all__ = ["status"]
 
@@ -29,8 +33,20 @@ def status(options: Options, *, deep: bool, index_first: bool, as_json: bool) ->
         if not (found.files or found.stale):
             warn(empty_workspace_hint(memory.workspace))
     if as_json:
-        print_json(dataclasses.asdict(found))
+        print_json(_payload(found))
     elif on_terminal():
         print_rich(status_panel(found))
     else:
         print_text(plain_status(found))
+
+
+def _payload(found: Status) -> dict[str, Any]:
+    """Return the fields of a status, with times as ISO texts; `server` only where there is one."""
+    payload = dataclasses.asdict(found)
+    if found.server is None:
+        del payload["server"]
+    else:
+        times = {"leading_since": found.server.leading_since}
+        times["waiting_since"] = found.server.waiting_since
+        payload["server"] |= {name: at and at.isoformat() for name, at in times.items()}
+    return payload

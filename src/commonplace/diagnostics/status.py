@@ -13,6 +13,7 @@ from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.document_reader import text_hash
 from commonplace.indexing.service import IndexService
 from commonplace.qmd.backend import QmdHealth
+from commonplace.store.hosts import hosts_of
 from commonplace.store.records import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
@@ -48,6 +49,7 @@ def memory_status(
         totals = snapshot.totals()
         known = snapshot.files()
     stale, problems = _stale(index, client)
+    hosts = hosts_of(store)
     return Status(
         files=totals.files,
         chunks=totals.chunks,
@@ -71,6 +73,7 @@ def memory_status(
             **dict(_activity(index, background)),
             **(probe(index, state=state) if deep else {}),
         },
+        server=None if hosts is None else hosts.status(),
     )
 
 

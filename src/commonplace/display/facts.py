@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.display.marks import matched_words, query_terms
 from commonplace.text.printable import one_line, printable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from commonplace.types import (
         BlameLine,
         FlushReport,
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
         Origin,
         SearchResult,
         SearchResults,
+        ServerStatus,
         Status,
         Supersession,
         SupersessionReason,
@@ -213,9 +217,29 @@ def status_rows(status: Status) -> list[tuple[str, str]]:
         ("embeddings", _embeddings(status)),
         ("vectors", status.vector_engine),
         ("words", status.keyword_engine),
+        *(_server_rows(status.server) if status.server else ()),
         *status.details.items(),
     ]
     return [(one_line(name), one_line(value)) for name, value in rows if value]
+
+
+def _server_rows(server: ServerStatus) -> Iterator[tuple[str, str]]:
+    since = f", since {_moment(server.leading_since)}" if server.leading_since else ""
+    yield "leader", f"{server.leader}{since}" if server.leader else "none: no host serves it"
+    if server.waiting:
+        oldest = f", since {_moment(server.waiting_since)}" if server.waiting_since else ""
+        yield "not in the files", f"{server.waiting} changes of other hosts{oldest}"
+    yield "connections", str(server.connections)
+    yield "size", ", ".join(f"{kind} {_size(size)}" for kind, size in server.table_bytes.items())
+    yield "fresh by", server.freshness
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.0f} kB"
+
+
+def _moment(when: datetime) -> str:
+    return when.isoformat(sep=" ", timespec="seconds")
 
 
 def to_do(status: Status) -> tuple[str, str] | None:
@@ -249,7 +273,7 @@ def version_rows(version: Version) -> list[tuple[str, str]]:
         ("note", f"{version.path}{moved}"),
         ("notes", f"{version.notes:,}" if version.notes > 1 else ""),
         ("change", f"{version.change}, version {version.id}"),
-        ("when", version.when.isoformat(sep=" ", timespec="seconds")),
+        ("when", _moment(version.when)),
         ("origin", origin_label(version.origin) if version.origin else ""),
         ("size", f"{version.size:,} bytes"),
         ("hash", version.hash),

@@ -97,7 +97,7 @@ class ResidentVectors:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._forget()
 
     def nearest(
@@ -126,7 +126,7 @@ class ResidentVectors:
         """
         moment = _Moment(*state)
         with self._lock:
-            self._follow(table, moment)
+            self.follow(table, state)
             behind = self._since is None or moment < self._since
             if not behind:
                 count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
@@ -227,14 +227,16 @@ class ResidentVectors:
         """Number of each row's deletion, as `_Moment.last_dropped` counts."""
         self._all_alive = True
 
-    def _follow(self, table: VectorTable, moment: _Moment) -> None:
-        """Read the changes of the index since the newest snapshot so far."""
-        known = self._moment
-        if known is None or known.generation != moment.generation:
-            self._read_all(table, moment)
-        elif moment > known:
-            self._drop(table, known)
-            self._append(table, moment)
+    def follow(self, table: VectorTable, state: tuple[str, int, int]) -> None:
+        """Read the changes of the index since the newest snapshot so far; see `nearest`."""
+        moment = _Moment(*state)
+        with self._lock:
+            known = self._moment
+            if known is None or known.generation != moment.generation:
+                self._read_all(table, moment)
+            elif moment > known:
+                self._drop(table, known)
+                self._append(table, moment)
 
     def _read_all(self, table: VectorTable, moment: _Moment) -> None:
         self._forget()  # first, so that the memory is not held twice

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.indexing.background.scheduler import Listener, Scheduler
 from commonplace.indexing.service import IndexService
+from commonplace.store.hosts import hosts_of
 from commonplace.workspace.discovery import Workspace
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ _CLOSING_S = 0.9
 
 
 class BackgroundSupervisor:
-    """Supervisor of one memory's scheduler, and of its watcher while one is wanted."""
+    """Supervisor of one memory's scheduler, and of its watcher while one is wanted.
+
+    While the files are watched, the writes of other hosts are followed, too.
+    """
 
     def __init__(self, workspace: Workspace, index: IndexService) -> None:
         self.scheduler = Scheduler(index, workspace.settings.sync)
@@ -33,6 +37,7 @@ class BackgroundSupervisor:
         self._workspace = workspace
         self._index = index
         self._watching = 0
+        self._following = contextlib.ExitStack()
         self._lock = threading.RLock()
         _LIVING.add(self)
 
@@ -89,6 +94,8 @@ class BackgroundSupervisor:
                 notice = self._index.notices.append
                 self.watcher = Watcher(self._workspace, self.scheduler, notice)
                 self.watcher.start()
+                if (hosts := hosts_of(self._index.store)) is not None:
+                    self._following.enter_context(hosts.followed())
 
     def _unwatch(self) -> None:
         with self._lock:
@@ -96,6 +103,7 @@ class BackgroundSupervisor:
             if self._watching:
                 return
             watcher, self.watcher = self.watcher, None
+        self._following.close()
         if watcher is not None:
             watcher.stop()
             watcher.join(_CLOSING_S)

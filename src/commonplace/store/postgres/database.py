@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -57,11 +57,16 @@ class Database:
         self._lock = threading.Lock()
         self._closed = False
 
-    def connect(self) -> Connection:
-        """Open a connection of one's own."""
+    def connect(self, defaults: Mapping[str, Any] | None = None) -> Connection:
+        """Open a connection of one's own.
+
+        Args:
+            defaults: Settings of libpq that hold where the address says nothing else.
+        """
         settings = {
             "connect_timeout": _CONNECT_TIMEOUT_S,
             "application_name": _APPLICATION,
+            **(defaults or {}),
             **self.address.settings,
             "client_encoding": "UTF8",
         }

@@ -45,6 +45,11 @@ class ReaderCache:
                 self._resident = ResidentVectors()
             return self._resident
 
+    @property
+    def held(self) -> ResidentVectors | None:
+        """The matrix where there is one; asking for it is no search."""
+        return self._resident
+
     def clear(self) -> None:
         """Release everything."""
         with self._lock:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.store.postgres import vector_cache
 from commonplace.store.postgres.installation import add_generation, drop_generation
+from commonplace.store.postgres.notifications import notice
 from commonplace.store.records import IndexIdentity
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class PostgresRebuild:
                 connection.execute(
                     "UPDATE indexes SET role = %s WHERE generation = %s", (role, generation)
                 )
+            payload = notice(new.generation, new.version)
+            channel = self._target.database.address.channel
+            connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
 
         identity = self.store.identity
         self._target.write_transaction(change)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from commonplace.store.postgres.database import Connection
     from commonplace.store.postgres.reader_cache import ReaderCache
+    from commonplace.store.postgres.vector_search import VectorSearch
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
@@ -232,12 +233,15 @@ class PostgresSnapshot:
         identity = self._state.identity
         if identity is None or identity.dimension != len(query) or limit < 1:
             return []
-        from commonplace.store.postgres.vector_search import VectorSearch
-
-        search = VectorSearch(self._connection, self._state, self._cache)
         among = self._seqs_among()
         condition = self._conditions(rows)
-        return search.nearest(query, limit, rows, condition, among=among, exact=exact)
+        return self.vector_search().nearest(query, limit, rows, condition, among=among, exact=exact)
+
+    def vector_search(self) -> VectorSearch:
+        """Return the search of the nearest chunks."""
+        from commonplace.store.postgres.vector_search import VectorSearch
+
+        return VectorSearch(self._connection, self._state, self._cache)
 
     def _conditions(self, rows: RowFilter) -> tuple[str, list[Any]]:
         """Return the condition on the rows of words or vectors that may be found."""

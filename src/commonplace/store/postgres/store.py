@@ -21,6 +21,7 @@ from commonplace.store.postgres.failures import (
     IndexGoneError,
     TransientError,
 )
+from commonplace.store.postgres.hosts import PostgresHosts
 from commonplace.store.postgres.installation import Installation, install, is_begun
 from commonplace.store.postgres.reader_cache import ReaderCache
 from commonplace.store.postgres.schema import Role, Tables
@@ -46,8 +47,7 @@ class _NoIdentityError(StoreError):
 class PostgresStore:
     """Index engine: one schema of a PostgreSQL database, with pgvector.
 
-    The schema is created at the first use. Any number of threads, processes and hosts may use it
-    at once.
+    The schema is created at the first use. Threads, processes and hosts may share it.
 
     Args:
         address: Where it is.
@@ -55,7 +55,7 @@ class PostgresStore:
         database: Connections that another store of the same address opened.
     """
 
-    capabilities = frozenset({"exact-fts5-bm25", "windows"})
+    capabilities = frozenset({"exact-fts5-bm25", "hosts", "windows"})
 
     def __init__(
         self, address: Address, *, role: Role = "live", database: Database | None = None
@@ -70,6 +70,7 @@ class PostgresStore:
         self._complete = False
         self._generation: int | None = None
         self._cache = ReaderCache()
+        self.hosts = PostgresHosts(self)
 
     @property
     def location(self) -> str:
@@ -205,8 +206,7 @@ class PostgresStore:
 
     def write_transaction(self, change: Callable[[Connection], Any]) -> Any:
         """Run a change in a transaction; see `Database.write`."""
-        if not self._installation().writable:
-            raise self._read_only()
+        self.check_writable()
         return self.database.write(change)
 
     def write(self, files: Sequence[IndexedFile], removed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ class PostgresStore:
                 raise _NoIdentityError(
                     f"the index {self.location} has no identity; set_identity(...) first."
                 )
-            writer = Writer(connection, state)
+            writer = Writer(connection, state, self._address.channel)
             # Another host may have switched the model: its vectors and ours are not mixed.
             known = self._identity is None or self._identity.fits(identity)
             mine = writer.current(files) if known else []
@@ -267,8 +267,7 @@ class PostgresStore:
         """Hold a lease, an advisory lock of a transaction that is open meanwhile; see `Store`."""
         from commonplace.store.postgres.leases import held
 
-        if not self._installation().writable:
-            raise self._read_only()
+        self.check_writable()
         with held(self.database, name, timeout_s=timeout_s, check=check):
             yield
 
@@ -276,7 +275,15 @@ class PostgresStore:
         """Return the owner of the ``run`` lease; None when it is free."""
         from commonplace.store.postgres.leases import holder
 
-        return holder(self.database, "run")
+        found = holder(self.database, "run")
+        return found and found.owner
+
+    def check_writable(self) -> None:
+        """Raise `IndexReadOnlyError` where the index cannot be written."""
+        if reason := self._installation().reason:
+            raise IndexReadOnlyError(
+                f"the index {self.location} cannot be written: {reason}. It answers as it is."
+            )
 
     def begin_rebuild(self, identity: IndexIdentity, *, restart: bool, keep_cache: int) -> Rebuild:
         """Begin or resume a shadow index; see `Store`."""
@@ -296,10 +303,8 @@ class PostgresStore:
             return Recovery() if self.database.is_back() else None
         if isinstance(error, IndexGoneError):
             self._forget()
-            return Recovery()
-        if isinstance(error, (TransientError, _NoIdentityError)):
-            return Recovery()
-        return None
+        is_mended = isinstance(error, (IndexGoneError, TransientError, _NoIdentityError))
+        return Recovery() if is_mended else None
 
     def purge(self) -> bool:
         """Rewrite the tables without deleted texts; see `Store`."""
@@ -321,6 +326,7 @@ class PostgresStore:
     def close(self) -> None:
         """Close all connections and release the vectors for good."""
         self._closed = True
+        self.hosts.close()
         self._cache.clear()
         if self._owned:
             self.database.close()
@@ -342,9 +348,3 @@ class PostgresStore:
         self._installed = self._identity = self._generation = None
         self._complete = False
         self._cache.clear()
-
-    def _read_only(self) -> IndexReadOnlyError:
-        return IndexReadOnlyError(
-            f"the index {self.location} cannot be written: {self.read_only_reason}. It answers as "
-            "it is."
-        )

@@ -93,11 +93,22 @@ class VectorSearch:
         resident = self._cache.resident()
         if resident is not None:
             table = PostgresVectorTable(self._connection, self._state)
-            state = str(self._state.generation), self._state.last_seq, self._state.version
-            found = resident.nearest(table, state, query, limit, rows, exact=exact, among=among)
+            found = resident.nearest(
+                table, self._moment, query, limit, rows, exact=exact, among=among
+            )
             if found is not None:
                 return found
         return self._by_scan(query, limit, *condition)
+
+    def follow(self) -> None:
+        """Bring the resident matrix up to date with the snapshot, where there is one."""
+        resident = self._cache.held
+        if resident is not None:
+            resident.follow(PostgresVectorTable(self._connection, self._state), self._moment)
+
+    @property
+    def _moment(self) -> tuple[str, int, int]:
+        return str(self._state.generation), self._state.last_seq, self._state.version
 
     def _by_scan(self, query: Vector, limit: int, where: str, values: Sequence[Any]) -> Hits:
         """Let the server compare each vector."""

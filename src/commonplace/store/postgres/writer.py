@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.store.postgres import vector_cache
 from commonplace.store.postgres.bulk_load import begin_load
+from commonplace.store.postgres.notifications import notice
 from commonplace.store.postgres.state import IndexState
 from commonplace.store.postgres.terms import analyzer_for, term_vector
 from commonplace.store.postgres.vector_codec import packed
@@ -43,10 +44,17 @@ _VECTOR_TYPES = "int8", "text", "text", "int4", "bytea"
 
 
 class Writer:
-    """The changes of one transaction, on the index whose row it holds."""
+    """The changes of one transaction, on the index whose row it holds.
 
-    def __init__(self, connection: Connection, state: IndexState) -> None:
+    Args:
+        connection: Connection inside the transaction.
+        state: State of the index.
+        channel: Channel of NOTIFY that hears of the write.
+    """
+
+    def __init__(self, connection: Connection, state: IndexState, channel: str) -> None:
         self._connection = connection
+        self._channel = channel
         self._state = state
         self._tables = state.tables
         self._version = state.version + 1
@@ -219,16 +227,16 @@ class Writer:
                 copy.write_row(row)
 
     def finish(self) -> None:
-        """Write the sums and the version of the index."""
+        """Write the sums and the version of the index, and notify those that follow it."""
         for source, change in self._sums.items():
             if change.any:
                 self._add_to_books(source, change)
         self._rows(
-            "UPDATE indexes SET version = %s, last_seq = %s WHERE generation = %s",
-            self._version,
-            self._last_seq,
-            self._state.generation,
-        )
+            "UPDATE indexes SET version = %s, last_seq = %s WHERE generation = %s "
+            "RETURNING pg_notify(%s, %s)",
+            self._version, self._last_seq, self._state.generation, self._channel,
+            notice(self._state.generation, self._version),
+        )  # fmt: skip
 
     def _add_to_books(self, source: Source, change: _Change) -> None:
         import numpy as np
