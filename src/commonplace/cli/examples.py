@@ -81,6 +81,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace import openclaw", "settings for its agents"),
     ),
     "export": (("commonplace export backup", "to a new folder"),),
+    "migrate": (
+        ("commonplace migrate --to 'postgresql://db/notes?name=team'", ""),
+        ("commonplace migrate --from 'postgresql://db/notes?name=team'", "back"),
+    ),
     "watch": (("commonplace watch", "until Ctrl-C"),),
     "mcp": (
         ("commonplace -w ~/notes mcp", "for a client's configuration"),
