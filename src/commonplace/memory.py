@@ -42,6 +42,7 @@ from commonplace.indexing.slots import IndexSlot, IndexSlots
 from commonplace.profiles import from_settings
 from commonplace.renderers import brief
 from commonplace.settings import Settings
+from commonplace.store.hosts import hosts_of
 from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.forks import ReopenedInChild
 from commonplace.system.state import StateLocation
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.query import Ranker
     from commonplace.retrieval.rerank import RerankClient, Reranker
     from commonplace.store.base import Snapshot, Store
+    from commonplace.store.hosts import Hosts
     from commonplace.store.records import IndexIdentity, RowFilter
     from commonplace.vectors import Vector
 
@@ -295,6 +297,11 @@ class Memory(ReopenedInChild, AsyncTwins):
     def index_location(self) -> str:
         """Where the index is: a path, or a URL without credentials. It can be deleted any time."""
         return self._index.store.location
+
+    @property
+    def hosts(self) -> Hosts | None:
+        """The hosts that share an index on a server; None for an index of this machine."""
+        return hosts_of(self._index.store)
 
     def close(self) -> None:
         """Close the index; the memory cannot be used afterwards.

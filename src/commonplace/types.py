@@ -460,7 +460,6 @@ class ServerStatus:
         leading_since: Time since when it leads, aware; None where the role may not know.
         waiting: Changes of hosts without the folder that are not in the files yet.
         waiting_since: Time of the oldest of them, aware; None without any.
-        refused: ``(path, reason)`` of the changes that could not be made in the files.
         connections: Connections of Commonplace to the database, of this and other memories in it.
         table_bytes: Size of each kind of table, with its indexes; those of a rebuild are included.
         freshness: How this process notices what others write; empty while it only looks when it is
@@ -471,7 +470,6 @@ class ServerStatus:
     leading_since: datetime | None = None
     waiting: int = 0
     waiting_since: datetime | None = None
-    refused: tuple[tuple[str, str], ...] = ()
     connections: int = 0
     table_bytes: dict[str, int] = field(default_factory=dict)
     freshness: str = ""

@@ -93,7 +93,7 @@ def test_an_unknown_shell_is_wrong_usage():
 
 @pytest.mark.processes
 def test_commands_and_options_are_completed():
-    assert completed("se") == ["search"]
+    assert completed("sea") == ["search"]
     assert completed("search", "--ex") == ["--explain"]
     assert set(app.commands) == set(completed("", at=1))
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("psycopg")
 
 from commonplace import Memory
-from commonplace.errors import IndexReadOnlyError, StoreError
+from commonplace.errors import IndexReadOnlyError
 from commonplace.store.registry import open_store
 from store.samples import a_file, filled, nearest, vector_of
 from support import postgres
@@ -223,14 +223,13 @@ def test_what_a_follower_raises_ends_nothing(store, reader, caplog):
 # -- leadership ------------------------------------------------------------------------------------
 
 LEADER = """
-import sys, time
+import sys, threading, time
 from commonplace.store.registry import open_store
 store = open_store(sys.argv[1])
-with store.hosts.leading() as check:
+lost = threading.Event()
+with store.hosts.leading(lost=lost.set):
     print("leads", time.time(), flush=True)
-    while True:
-        check()
-        time.sleep(0.1)
+    lost.wait()
 """
 
 
@@ -267,8 +266,7 @@ def test_one_host_leads_and_says_since_when(store, reader):
         if len(tried) > 1:
             raise KeyboardInterrupt
 
-    with store.hosts.leading() as check:
-        check()
+    with store.hosts.leading():
         with pytest.raises(KeyboardInterrupt), reader.hosts.leading(check=look):
             pass
         status = reader.hosts.status()
@@ -277,13 +275,19 @@ def test_one_host_leads_and_says_since_when(store, reader):
     assert reader.hosts.status().leader is None
 
 
-def test_a_leader_that_was_cut_off_is_told(store, url):
-    with store.hosts.leading() as check:
-        check()
+def test_a_leader_that_was_cut_off_is_told_and_writes_no_more(store, url):
+    lost = threading.Event()
+    with store.hosts.leading(lost=lost.set):
+        assert store.write([a_file("new.md", "text")]) == ()
         terminate(url, "commonplace lead")
-        wait_for(lambda: store.hosts.status().leader is None)
-        with pytest.raises(StoreError, match="was lost"):
-            check()
+        wait_for(lost.is_set)
+        assert store.access == "read-only"
+        with pytest.raises(IndexReadOnlyError, match="does not lead"):
+            store.write([a_file("new.md", "more", replaces=1)])
+    with pytest.raises(IndexReadOnlyError, match="does not lead"):
+        store.write([], ["new.md"])
+    with store.hosts.leading():
+        assert store.write([], ["new.md"]) == ()
 
 
 def test_a_role_that_may_only_read_does_not_lead(store, url):

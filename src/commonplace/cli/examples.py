@@ -86,6 +86,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("commonplace migrate --from 'postgresql://db/notes?name=team'", "back"),
     ),
     "watch": (("commonplace watch", "until Ctrl-C"),),
+    "serve": (
+        ('commonplace -w notes serve --index "postgresql://db/team?name=notes"', ""),
+        ("export COMMONPLACE_INDEX=postgresql:///?service=team", "leave --index out"),
+    ),
     "mcp": (
         ("commonplace -w ~/notes mcp", "for a client's configuration"),
         ("commonplace -w ~/notes mcp --write append", "clients may add notes"),

@@ -26,14 +26,14 @@ class Options:
         embedder: Name of the embedder, ``none`` for keyword search; None when it is not given.
         settings_file: Settings file; None when it is not given.
         agent: Agent of the settings file, whose workspace and index are used; None for none.
-        index: Index of the agent; None is the workspace's.
+        index: Index of the agent, or of the command; None is the workspace's.
     """
 
     workspace: Path
     embedder: str | None = None
     settings_file: str | None = None
     agent: str | None = None
-    index: Path | None = None
+    index: Path | str | None = None
 
     def settings(self) -> Settings:
         """Load the settings from the file of the options, else from the default one."""

@@ -17,7 +17,7 @@ from commonplace.display import one_line
 if TYPE_CHECKING:
     from commonplace.types import IndexReport
 
-__all__ = ["until_signalled", "watch"]
+__all__ = ["print_run", "until_signalled", "watch"]
 
 _SLEEP_S = 3600.0
 
@@ -28,7 +28,7 @@ def watch(options: Options) -> None:
     """Keep the index fresh until interrupted. Each run is reported in one line."""
     with options.open_memory() as memory, until_signalled():
         show_report(run_index(memory))
-        with memory.watch(on_run=_print_run):
+        with memory.watch(on_run=print_run):
             click.echo(f"watching {one_line(str(memory.workspace.root))}; Ctrl-C ends", err=True)
             while True:
                 time.sleep(_SLEEP_S)
@@ -46,7 +46,8 @@ def until_signalled() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print_run(report: IndexReport) -> None:
+def print_run(report: IndexReport) -> None:
+    """Print the report of an index run in one line, and warn of the files that failed."""
     done = f"{report.added} added, {report.updated} updated, {report.removed} removed"
     click.echo(f"{time.strftime('%H:%M:%S')}  {done}, {report.seconds:.2f} s")
     warn_failures(report)

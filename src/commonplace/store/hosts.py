@@ -31,17 +31,16 @@ class Hosts(Protocol):
         """
 
     def leading(
-        self, *, check: Callable[[], object] = ...
-    ) -> AbstractContextManager[Callable[[], object]]:
+        self, *, check: Callable[[], object] = ..., lost: Callable[[], object] = ...
+    ) -> AbstractContextManager[None]:
         """Wait for the leadership among the hosts; hold it while the block runs.
 
-        It ends with its process, and with its connection: within 8 seconds another one leads.
+        It ends with its process, and with its connection: another one leads within ten seconds.
+        From the first call on, this process writes to the index only while it leads.
 
         Args:
             check: Called about every second while waiting; what it raises ends the wait.
-
-        Returns:
-            In the block, a function that raises `StoreError` when the leadership was lost.
+            lost: Called, by another thread, when the leadership was lost.
 
         Raises:
             IndexReadOnlyError: The index cannot be written.

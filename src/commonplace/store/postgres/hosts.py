@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from commonplace.errors import StoreError
 from commonplace.store.postgres.leases import holder, leading
 from commonplace.store.postgres.notifications import Notifications
 from commonplace.types import ServerStatus
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from commonplace.store.postgres.store import PostgresStore
 
 __all__ = ["PostgresHosts"]
+
+logger = logging.getLogger(__name__)
 
 _CONNECTIONS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
     AND (application_name LIKE 'commonplace%%' OR application_name = %s)"""
@@ -24,15 +29,23 @@ _SIZES = r"""SELECT regexp_replace(relname, '_\d+$', '') AS kind,
     WHERE nspname = %s AND relkind = 'r' GROUP BY kind ORDER BY kind"""
 
 
+_HEARTBEAT_S = 1.0
+_FENCE = "this process serves the memory, and does not lead now"
+
+
 class PostgresHosts:
     """Hosts that share one memory in PostgreSQL; see `Hosts`.
 
     Args:
         store: The index.
+
+    Attributes:
+        fence: Why this process may not write now; empty where it may.
     """
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
+        self.fence = ""
         self._notifications = Notifications(store.database)
 
     @property
@@ -54,12 +67,39 @@ class PostgresHosts:
 
     @contextlib.contextmanager
     def leading(
-        self, *, check: Callable[[], object] = lambda: None
-    ) -> Iterator[Callable[[], object]]:
+        self,
+        *,
+        check: Callable[[], object] = lambda: None,
+        lost: Callable[[], object] = lambda: None,
+    ) -> Iterator[None]:
         """Wait for the leadership, and hold it while the block runs; see `Hosts`."""
-        self._store.check_writable()
+        if not self.fence:
+            self._store.check_writable()
+        self.fence = _FENCE
+        ended = threading.Event()
+
+        def watch_over(check_held: Callable[[], object]) -> None:
+            while not ended.wait(_HEARTBEAT_S):
+                try:
+                    check_held()
+                except StoreError as error:
+                    logger.debug("the leadership was lost: %s", error)
+                    self.fence = _FENCE
+                    lost()
+                    return
+
         with leading(self._store.database, check=check) as check_held:
-            yield check_held
+            heart = threading.Thread(
+                target=watch_over, args=(check_held,), name="commonplace-lead", daemon=True
+            )
+            self.fence = ""
+            heart.start()
+            try:
+                yield
+            finally:
+                self.fence = _FENCE
+                ended.set()
+                heart.join()
 
     def status(self) -> ServerStatus:
         """Return what the server knows of the memory and its hosts."""

@@ -80,12 +80,12 @@ class PostgresStore:
     @property
     def access(self) -> Literal["read-write", "read-only"]:
         """Whether the index can be written: not on a replica, nor without rights."""
-        return "read-write" if self._installation().writable else "read-only"
+        return "read-only" if self.read_only_reason else "read-write"
 
     @property
     def read_only_reason(self) -> str:
         """Why the index cannot be written; empty where it can."""
-        return self._installation().reason
+        return self._installation().reason or self.hosts.fence
 
     @property
     def engines(self) -> Mapping[str, str]:
@@ -280,7 +280,7 @@ class PostgresStore:
 
     def check_writable(self) -> None:
         """Raise `IndexReadOnlyError` where the index cannot be written."""
-        if reason := self._installation().reason:
+        if reason := self.read_only_reason:
             raise IndexReadOnlyError(
                 f"the index {self.location} cannot be written: {reason}. It answers as it is."
             )

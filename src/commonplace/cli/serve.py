@@ -1,0 +1,71 @@
+"""The ``serve`` command."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import replace
+
+import click
+
+from commonplace.cli.options import Options, pass_options
+from commonplace.cli.output import warn
+from commonplace.cli.watch import print_run, until_signalled
+from commonplace.display import one_line
+
+__all__ = ["serve"]
+
+_END_S = 15.0
+"""Seconds after a signal in which everything ends by itself; then the process ends anyway, which
+loses nothing: what is not done is done by the next leader."""
+
+
+@click.command()
+@click.option(
+    "--index",
+    "url",
+    envvar="COMMONPLACE_INDEX",
+    metavar="URL",
+    help="The index on a server, such as postgresql://host/database?name=team; default:"
+    " COMMONPLACE_INDEX.",
+)
+@pass_options
+def serve(options: Options, *, url: str | None) -> None:
+    """Be the host that has the folder, until interrupted.
+
+    Of several such hosts of one memory, one leads: it watches the files and makes the changes of
+    hosts without the folder in them. The others wait, and take over within seconds. Each index run
+    is reported in one line.
+    """
+    from commonplace.folder_host import FolderHost
+
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            host.run()
+        except BaseException as error:  # noqa: BLE001 - the command raises it
+            failed.append(error)
+
+    memory = replace(options, index=url or options.index).open_memory()
+    host = FolderHost(memory, say=_say, on_run=print_run)
+    # The main thread only waits: a signal ends the command however busy the host is.
+    thread = threading.Thread(target=run, name="commonplace-serve", daemon=True)
+    try:
+        with until_signalled():
+            thread.start()
+            while thread.is_alive():
+                thread.join(3600)
+    finally:
+        host.stop()
+        memory.close()
+        thread.join(_END_S)
+        if thread.is_alive():
+            os._exit(0)
+    if failed:
+        raise failed[0]
+
+
+def _say(text: str) -> None:
+    warn(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
