@@ -32,6 +32,7 @@ from commonplace.history.as_of import PastIndex
 from commonplace.history.database import HistoryFile
 from commonplace.history.expiry import ExpirySweeper
 from commonplace.history.ledger import OriginLedger
+from commonplace.history.ledger_check import LedgerCheck
 from commonplace.history.mutations import Mutator
 from commonplace.history.recorder import TextRecorder
 from commonplace.history.service import NoteService
@@ -163,7 +164,12 @@ class Memory(ReopenedInChild, AsyncTwins):
         """State of the history file in which the ledger was last found to be empty."""
         # What a memory holds does not refer to it: one that was not closed is freed at once.
         log = VersionLog(HistoryFile(state.history))
-        self._ledger = OriginLedger(log.file)
+        self._ledger_check = LedgerCheck(
+            log,
+            paths=functools.partial(_note_paths, workspace),
+            read=functools.partial(_text_in, workspace),
+        )
+        self._ledger = OriginLedger(log.file, is_sound=self._ledger_check.is_sound)
         mutator = Mutator(
             *(log, self._ledger, workspace.root),
             enabled=settings.history.enabled,
@@ -403,6 +409,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             profile=self.profile,
             state=StateFile(self.state.database),
             history=self._notes.log.file,
+            origins=self._ledger_check,
             reindex=lambda force: self.index(force=force),
         )
         with self._index.leased():
@@ -614,9 +621,9 @@ class Memory(ReopenedInChild, AsyncTwins):
         try:
             if as_of is not None:
                 return self._notes.text_at(path, as_of).text
-            return read_text(self.workspace.locate(path)).text
         except (OSError, UnreadableFileError, PathNotAllowedError):
             return ""
+        return _text_in(self.workspace, path)
 
     def _query_vector(
         self, text: str, held: IndexIdentity | None
@@ -1151,6 +1158,18 @@ def _file_state(path: Path) -> tuple[object, ...] | None:
             info = os.stat(name)
             found.append((name, info.st_ino, info.st_size, info.st_mtime_ns))
     return tuple(found) or None
+
+
+def _note_paths(workspace: Workspace) -> list[str]:
+    return [file.path for file in workspace.scan().files if file.source == "memory"]
+
+
+def _text_in(workspace: Workspace, path: str) -> str:
+    """Return a note's text; empty where it cannot be read."""
+    try:
+        return read_text(workspace.locate(path)).text
+    except (OSError, UnreadableFileError, PathNotAllowedError):
+        return ""
 
 
 def _index_written(index: IndexService, paths: Sequence[str]) -> None:

@@ -203,6 +203,8 @@ class Trial:
                 set(shown) <= set(lines) and lines[hit.start_line - 1] == shown[0]
                 for lines in texts
             ), (self.what, hit, texts)
+            for number, line in enumerate(shown, start=hit.start_line):
+                assert "The web says" not in line or number in hit.untrusted, (self.what, hit)
 
     def _undone(self, memory: Memory) -> None:
         """Take an edit back: the text of before is right, or the change is refused."""

@@ -138,8 +138,10 @@ def test_a_change_of_a_damaged_file_is_an_error_once(tmp_path):
     add(file, "a", "b")
     file.close()
     data = bytearray(path.read_bytes())
-    for at in range(4096, len(data), 4096):
-        data[at : at + 4096] = bytes(4096)
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        pages = "SELECT rootpage FROM sqlite_schema WHERE tbl_name IN ('note', 'ledger_sum')"
+        for page in [page for (page,) in connection.execute(pages) if page]:
+            data[page * 4096 - 4096 : page * 4096] = bytes(4096)
     path.write_bytes(data)
     with pytest.raises(StateError, match=r"was damaged .* try again"):
         add(file, "c")

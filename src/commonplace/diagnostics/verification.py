@@ -20,6 +20,7 @@ from commonplace.workspace.file_text import read_text
 
 if TYPE_CHECKING:
     from commonplace.history.database import HistoryFile
+    from commonplace.history.ledger_check import LedgerCheck
     from commonplace.indexing.service import IndexService
     from commonplace.profiles import Profile
     from commonplace.store.base import Snapshot
@@ -62,6 +63,7 @@ class Verifier:
         profile: Rules by which files are read and cut.
         state: The state file, with the flush journal.
         history: The history file.
+        origins: Check of the origins in it.
         reindex: Brings the index up to date; rebuilds it when called with True.
     """
 
@@ -73,6 +75,7 @@ class Verifier:
         profile: Profile,
         state: StateFile,
         history: HistoryFile,
+        origins: LedgerCheck,
         reindex: Callable[[bool], object],
     ) -> None:
         self._workspace = workspace
@@ -80,6 +83,7 @@ class Verifier:
         self._profile = profile
         self._state = state
         self._history = history
+        self._origins = origins
         self._reindex = reindex
         self._report = VerifyReport(files=0, chunks=0, entries=0, versions=0)
 
@@ -206,6 +210,8 @@ class Verifier:
         for row, path in damaged_versions(self._history):
             why = f"the text of version {row} of {path} is not the one that was kept"
             yield _Problem("history", why, "row")
+        if damage := self._origins.damage():
+            yield _Problem("history", f"the origins of lines are damaged: {damage.why}", "row")
 
     # -- repair ----------------------------------------------------------------------------------
 
@@ -245,6 +251,8 @@ class Verifier:
             _salvage(self._history)
         if damaged := damaged_versions(self._history):
             remove_damaged_versions(self._history, [row for row, _ in damaged])
+        if damage := self._origins.damage():
+            self._origins.mend(damage)
 
 
 def _salvage(file: DatabaseFile) -> None:

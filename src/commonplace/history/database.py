@@ -3,11 +3,87 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import StateError
 from commonplace.system.database import DatabaseFile, DatabaseFormat
+from commonplace.system.files import create_private
 
-__all__ = ["HistoryFile"]
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["NAMES_SUM", "HistoryFile", "ledger_changes", "line_checksum"]
+
+
+def line_checksum(row: str = "") -> str:
+    """Return SQL for the checksum of a row of `line_origin`: ``new``, ``old`` or of a query."""
+    of = f"{row}." if row else ""
+    numbers = f"{of}note * 1000003 + {of}origin * 7368787 + {of}travels * 15485863"
+    return f"((crc32({of}hash) + {numbers}) % 4294967291)"
+
+
+def _crc32(value: Any) -> int:
+    """Return the checksum of bytes; -1 for a number, which damage may have made of them."""
+    return zlib.crc32(value) if isinstance(value, bytes) else -1
+
+
+def _triggers(table: str, checksum: str) -> tuple[str, ...]:
+    """Return triggers that keep the sum of a table's rows in `ledger_sum`."""
+    was, now = checksum.format("old."), checksum.format("new.")
+    changes = {"INSERT": f"+ {now}", "DELETE": f"- {was}", "UPDATE": f"- {was} + {now}"}
+    return tuple(
+        f"""CREATE TRIGGER IF NOT EXISTS {table}_{verb.lower()} AFTER {verb} ON {table} BEGIN
+        UPDATE ledger_sum SET changes = changes + 1, names = names {change}; END"""
+        for verb, change in changes.items()
+    )
+
+
+_COUNT_BYTES = 32
+_NAMED = {
+    "note": "((crc32(CAST({0}path AS BLOB)) + {0}id * 1000003) % 4294967291)",
+    "origin": "((crc32(CAST({0}author || '/' || ifnull({0}session, '') || '/' || "
+    "ifnull({0}tool, '') AS BLOB)) + {0}id * 1000003) % 4294967291)",
+    "exposed_session": "crc32(CAST({0}session AS BLOB))",
+}
+"""SQL for the checksums of the rows that the ledger names, by table."""
+NAMES_SUM = " + ".join(
+    f"(SELECT ifnull(sum({checksum.format('')}), 0) FROM {table})"
+    for table, checksum in _NAMED.items()
+)
+"""SQL for the sum of the notes, the origins and the conversations that the ledger names."""
+
+_SUMS = (
+    # Sums of the ledger's rows, which triggers keep: a lost row, or one that is not as it was
+    # written, would let a line pass for a user's. `changes` only grows.
+    """CREATE TABLE IF NOT EXISTS note_sum (
+        note INTEGER PRIMARY KEY, lines INTEGER NOT NULL, total INTEGER NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS ledger_sum (
+        id INTEGER PRIMARY KEY CHECK (id = 1), changes INTEGER NOT NULL, names INTEGER NOT NULL)""",
+    f"""INSERT OR IGNORE INTO note_sum SELECT note, count(*), sum({line_checksum()})
+        FROM line_origin GROUP BY note""",
+    f"INSERT OR IGNORE INTO ledger_sum VALUES (1, 0, {NAMES_SUM})",
+    *(trigger for named in _NAMED.items() for trigger in _triggers(*named)),
+    f"""CREATE TRIGGER IF NOT EXISTS line_origin_insert AFTER INSERT ON line_origin BEGIN
+        INSERT INTO note_sum SELECT new.note, 0, 0
+            WHERE NOT EXISTS (SELECT 1 FROM note_sum WHERE note = new.note);
+        UPDATE note_sum SET lines = lines + 1, total = total + {line_checksum("new")}
+            WHERE note = new.note;
+        UPDATE ledger_sum SET changes = changes + 1; END""",
+    f"""CREATE TRIGGER IF NOT EXISTS line_origin_delete AFTER DELETE ON line_origin BEGIN
+        UPDATE note_sum SET lines = lines - 1, total = total - {line_checksum("old")}
+            WHERE note = old.note;
+        UPDATE ledger_sum SET changes = changes + 1; END""",
+    f"""CREATE TRIGGER IF NOT EXISTS line_origin_update
+        AFTER UPDATE OF origin, travels ON line_origin BEGIN
+        UPDATE note_sum SET total = total - {line_checksum("old")} + {line_checksum("new")}
+            WHERE note = new.note;
+        UPDATE ledger_sum SET changes = changes + 1; END""",
+)
 
 _SCHEMA = (
     # Paths, authors and the like are interned: a version takes some dozens of bytes.
@@ -50,6 +126,7 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS pending (
         version INTEGER NOT NULL, path TEXT NOT NULL, target TEXT, temporary TEXT NOT NULL,
         before BLOB, after BLOB, done INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (version, path))""",
+    *_SUMS,
 )
 
 
@@ -59,7 +136,7 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        version=3,  # versions 1 and 2 were never released
+        version=4,  # version 3 had no sums; versions 1 and 2 were never released
         schema=_SCHEMA,
         # Versions without a note, or based on one that was lost, have no text.
         repair=(
@@ -69,8 +146,53 @@ class HistoryFile(DatabaseFile):
                 UNION SELECT version.id FROM version JOIN whole ON version.base = whole.id)
                 SELECT id FROM whole)""",
         ),
+        functions=MappingProxyType({"crc32": _crc32}),
     )
     stays_open = True
+
+    @contextlib.contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        """Run a block in one write transaction; the ledger's changes are counted beside the file.
+
+        What a disk loses of a write-ahead log is taken for never written: the count tells.
+        """
+        with super().transaction(durable=durable) as connection:
+            before = ledger_changes(connection)
+            yield connection
+            after = ledger_changes(connection)
+        if after != before:
+            self.note_changes(after)
+
+    def _create(self, path: Path) -> None:
+        with contextlib.suppress(OSError):  # of a history that was deleted
+            path.with_name(f"{path.name}.count").unlink()
+        super()._create(path)
+
+    @property
+    def _count_path(self) -> Path | None:
+        return self.path and self.path.with_name(f"{self.path.name}.count")
+
+    def noted_changes(self) -> int:
+        """Return the number of the ledger's changes as it is noted beside the file; 0 for none."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            data = self._count_path.read_bytes()  # type: ignore[union-attr]
+            count, checksum = map(int, data.split())
+            if checksum == zlib.crc32(b"%d" % count):
+                return count
+        return 0
+
+    def note_changes(self, count: int) -> None:
+        """Note the number of the ledger's changes; after their commit, never before it."""
+        if (path := self._count_path) is None:
+            return
+        with contextlib.suppress(OSError):  # it is a second witness: the file itself is durable
+            create_private(path)
+            descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                os.write(descriptor, b"%20d %10d\n" % (count, zlib.crc32(b"%d" % count)))
+                os.ftruncate(descriptor, _COUNT_BYTES)
+            finally:
+                os.close(descriptor)
 
     @property
     def is_forgetting(self) -> bool:
@@ -78,3 +200,8 @@ class HistoryFile(DatabaseFile):
         with contextlib.suppress(StateError):
             return bool(self.rows("SELECT 1 FROM forgetting LIMIT 1"))
         return False
+
+
+def ledger_changes(connection: apsw.Connection) -> int:
+    """Return the number of changes of the ledger so far."""
+    return int(connection.execute("SELECT changes FROM ledger_sum").get or 0)

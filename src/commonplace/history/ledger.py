@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from commonplace.history.database import HistoryFile
 
-__all__ = ["OriginLedger", "lowest", "note_id", "origin_id"]
+__all__ = ["OriginLedger", "lowest", "note_id", "origin_id", "stored_origin"]
 
 _TRUST: tuple[Author, ...] = get_args(Author)
 """Authors, the most trusted one first."""
@@ -39,15 +39,24 @@ def _distrust(origin: Origin) -> int:
     return _TRUST.index(origin.author)
 
 
+def stored_origin(author: str, session: str | None = None, tool: str | None = None) -> Origin:
+    """Return an origin as the file has it; one that is damaged is untrusted."""
+    return Origin(author if author in _TRUST else "untrusted", session, tool)
+
+
 class OriginLedger:
     """Ledger of the lines that a user did not simply write.
 
     Args:
         file: The history database.
+        is_sound: Returns whether the rows are as they were written; while they are not, all lines
+            are untrusted.
     """
 
-    def __init__(self, file: HistoryFile) -> None:
+    def __init__(self, file: HistoryFile, *, is_sound: Callable[[], bool] = lambda: True) -> None:
         self._file = file
+        self.is_sound = is_sound
+        self._sound = True
         self._unattributed = False
         """Whether this process showed untrusted lines to a conversation that it cannot name."""
         self._held_at: tuple[object, dict[str, Author]] = None, {}
@@ -89,7 +98,7 @@ class OriginLedger:
             kept = set(map(line_key, added))  # moved, formatted or struck through
             replaced = [line for line in removed if line_key(line) not in kept]
             if replaced and origin.author != "user":
-                least = lowest([origin, *self.of_lines(path, replaced)])
+                least = lowest([origin, *self._of_lines(path, replaced)])
                 given = replace(origin, author=least.author)
             standing = standing_keys(before, added)
             for line in added:
@@ -110,16 +119,18 @@ class OriginLedger:
                 " WHERE note = ? AND hash = ?",
                 (note, key),
             ).fetchone()
-            if held is None or _distrust(Origin(*held)) < _distrust(origin):
+            if held is None or _distrust(stored_origin(*held)) < _distrust(origin):
                 connection.execute(
-                    "INSERT OR REPLACE INTO line_origin VALUES (?, ?, ?, ?)",
+                    # Not OR REPLACE: the triggers that keep the sums would not see the old row.
+                    "INSERT INTO line_origin VALUES (?, ?, ?, ?) ON CONFLICT (note, hash) "
+                    "DO UPDATE SET origin = excluded.origin, travels = excluded.travels",
                     (note, key, origin_id(connection, origin), travels),
                 )
 
     def _travels(self, line: str, elsewhere: Callable[[str], Iterable[str]]) -> bool:
         """Return whether an untrusted line is recognised in other notes."""
         return len(normal_line(line)) >= _DISTINCTIVE_CHARS and all(
-            self.of_lines(path, [line])[0].author == "untrusted" for path in elsewhere(line)
+            self._of_lines(path, [line])[0].author == "untrusted" for path in elsewhere(line)
         )
 
     def effective(self, origin: Origin) -> Origin:
@@ -135,7 +146,7 @@ class OriginLedger:
             " JOIN origin ON id = origin WHERE note = ?",
             (note_id(connection, path),),
         ).fetchall()
-        rows = {key: (Origin(*origin), bool(travels)) for key, travels, *origin in found}
+        rows = {key: (stored_origin(*origin), bool(travels)) for key, travels, *origin in found}
         self._insert(connection, note_id(connection, to), rows)
 
     # -- conversations ---------------------------------------------------------------------------
@@ -161,12 +172,21 @@ class OriginLedger:
     def is_exposed(self, session: str | None) -> bool:
         """Return whether a conversation was shown untrusted lines, by any process."""
         sql = "SELECT 1 FROM exposed_session WHERE session = ?"
-        return self._unattributed or bool(self._file.rows(sql, (session or "",)))
+        return (
+            self._unattributed
+            or not self.is_sound()
+            or bool(self._file.rows(sql, (session or "",)))
+        )
 
     # -- reading ---------------------------------------------------------------------------------
 
     def of_lines(self, path: str, lines: Sequence[str]) -> list[Origin]:
         """Return the origin of each of a note's lines."""
+        self._sound = self.is_sound()
+        return self._of_lines(path, lines)
+
+    def _of_lines(self, path: str, lines: Sequence[str]) -> list[Origin]:
+        """Return the same without a check, which would wait for the transaction of `attribute`."""
         return self._of_places([(path, line) for line in lines])
 
     def attributed(
@@ -180,7 +200,7 @@ class OriginLedger:
             state: State of the history file, as `is_empty` takes it.
         """
         held = self._held(state)
-        everywhere = "untrusted" in held.values()
+        everywhere = "untrusted" in held.values() or not self._sound
         known = [each.source == "memory" and (everywhere or each.path in held) for each in results]
         snippets = [
             (result.path, result.snippet.split("\n"))
@@ -205,7 +225,7 @@ class OriginLedger:
             state: State of the history file: the same one gives the same answer, without a query.
                 None asks in any case.
         """
-        return not self._held(state)
+        return not self._held(state) and self._sound
 
     def untrusted_lines(self, path: str, text: str, *, first_line: int = 1) -> tuple[int, ...]:
         """Return the numbers of the untrusted lines among whole lines of a note.
@@ -257,16 +277,19 @@ class OriginLedger:
         known, held = self._held_at
         if state is None or known != state:
             held = {}
+            self._sound = self.is_sound()
             for path, author in self._file.rows(
                 "SELECT path, author FROM (SELECT DISTINCT origin, note FROM line_origin)"
                 " JOIN note ON note.id = note JOIN origin ON origin.id = origin"
             ):
-                held[path] = lowest([Origin(author), Origin(held.get(path, "user"))]).author
+                held[path] = lowest([stored_origin(author), Origin(held.get(path, "user"))]).author
             self._held_at = state, held
         return held
 
     def _of_places(self, places: Sequence[tuple[str, str]]) -> list[Origin]:
         keys = [line_key(line) for _, line in places]
+        if not self._sound:
+            return [USER if key is None else Origin("untrusted") for key in keys]
         wanted = list(dict.fromkeys(filter(None, keys)))
         rows: dict[bytes, list[tuple[str, bool, Origin]]] = {}
         for at in range(0, len(wanted), _HASHES_PER_QUERY):
@@ -277,7 +300,7 @@ class OriginLedger:
                 f" WHERE hash IN ({', '.join('?' * len(some))})",
                 tuple(some),
             ):
-                rows.setdefault(key, []).append((path, bool(travels), Origin(*origin)))
+                rows.setdefault(key, []).append((path, bool(travels), stored_origin(*origin)))
         return [
             lowest([origin for at, travels, origin in rows.get(key, ()) if travels or at == path])
             if key is not None

@@ -171,6 +171,7 @@ class Mutator:
                     "Try again."
                 )
             self._recover()
+            self.ledger.is_sound()  # before a text of unknown lines is taken for a user's
             yield
 
     def _recover(self) -> None:

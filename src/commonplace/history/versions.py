@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from commonplace.errors import ConflictError
 from commonplace.history.bodies import make_body, read_body
 from commonplace.history.causes import GroupId, record_group
-from commonplace.history.ledger import note_id, origin_id
+from commonplace.history.ledger import note_id, origin_id, stored_origin
 from commonplace.types import Change, Origin, Version
 from commonplace.workspace.file_text import digest_of
 
@@ -338,7 +338,7 @@ def _state(row: tuple[Any, ...]) -> State:
             path=path,
             when=_EPOCH + timedelta(milliseconds=at),
             change=CHANGES[change],
-            origin=Origin(author, session, tool) if author else None,
+            origin=stored_origin(author, session, tool) if author else None,
             size=size,
             hash=known.hex() if known else "",
             moved_from=moved_from,

@@ -10,8 +10,9 @@ import contextlib
 import os
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import apsw
@@ -46,6 +47,7 @@ class DatabaseFormat(NamedTuple):
         version: ``PRAGMA user_version`` of the tables.
         schema: Statements that create the tables, or make those of an earlier version into them.
         repair: Statements that remove what refers to rows that were lost with a damaged page.
+        functions: Functions of one value that the statements call, by name.
     """
 
     name: str
@@ -53,6 +55,7 @@ class DatabaseFormat(NamedTuple):
     version: int
     schema: tuple[str, ...]
     repair: tuple[str, ...] = ()
+    functions: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
 
 
 class _Opened(NamedTuple):
@@ -240,6 +243,7 @@ class DatabaseFile:
             connection.close()
             connection = apsw.Connection(f"{uri}?immutable=1", flags=flags)
         if connection.pragma("user_version") == self.format.version:
+            self._add_functions(connection)
             return connection
         connection.close()
         raise apsw.ReadOnlyError("it was written by another version")
@@ -282,7 +286,8 @@ class DatabaseFile:
             new.unlink(missing_ok=True)
 
     def _create_tables(self, connection: apsw.Connection) -> None:
-        name, application_id, version, schema, _ = self.format
+        name, application_id, version, schema, *_ = self.format
+        self._add_functions(connection)
         if connection.pragma("user_version") == version:
             return
         with transaction(connection):
@@ -298,6 +303,10 @@ class DatabaseFile:
             for statement in schema:
                 connection.execute(statement)
             connection.pragma("user_version", version)
+
+    def _add_functions(self, connection: apsw.Connection) -> None:
+        for name, function in self.format.functions.items():
+            connection.create_scalar_function(name, function, 1, deterministic=True)
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

@@ -68,6 +68,8 @@ def replace_damaged(file: DatabaseFile, error: Exception) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{path}{suffix}", f"{aside}{suffix}")
         os.replace(new, path)
+        for rest in path.parent.glob(f"{glob.escape(new.name)}*"):
+            rest.unlink(missing_ok=True)
         sync_folder(path.parent)
         logger.warning(
             "the %s %s is damaged (%s); it is kept as %s, and %d rows of it are in a new one",
