@@ -10,7 +10,6 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from commonplace.errors import EmbedderError, NamespaceError, SettingsError, StoreError
@@ -88,12 +87,7 @@ class MemoryPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -182,12 +176,7 @@ class MemoryLease:
         self._slot.acquire()
         return self._memory
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._slot.release()
 
     async def __aenter__(self) -> Memory:
@@ -212,12 +201,7 @@ class MemoryLease:
         if not attempt.cancelled() and attempt.exception() is None and attempt.result():
             self._slot.release()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._slot.release()
 
 
