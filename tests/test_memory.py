@@ -488,3 +488,7 @@ async def test_a_memory_is_opened_without_blocking_the_event_loop(notes):
         assert (await memory.astatus()).provider is None
     with pytest.raises(WorkspaceNotFoundError):
         await Memory.aopen(notes.root / "nowhere")
+    async with await Memory.aopen(notes.root, embedder=None, index=notes.index) as memory:
+        pass
+    with pytest.raises(StoreError, match="closed"):
+        await memory.asearch("tea")

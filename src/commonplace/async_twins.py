@@ -29,6 +29,7 @@ class AsyncTwins:
     if TYPE_CHECKING:
         append: Callable[..., str]
         blame: Callable[..., list[BlameLine]]
+        close: Callable[[], None]
         correct: Callable[..., Version]
         delete: Callable[..., Version]
         edit: Callable[..., Version]
@@ -50,6 +51,16 @@ class AsyncTwins:
     async def aopen(cls, workspace: str | os.PathLike[str], **options: Any) -> Self:
         """`open` in a thread."""
         return await _in_thread(cls.open, workspace, **options)
+
+    async def aclose(self) -> None:
+        """`close` in a thread."""
+        await _in_thread(self.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def asearch(self, query: str, **options: Any) -> SearchResults:
         """`search` in a thread."""

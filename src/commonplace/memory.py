@@ -428,8 +428,8 @@ class Memory(ReopenedInChild, AsyncTwins):
     ) -> SearchResults:
         """Find the lines that answer a question, best first.
 
-        A workspace that was never completely indexed is indexed first; later searches answer at
-        once from what is in the index, and have it brought up to date in the background.
+        A workspace that was never completely indexed, or had no note then, is indexed first; later
+        searches answer at once from the index, and have it brought up to date in the background.
 
         Args:
             query: A question or keywords; any text.

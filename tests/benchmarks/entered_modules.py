@@ -77,7 +77,8 @@ def entered(call: Callable[[], object]) -> Entered:
 
 
 def _modules(files: set[str]) -> set[str]:
-    return {name.removeprefix(ROOT) for name in files if name.startswith(ROOT)}
+    # A copy: threads that the call left behind go on noting theirs.
+    return {name.removeprefix(ROOT) for name in set(files) if name.startswith(ROOT)}
 
 
 def open_notes(folder: Path) -> Memory:

@@ -53,6 +53,22 @@ def test_progress_is_told_up_to_the_last_file(notes):
         assert told == []
 
 
+def test_the_first_note_of_a_memory_without_one_is_found_by_the_next_search(notes):
+    (notes.root / "MEMORY.md").unlink()
+    (notes.root / "memory/2026-11-20.md").unlink()
+    notes.write("house/plants.md", "- Ben waters the plants.\n")
+    with notes.open(HashedWords()) as memory:
+        assert find(memory, "who waters the plants?") == []
+        notes.write("MEMORY.md", "- Ann prefers tea.\n")
+        assert paths(find(memory, "tea")) == ["MEMORY.md"]
+    (notes.root / "MEMORY.md").unlink()
+    with notes.open(HashedWords(), index=notes.index_at("other")) as memory:
+        assert find(memory, "plants") == []
+    wider = replace(CHUNKS, extra_paths=(".",))
+    with notes.open(HashedWords(), wider, notes.index_at("other")) as memory:
+        assert paths(find(memory, "plants")) == ["house/plants.md"]
+
+
 # What a run costs.
 
 

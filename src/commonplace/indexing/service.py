@@ -96,6 +96,7 @@ class IndexService:
         self._settings = settings
         self._stopped = False
         self._partial: tuple[str, ...] = ()
+        self._held_files = False
         self._turns = Turns(self.check_running)
         self._query_client: tuple[IndexIdentity, EmbeddingClient] | None = None
 
@@ -163,7 +164,8 @@ class IndexService:
     def index_if_new(self) -> None:
         """Index a workspace that was never completely indexed; another's run is waited for.
 
-        As long as writers wait; then what is indexed so far answers.
+        As long as writers wait; then what is indexed so far answers. One that had no note when it
+        was indexed, and has one now, is indexed again: its first note is found at once.
         """
         self._partial = ()
         if self._answers():
@@ -300,7 +302,12 @@ class IndexService:
     def _answers(self) -> bool:
         """Return whether the index was completed once; a read-only one answers as it is."""
         store = self.store
-        return store.complete or (store.access == "read-only" and store.identity is not None)
+        if store.access == "read-only":
+            return store.identity is not None
+        if store.complete and not self._held_files:
+            with store.snapshot() as snapshot:
+                self._held_files = snapshot.totals().files > 0
+        return store.complete and (self._held_files or not self._workspace.scan().files)
 
     def _index_files(self, paths: Sequence[str]) -> None:
         written_ns = time.time_ns()
