@@ -266,7 +266,7 @@ class IndexRunner:
             report = pipeline.run(plan, progress=progress)
         except DimensionChangedError:
             return self._rebuild(force=force, progress=progress)
-        if not store.complete:
+        if not store.complete or plan.read or plan.removed:
             store.mark_complete()
         store.trim_vector_cache(self.cache_entries)
         if taken:

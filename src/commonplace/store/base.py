@@ -222,7 +222,7 @@ class Store(Protocol):
         """Whether an index run ever came to its end."""
 
     def mark_complete(self) -> None:
-        """Note that an index run came to its end."""
+        """Note that an index run came to its end: one that wrote something, or the first."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Open one consistent state of the index, for one thread."""

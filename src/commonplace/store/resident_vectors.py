@@ -85,8 +85,8 @@ class VectorTable(Protocol):
     def blocks(self, *, after: int) -> Iterator[VectorRows]:
         """Read the vectors behind a seq, in blocks of about `ROWS_AT_ONCE` rows."""
 
-    def dropped(self, *, after: int) -> Sequence[tuple[int, int]]:
-        """Return ``(n, seq)`` of the deletions behind a number."""
+    def dropped(self, *, after: int) -> Sequence[tuple[int, int]] | None:
+        """Return ``(n, seq)`` of the deletions behind a number; None where some are not listed."""
 
 
 class ResidentVectors:
@@ -140,8 +140,8 @@ class ResidentVectors:
     @property
     def nbytes(self) -> int:
         """Bytes that the matrix and its sketch take."""
-        sketch = 0 if self._sketch is None else self._sketch.nbytes
-        return self._base.nbytes + self._tail.nbytes + sketch
+        parts = (self._base, self._tail, self._sketch)
+        return sum(part.nbytes for part in parts if part is not None)
 
     def _worth_comparing(
         self, query: Vector, wanted: int, count: int, passing: NDArray[np.bool_] | None
@@ -165,9 +165,8 @@ class ResidentVectors:
             later = np.arange(sketched, count)
         else:
             rows = passing.nonzero()[0]
-            before = int(rows.searchsorted(sketched))
-            chosen = rows[:before][_highest(estimates[rows[:before]], wanted)]
-            later = rows[before:]
+            before, later = np.split(rows, [rows.searchsorted(sketched)])
+            chosen = before[_highest(estimates[before], wanted)]
         return np.concatenate((chosen, later)) if len(later) else chosen
 
     def _products(
@@ -183,10 +182,9 @@ class ResidentVectors:
             of_tail = _of_rows(tail, among[split:] - len(base), query)
             return np.concatenate((of_base, of_tail))
         scores = np.empty(count, dtype=np.float32)
-        if len(base):
-            row_products(base, query, out=scores[: len(base)])
-        if len(tail):
-            row_products(tail, query, out=scores[len(base) :])
+        for part, start in ((base, 0), (tail, len(base))):
+            if len(part):
+                row_products(part, query, out=scores[start : start + len(part)])
         return scores
 
     def _passing(
@@ -235,8 +233,10 @@ class ResidentVectors:
             if known is None or known.generation != moment.generation:
                 self._read_all(table, moment)
             elif moment > known:
-                self._drop(table, known)
-                self._append(table, moment)
+                if self._drop(table.dropped(after=known.last_dropped)):
+                    self._append(table, moment)
+                else:
+                    self._read_all(table, moment)
 
     def _read_all(self, table: VectorTable, moment: _Moment) -> None:
         self._forget()  # first, so that the memory is not held twice
@@ -277,15 +277,15 @@ class ResidentVectors:
         alive = np.full(len(rows.seqs), _ALIVE, dtype=np.int64)
         self._dropped = np.concatenate((self._dropped, alive))
 
-    def _drop(self, table: VectorTable, known: _Moment) -> None:
-        found = table.dropped(after=known.last_dropped)
-        if not found or not len(self._seqs):
-            return
-        numbers, seqs = np.array(found, dtype=np.int64).T
-        rows = np.searchsorted(self._seqs, seqs).clip(max=len(self._seqs) - 1)
-        held = self._seqs[rows] == seqs
-        self._dropped[rows[held]] = numbers[held]
-        self._all_alive &= not held.any()
+    def _drop(self, found: Sequence[tuple[int, int]] | None) -> bool:
+        """Note deletions; return whether all of them are known."""
+        if found and len(self._seqs):
+            numbers, seqs = np.array(found, dtype=np.int64).T
+            rows = np.searchsorted(self._seqs, seqs).clip(max=len(self._seqs) - 1)
+            held = self._seqs[rows] == seqs
+            self._dropped[rows[held]] = numbers[held]
+            self._all_alive &= not held.any()
+        return found is not None
 
 
 def _enough(limit: int, count: int, dimension: int) -> int:

@@ -17,6 +17,9 @@ __all__ = ["Address"]
 _SCHEMA = "commonplace"
 _MAX_IDENTIFIER = 63
 """Bytes of an identifier; PostgreSQL cuts longer ones silently."""
+_RESIDENT_MB = 512
+_OWN = {"name", "resident_mb"}
+"""Parameters of a URL that are not libpq's."""
 _FORM = "postgresql://USER@HOST:PORT/DATABASE?name=NAME"
 
 
@@ -29,24 +32,27 @@ class Address:
             environment, service file and password file.
         schema: Schema of the memory: ``commonplace``, or ``commonplace_NAME``.
         name: Name of the memory; empty for the only one of a database.
+        resident_bytes: Bytes of vectors that a reader may hold in memory.
     """
 
     settings: dict[str, Any] = field(repr=False)  # may hold a password
     schema: str
     name: str = ""
+    resident_bytes: int = _RESIDENT_MB * 2**20
 
     @classmethod
     def from_url(cls, url: str) -> Address:
-        """Return the address of a URL: libpq's own, with ``name`` as one more parameter.
+        """Return the address of a URL: libpq's own, with ``name`` and ``resident_mb`` besides.
 
         Raises:
-            StoreError: libpq cannot read the URL, or the name is too long for a schema.
+            StoreError: libpq cannot read the URL, the name is too long for a schema, or
+                ``resident_mb`` is no number.
         """
         place, _, query = url.partition("?")
         # A plus is itself, as libpq has it, and not a space, as forms of the web have it.
         parameters = parse_qsl(query.replace("+", "%2B"), keep_blank_values=True)
-        name = dict(parameters).get("name", "")
-        rest = urlencode([pair for pair in parameters if pair[0] != "name"], quote_via=quote)
+        own = {key: value for key, value in parameters if key in _OWN}
+        rest = urlencode([pair for pair in parameters if pair[0] not in _OWN], quote_via=quote)
         try:
             settings = conninfo_to_dict(f"{place}?{rest}")
         except psycopg.ProgrammingError:
@@ -55,13 +61,19 @@ class Address:
                 f"the index URL of PostgreSQL cannot be read; {_FORM} was expected, with "
                 "characters such as @ and / in a password as %40 and %2F."
             ) from None
+        name, resident_mb = own.get("name", ""), own.get("resident_mb", str(_RESIDENT_MB))
+        if not (resident_mb.isascii() and resident_mb.isdigit()):
+            raise StoreError(
+                f"resident_mb of the index URL is {resident_mb!r}; a number of MiB was expected, "
+                f"such as resident_mb={_RESIDENT_MB}: vectors of more stay on the server."
+            )
         schema = f"{_SCHEMA}_{name}" if name else _SCHEMA
         if len(schema.encode("utf-8", "replace")) > _MAX_IDENTIFIER or "\0" in schema:
             raise StoreError(
                 f"the name {name!r} of the memory is too long for a schema of PostgreSQL; "
                 f"{_MAX_IDENTIFIER - len(_SCHEMA) - 1} bytes at most were expected."
             )
-        return cls(settings, schema, name)
+        return cls(settings, schema, name, int(resident_mb) * 2**20)
 
     @property
     def location(self) -> str:

@@ -46,8 +46,12 @@ def begin_load(connection: Connection, state: IndexState, chunks: int) -> bool:
 
 
 def finish_load(connection: Connection, state: IndexState) -> None:
-    """Derive what waited for the end of a load, and let the planner count; inside a transaction."""
+    """Note the end of a run, and derive what waited for that of a load; inside a transaction."""
     tables: Tables = state.tables
+    connection.execute(
+        "UPDATE indexes SET complete = true WHERE generation = %s AND NOT complete",
+        (state.generation,),
+    )
     if not state.loading:
         connection.execute(
             "SELECT gin_clean_pending_list(%s::regclass)", (f"{tables.words}_terms",)

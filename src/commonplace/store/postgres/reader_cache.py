@@ -15,9 +15,14 @@ _MAX_CACHED = 20_000
 
 
 class ReaderCache:
-    """Lookups of one state of the index, and the resident vectors."""
+    """Lookups of one state of the index, and the resident vectors.
 
-    def __init__(self) -> None:
+    Args:
+        resident_bytes: Bytes of vectors that may be resident.
+    """
+
+    def __init__(self, resident_bytes: int) -> None:
+        self._resident_bytes = resident_bytes
         self._lookups: dict[str, tuple[object, dict[Any, Any]]] = {}
         self._resident: ResidentVectors | None = None
         self._scans = 0
@@ -31,15 +36,24 @@ class ReaderCache:
             self._lookups[kind] = (state, found)
         return found
 
-    def resident(self) -> ResidentVectors | None:
-        """Return the matrix of all vectors; None for a process's first search.
+    def is_too_large(self, vector_bytes: int) -> bool:
+        """Return whether vectors of so many bytes stay on the server."""
+        return vector_bytes > self._resident_bytes
+
+    def resident(self, vector_bytes: int) -> ResidentVectors | None:
+        """Return the matrix of all vectors; None where they are too large, and for a first search.
 
         A process that searches once, as the command line does, need not read all vectors: the
         server compares them instead.
+
+        Args:
+            vector_bytes: Bytes of all vectors.
         """
         with self._lock:
             self._scans += 1
-            if self._resident is None and self._scans > 1:
+            if self.is_too_large(vector_bytes):
+                self._resident = None
+            elif self._resident is None and self._scans > 1:
                 from commonplace.store.resident_vectors import ResidentVectors
 
                 self._resident = ResidentVectors()

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["SCHEMA_VERSION", "WORD_INDEX", "Role", "Tables", "create_generation", "shared_tables"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "UNLISTED",
+    "WORD_INDEX",
+    "Role",
+    "Tables",
+    "create_generation",
+    "shared_tables",
+]
 
 SCHEMA_VERSION = 1
+
+UNLISTED = 0
+"""Seq in ``dropped`` of the version up to which deletions are not listed; chunks count from 1."""
 
 Role = Literal["live", "shadow"]
 """Role of a generation: the one that answers, and the one that a rebuild fills."""
@@ -72,7 +83,8 @@ _GENERATION = (
     """CREATE TABLE terms_{g} (
         term text COLLATE "C", source text, n bigint NOT NULL, PRIMARY KEY (term, source))
         WITH (fillfactor = 70)""",
-    # Deleted chunks: resident vectors of other processes drop them.
+    # Deleted chunks: resident vectors of other processes drop them. The list is pruned: a row of
+    # the seq `UNLISTED` has the last version whose deletions are listed no longer.
     "CREATE TABLE dropped_{g} (version bigint NOT NULL, seq bigint NOT NULL)",
     "CREATE INDEX dropped_{g}_version ON dropped_{g} (version)",
 )

@@ -27,6 +27,7 @@ from commonplace.store.postgres.reader_cache import ReaderCache
 from commonplace.store.postgres.schema import Role, Tables
 from commonplace.store.postgres.snapshot import PostgresSnapshot
 from commonplace.store.postgres.state import IndexState, state_query
+from commonplace.store.postgres.vector_index import make_index
 from commonplace.store.postgres.writer import Writer
 from commonplace.store.records import IndexedFile, IndexIdentity
 from commonplace.vectors.arrays import ChunkVectors
@@ -69,7 +70,7 @@ class PostgresStore:
         self._identity: IndexIdentity | None = None
         self._complete = False
         self._generation: int | None = None
-        self._cache = ReaderCache()
+        self._cache = ReaderCache(address.resident_bytes)
         self.hosts = PostgresHosts(self)
 
     @property
@@ -91,8 +92,10 @@ class PostgresStore:
     def engines(self) -> Mapping[str, str]:
         """What compares ``vectors`` and what finds ``words``, for people."""
         found = self._installation()
+        with self.snapshot() as snapshot:
+            way = snapshot.vector_search().way
         return {
-            "vectors": f"numpy, pgvector {found.pgvector}",
+            "vectors": f"{way}, pgvector {found.pgvector}",
             "words": f"tsvector in PostgreSQL {found.server}",
         }
 
@@ -143,16 +146,9 @@ class PostgresStore:
         return self._complete
 
     def mark_complete(self) -> None:
-        """Note that an index run came to its end, and finish the load of a new index."""
-
-        def change(connection: Connection) -> None:
-            state = self.locked(connection)
-            finish_load(connection, state)
-            connection.execute(
-                "UPDATE indexes SET complete = true WHERE generation = %s", (state.generation,)
-            )
-
-        self.write_transaction(change)
+        """Note that an index run came to its end, and finish what waited for it; see `Store`."""
+        self.write_transaction(lambda connection: finish_load(connection, self.locked(connection)))
+        make_index(self, concurrently=self._role == "live")
         self._complete = True
 
     # -- reading and writing ---------------------------------------------------------------------

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from commonplace.store.postgres.conditions import row_conditions
+from commonplace.store.postgres.schema import UNLISTED
 from commonplace.store.postgres.state import IndexState
 from commonplace.store.postgres.vector_codec import matrix_from, vector_text
+from commonplace.store.postgres.vector_index import (
+    indexed_expression,
+    nearest_by_index,
+    vector_bytes,
+)
 from commonplace.store.records import RowFilter
 from commonplace.store.resident_vectors import NO_DAY, SOURCE_NUMBERS, VectorRows
 
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["PostgresVectorTable", "VectorSearch"]
 
 _ROWS_A_FETCH = 2048
+_FEW = 10_000
+"""Chunks of some files that are compared one by one, where the vectors are on the server."""
 Hits = list[tuple[int, float]]
 
 
@@ -56,10 +65,11 @@ class PostgresVectorTable:
             )
             after = seqs[-1]
 
-    def dropped(self, *, after: int) -> Sequence[tuple[int, int]]:
-        """Return the deletions behind a version."""
+    def dropped(self, *, after: int) -> Sequence[tuple[int, int]] | None:
+        """Return the deletions behind a version; None where the list begins later."""
         sql = f"SELECT version, seq FROM {self._tables.dropped} WHERE version > %s"
-        return self._rows(sql, after)
+        found = self._rows(sql, after)
+        return None if any(seq == UNLISTED for _, seq in found) else found
 
 
 class VectorSearch:
@@ -90,13 +100,24 @@ class VectorSearch:
             among: Chunks that may be found, ascending; None for all.
             exact: Whether each vector is compared.
         """
-        resident = self._cache.resident()
+        resident = self._cache.resident(vector_bytes(self._state))
         if resident is not None:
             table = PostgresVectorTable(self._connection, self._state)
             found = resident.nearest(
                 table, self._moment, query, limit, rows, exact=exact, among=among
             )
             if found is not None:
+                return found
+        if among is not None and len(among) <= _FEW:
+            where, values = row_conditions(rows)
+            few = "seq = ANY(%s::bigint[])" + (where and f" AND {where}")
+            return self._by_scan(query, limit, few, [among.tolist(), *values])
+        expression = None if exact else self.indexed()
+        if expression is not None:
+            found = nearest_by_index(
+                self._connection, self._state, expression, query, limit, condition
+            )
+            if len(found) == limit or not condition[0]:
                 return found
         return self._by_scan(query, limit, *condition)
 
@@ -109,6 +130,23 @@ class VectorSearch:
     @property
     def _moment(self) -> tuple[str, int, int]:
         return str(self._state.generation), self._state.last_seq, self._state.version
+
+    @property
+    def way(self) -> str:
+        """How vectors are compared, for people."""
+        if not self._cache.is_too_large(vector_bytes(self._state)):
+            return "numpy"
+        return "HNSW" if self.indexed() else "one by one on the server, without HNSW index"
+
+    def indexed(self) -> str | None:
+        """Return what the HNSW index is over; None where there is none, or none is needed."""
+        if not self._cache.is_too_large(vector_bytes(self._state)):
+            return None
+        known = self._cache.of("vector index", self._state.key)
+        if "over" not in known:
+            known["over"] = indexed_expression(self._connection, self._state)
+        expression: str | None = known["over"]
+        return expression
 
     def _by_scan(self, query: Vector, limit: int, where: str, values: Sequence[Any]) -> Hits:
         """Let the server compare each vector."""

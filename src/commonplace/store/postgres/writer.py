@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.store.postgres import vector_cache
 from commonplace.store.postgres.bulk_load import begin_load
 from commonplace.store.postgres.notifications import notice
+from commonplace.store.postgres.schema import UNLISTED
 from commonplace.store.postgres.state import IndexState
 from commonplace.store.postgres.terms import analyzer_for, term_vector
 from commonplace.store.postgres.vector_codec import packed
@@ -41,6 +42,12 @@ _CHUNK_TYPES = (
 # tsvectors and vectors are handed over as the bytes of their binary formats.
 _WORD_TYPES = "int8", "text", "text", "int4", "int4", "bytea"
 _VECTOR_TYPES = "int8", "text", "text", "int4", "bytea"
+
+
+_MAX_DROPPED = 100_000
+"""Deletions that stay listed for resident vectors."""
+_PRUNE_EVERY = 256
+"""Writes between two prunings of the list."""
 
 
 class Writer:
@@ -237,6 +244,20 @@ class Writer:
             self._version, self._last_seq, self._state.generation, self._channel,
             notice(self._state.generation, self._version),
         )  # fmt: skip
+
+        if self._version % _PRUNE_EVERY == 0:
+            self._prune_dropped()
+
+    def _prune_dropped(self) -> None:
+        """Keep the newest deletions listed; a reader that is further behind reads all vectors."""
+        dropped = self._tables.dropped
+        self._rows(
+            f"""WITH last AS (
+                SELECT version FROM {dropped} ORDER BY version DESC OFFSET %s LIMIT 1),
+            gone AS (DELETE FROM {dropped} USING last WHERE {dropped}.version <= last.version)
+            INSERT INTO {dropped} SELECT version, {UNLISTED} FROM last""",
+            _MAX_DROPPED,
+        )
 
     def _add_to_books(self, source: Source, change: _Change) -> None:
         import numpy as np

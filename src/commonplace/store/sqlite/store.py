@@ -141,7 +141,9 @@ class SqliteStore:
         return file.complete
 
     def mark_complete(self) -> None:
-        """Note that an index run came to its end, and merge the segments of the FTS5 index."""
+        """Note that an index run came to its end; the first one merges the segments of FTS5."""
+        if self.complete:
+            return
         with self.writing() as connection, transaction(connection):
             if get_meta(connection, "identity") is not None:
                 merge_words(connection)
