@@ -178,6 +178,37 @@ def test_the_leader_leads_again_after_its_connections_were_cut(folder, url, host
     assert serving.end()[0] == 0
 
 
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_the_leader_outlives_a_restart_of_the_server(tmp_path, folder, host, mode):
+    with postgres.own_server() as server:
+        url = server.get_uri().replace("/postgres?", "/notes?", 1)
+        serving, waiting = (host(folder, url, name) for name in ("one", "two"))
+        wait_for(lambda: serving.said("waits|1 added") and waiting.said("waits|1 added"))
+        postgres.restart(server, mode)
+        (folder / "memory" / "herons.md").write_text("- The heron nests in March.\n")
+        with Memory.open(folder, index=url, settings=QUIET, embedder=None) as reader:
+            wait_for(lambda: found(reader, "heron", "nests in March"))
+            wait_for(lambda: reader.status().server.leader is not None)
+        for one in (serving, waiting):
+            status, took = one.end()
+            assert (status, one.lines[-1]) == (0, "stopped\n"), one.lines
+            assert took < 20
+
+
+def test_a_signal_ends_it_while_the_server_is_away(folder, host):
+    with postgres.own_server() as server:
+        url = server.get_uri().replace("/postgres?", "/notes?", 1)
+        serving = host(folder, url, "one")
+        wait_for(lambda: serving.said("1 added"))
+        postgres.restart(server, start=False)
+        wait_for(lambda: serving.said("leads no longer"))
+        wait_for(lambda: serving.said("cannot be reached"))
+        status, took = serving.end()
+        assert status == 0
+        assert took < 20
+        server.ensure_postgres_running()
+
+
 def test_an_index_of_this_machine_is_refused_in_one_line(tmp_path, folder):
     serving = Host(folder, str(tmp_path / "index.sqlite"), tmp_path / "one")
     with contextlib.closing(serving):

