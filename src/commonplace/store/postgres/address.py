@@ -92,7 +92,7 @@ class Address:
 
     @property
     def channel(self) -> str:
-        """Channel of NOTIFY; each memory of a database has its own."""
+        """Channel of NOTIFY, the schema's name: ``current_schema()`` in a transaction."""
         return self.schema
 
     def lock_key(self, name: str) -> int:

@@ -64,8 +64,7 @@ class PostgresRebuild:
                     "UPDATE indexes SET role = %s WHERE generation = %s", (role, generation)
                 )
             payload = notice(new.generation, new.version)
-            channel = self._target.database.address.channel
-            connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+            connection.execute("SELECT pg_notify(current_schema(), %s)", (payload,))
 
         identity = self.store.identity
         self._target.write_transaction(change)

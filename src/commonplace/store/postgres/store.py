@@ -215,7 +215,7 @@ class PostgresStore:
                 raise _NoIdentityError(
                     f"the index {self.location} has no identity; set_identity(...) first."
                 )
-            writer = Writer(connection, state, self._address.channel)
+            writer = Writer(connection, state)
             # Another host may have switched the model: its vectors and ours are not mixed.
             known = self._identity is None or self._identity.fits(identity)
             mine = writer.current(files) if known else []

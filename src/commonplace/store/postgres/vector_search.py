@@ -124,7 +124,7 @@ class VectorSearch:
     def follow(self) -> None:
         """Bring the resident matrix up to date with the snapshot, where there is one."""
         resident = self._cache.held
-        if resident is not None:
+        if resident is not None and not self._cache.is_too_large(vector_bytes(self._state)):
             resident.follow(PostgresVectorTable(self._connection, self._state), self._moment)
 
     @property

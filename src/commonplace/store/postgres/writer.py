@@ -56,12 +56,10 @@ class Writer:
     Args:
         connection: Connection inside the transaction.
         state: State of the index.
-        channel: Channel of NOTIFY that hears of the write.
     """
 
-    def __init__(self, connection: Connection, state: IndexState, channel: str) -> None:
+    def __init__(self, connection: Connection, state: IndexState) -> None:
         self._connection = connection
-        self._channel = channel
         self._state = state
         self._tables = state.tables
         self._version = state.version + 1
@@ -240,8 +238,8 @@ class Writer:
                 self._add_to_books(source, change)
         self._rows(
             "UPDATE indexes SET version = %s, last_seq = %s WHERE generation = %s "
-            "RETURNING pg_notify(%s, %s)",
-            self._version, self._last_seq, self._state.generation, self._channel,
+            "RETURNING pg_notify(current_schema(), %s)",
+            self._version, self._last_seq, self._state.generation,
             notice(self._state.generation, self._version),
         )  # fmt: skip
 
