@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 
 from commonplace.text.secret_codes import codes, wallet_words
-from commonplace.text.secret_names import NAMES, NOT_A_SECRET, QUALIFIED_KEY
+from commonplace.text.secret_names import NAMES, NOT_A_KEY, NOT_A_SECRET, QUALIFIED_KEY
 from commonplace.text.secret_separators import (
     ADJACENT,
+    ANSWERED,
     ASSIGNED,
     ASSIGNED_BELOW,
     CLAUSE,
@@ -26,13 +27,17 @@ from commonplace.text.secret_separators import (
 )
 from commonplace.text.secret_values import (
     JUDGED_CHARS,
+    is_code_name,
     is_harmless,
     is_identifier,
     is_number,
+    is_opaque,
     is_plain_word,
+    is_sample,
     is_sentence_word,
     literal,
     looks_chosen,
+    looks_invented,
     looks_random,
     looks_strong,
 )
@@ -59,7 +64,7 @@ _OPENED = re.compile(r"[\\\"'`*_(„“«「]{1,4}")
 _BRACKETS = frozenset("「『“„«")
 _NETWORK = re.compile(r"wi-?fi|wlan|network|netzwerk|réseau|router|fritz|hotspot|ssid")
 _QUOTES = ('"', "'", "`")
-_CALL = re.compile(r"\$?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\S")
+_CALL = re.compile(r"(?:\$|\[\])?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\S")
 _BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
 _TRAILING = ".?:*_)]}`"
 _SNAKE_CASE = re.compile("[a-z]{3,}(?:_[a-z]{2,}){1,6}")
@@ -70,6 +75,15 @@ _SHORT_NUMBERS = re.compile(
     r"(?:voicemail|phone|screen|sim|handy|passcode$|clave$|[^\x00-\u02ff]$)"
 )
 """What a password of four digits is for."""
+_VARIABLE_OPTION = re.compile(r"(?:^|\s)(?:-e|--env|--build-arg|unset|--secret)[ =]\w*$")
+"""Before the name of a variable whose value is taken from the environment."""
+_IN_LINE_CHARS = 120
+_APART = re.compile(r"(?P<end>\n)|(?<![^\s\"'`(=:,])(?P<value>[^\s\"'`,;<>|()\[\]{}]{6,})")
+_NOT_BETWEEN = re.compile(
+    r"(?i)(?:hash|sha\d*|commit|checksum|digest|fingerprint|public|version|https?|uuid|file|path|class"
+    r"|policy|rule|function|method|field|type|id)s?\b"
+)
+"""Words behind a name that say of what follows that it is something else."""
 _SENTENCE = re.compile(r"(?:['’]s)?[ \t]+[\w(\"'`&<$]")
 
 
@@ -91,6 +105,13 @@ def named_secrets(text: str, lowered: str) -> Iterator[Span]:
                 yield start, end
 
 
+def _judged(value: str, *, quoted: str) -> str:
+    """Return what is judged of a value: a bounded part, of a word without the end of its sentence."""
+    value = value[:JUDGED_CHARS]
+    word = "" if quoted else value.rstrip("!")
+    return word if is_sentence_word(word) else value
+
+
 class _Name:
     """Name of a secret in a text."""
 
@@ -100,6 +121,8 @@ class _Name:
         self.before = text[max(0, start - _BEFORE_CHARS) : start]
         lowered = self.before.lower()
         self._named = not NOT_A_SECRET.search(lowered)
+        if kind == "key" and NOT_A_KEY.search(lowered):
+            self._named = False
         self._strict = kind in ("key", "short")
         if kind == "key" and QUALIFIED_KEY.search(lowered):
             self._strict = False
@@ -116,7 +139,15 @@ class _Name:
         if self._kind == "pin":
             yield from codes(self._text, self._start, self._end, self.before.lower())
             return
-        ways = (self._assigned, self._in_prose, self._adjacent, self._below, self._in_clause)
+        ways = (
+            self._assigned,
+            self._in_prose,
+            self._adjacent,
+            self._below,
+            self._answered,
+            self._in_clause,
+            self._in_line,
+        )
         for way in ways:
             if found := way():
                 yield found
@@ -139,6 +170,8 @@ class _Name:
         if span is None:
             return self._assigned_below() if sep["cell"] is None else None
         value = self._text[slice(*span)]
+        if self._text[sep.end()] == "(" and not looks_strong(value[:JUDGED_CHARS]):
+            return None
         if sep["made"]:
             made = self._kind == "password" or self._word == "secret"
             return span if made and looks_strong(value) else None
@@ -222,6 +255,10 @@ class _Name:
         if span is None:
             return None
         value = self._text[slice(*span)][:JUDGED_CHARS]
+        if _VARIABLE_OPTION.search(self.before):
+            return None
+        if self._word == "pass" and self._strict and not quoted and not self._is_flag():
+            return span if looks_invented(value) else None
         if self._is_flag() or (self._is_constant() and not is_plain_word(value)):
             return span if self._accepts(value, span[1], quoted=quoted) else None
         if self._kind == "password" and not quoted and _HYPHENATED.fullmatch(value):
@@ -237,6 +274,36 @@ class _Name:
             return None
         return found.span("value")
 
+    def _answered(self) -> Span | None:
+        """Return the answer to a question for the secret, alone in the line below."""
+        sep = ANSWERED.match(self._text, self._end)
+        if sep is None or self._strict and self._kind == "key":
+            return None
+        span, quoted = self._value(sep.end())
+        if span is None:
+            return None
+        value = self._text[slice(*span)]
+        if is_harmless(value, quoted=quoted):
+            return None
+        strong = looks_random if self._kind in ("key", "token") else looks_strong
+        return span if strong(value[:JUDGED_CHARS]) else None
+
+    def _in_line(self) -> Span | None:
+        """Return what can only be a secret in the rest of the sentence, or of the line of a key."""
+        if self._strict or self._word.startswith(("login", "wi", "wlan")):
+            return None
+        is_key = self._kind in ("key", "token")
+        for found in _APART.finditer(self._text, self._end, self._end + _IN_LINE_CHARS):
+            start = found.start("value")
+            if found["end"] or _NOT_BETWEEN.search(self._text, self._end, start):
+                return None
+            value = found["value"].rstrip(_TRAILING)
+            if (is_opaque(value) if is_key else looks_invented(value)) and not is_harmless(
+                value, quoted='"'
+            ):
+                return start, start + len(value)
+        return None
+
     def _following(self, end: int) -> Iterator[Span]:
         """Yield the values after the first one: of a list, or what it was changed to."""
         pattern = FROM_TO if self._text[self._end : self._end + 6] == " from " else MORE
@@ -250,9 +317,10 @@ class _Name:
 
     def _reversed(self) -> Iterator[Span]:
         """Yield the value of "value as the name"."""
-        if self._kind == "key" and self._strict:
+        if self._strict and (self._kind == "key" or self._word == "pass"):
             return
-        low = max(0, self._text.rfind("\n", 0, self._start) + 1, self._start - 200)
+        low = max(0, self._start - 200)
+        low = self._text.rfind("\n", low, self._start) + 1 or low
         found = REVERSED.search(self._text[low : self._start])
         if found and self._accepts_in_prose(found["value"].rstrip(_TRAILING), quoted=""):
             start = low + found.start("value")
@@ -281,8 +349,10 @@ class _Name:
 
     def _accepts(self, value: str, end: int, *, quoted: str) -> bool:
         """Return whether an assigned value is a secret."""
-        value = value[:JUDGED_CHARS].rstrip("" if quoted else "!")
-        if is_harmless(value, quoted=quoted):
+        value = _judged(value, quoted=quoted)
+        if len(value) < 3 or is_harmless(value, quoted=quoted):
+            return False
+        if self._kind in ("token", "key") and self._is_of_code(value, quoted=quoted):
             return False
         if self._strict:
             if self._kind == "short":
@@ -301,14 +371,14 @@ class _Name:
             return False
         if not quoted and is_plain_word(value):
             # "password: must have ..." is a sentence, "password: swordfish" is not.
-            acronym = self._kind == "token" and value.isupper()
+            acronym = self._kind == "token" and value.isupper() and len(value) <= 6
             sentence = is_sentence_word(value) and _SENTENCE.match(self._text, end)
             return not (loose or acronym or sentence)
         return True
 
     def _accepts_in_prose(self, value: str, *, quoted: str) -> bool:
         """Return whether a value in a sentence is a secret, and not a word of it."""
-        value = value[:JUDGED_CHARS].rstrip("" if quoted else "!")
+        value = _judged(value, quoted=quoted)
         if is_harmless(value, quoted=quoted):
             return False
         if self._kind in ("password", "short") or self._word.startswith(
@@ -325,6 +395,16 @@ class _Name:
         if self._kind == "key" and _NETWORK.search(self._line_before() + self._behind()):
             return looks_strong(value)
         return looks_random(value)
+
+    def _is_of_code(self, value: str, *, quoted: str) -> bool:
+        """Return whether what is assigned to a token or a key is a variable, a class or a sample."""
+        is_token = self._word.startswith("token")
+        if is_sample(value) or (" " in value and is_token):
+            return True
+        if is_code_name(value):
+            return is_token or not quoted
+        spaced = self._text.startswith(" = ", self._end)
+        return spaced and not quoted and is_identifier(value) and not self._is_constant()
 
     def _is_count(self, value: str, *, quoted: str) -> bool:
         if self._word.startswith(("token", "login", "wi", "wlan")):

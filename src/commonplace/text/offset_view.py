@@ -54,11 +54,15 @@ def visible_view(text: str) -> OffsetView | None:
     return OffsetView(text, _INVISIBLE, lambda _: "") if _INVISIBLE.search(text) else None
 
 
+def _character(entity: str) -> str:
+    return _INVISIBLE.sub("", html.unescape(entity))
+
+
 def decoded_views(text: str) -> list[OffsetView]:
     """Return a text with the escapes of HTML, of URLs and of JSON decoded, one by one."""
     views = []
     if _ENTITY.search(text):
-        views.append(OffsetView(text, _ENTITY, html.unescape))
+        views.append(OffsetView(text, _ENTITY, _character))
     if _PERCENT.search(text):
         views.append(OffsetView(text, _PERCENT, lambda code: unquote(f"%{code[-2:]}")))
     if _UNICODE.search(text):

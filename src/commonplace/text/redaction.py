@@ -14,7 +14,7 @@ from commonplace.text.named_secrets import named_secrets
 from commonplace.text.secret_names import HINTS
 from commonplace.text.secret_patterns import LONG, LONG_TOKENS, SHORT_TOKENS, SecretPattern
 from commonplace.text.secret_syntax import SYNTAX
-from commonplace.text.secret_values import is_harmless, is_mask, looks_random
+from commonplace.text.secret_values import is_blank, is_harmless, is_mask, looks_random
 from commonplace.text.structured_secrets import (
     column_secrets,
     cookie_secrets,
@@ -124,12 +124,8 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
     yield from seed_phrases(text)
 
 
-_BLANK = re.compile("[xX*]{12}")
-"""Part of what only shows how a token looks."""
-
-
 def _is_secret(value: str, form: SecretPattern) -> bool:
-    if is_mask(value) or _BLANK.search(value) or (form.random and not looks_random(value)):
+    if is_mask(value) or is_blank(value) or (form.random and not looks_random(value)):
         return False
     return "-" not in value or not is_harmless(value, quoted='"')
 
@@ -144,7 +140,7 @@ def _lower(text: str) -> str:
 
 _WRAP = re.compile(
     r"(?:[\"'][ \t]{0,4}[+&.]?)?\\?\r?\n[ \t>|+&.]{0,24}[\"']?([A-Za-z0-9_+/=.-]{8,})"
-    r"[\"'`]?[ \t;,)]{0,4}(?=\r?\n|$)"
+    r"[\"'`]?[ \t;,)]{0,4}(?=\r?\n|$|\()"
 )
 
 

@@ -30,7 +30,9 @@ _CLAUSE = re.compile(
     r"(?:[ \t][^\s\d,;:.]{1,20}){1,6}?[ \t]?(?::|[ \t](?:is|was|ist|est|es|è|é|="
     r"|c['’]est)(?=[ \t]))[ \t]{0,3}"
 )
-_ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=\d{4,8}(?!\w))")
+_ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=\d{4,8}(?![\w.,-]))")
+_BLANKS = re.compile(r"[ \t]{1,3}(?=\d)")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
 _MANY = 24
 """Codes of a list that are masked."""
@@ -56,7 +58,7 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
     name = word.lower()
     if "gpio" in before or (name.startswith(("cod", "kod", "cód")) and NOT_A_CODE.search(before)):
         return
-    many = name.endswith("codes") or name == "pins"
+    many = name.endswith(("codes", "backup", "backups", "recovery")) or name == "pins"
     at = _first(text, word, end, many=many)
     if at is None:
         return
@@ -65,15 +67,17 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
     for _ in range(_MANY):
         found = shape.match(text, at)
         if found is None and shape is _TOTP:
-            found = _GROUPS.match(text, at)
+            found = _GROUPS.match(text, at) or _PIN.match(text, at)
+        if found and name.startswith(("cod", "cód", "kod")) and _YEAR.fullmatch(found[1]):
+            return
         if found is None or len(found[1].strip("#*")) < least:
             return
         yield found.span(1)
         at = found.end()
         if other := OTHERS.match(text, at):
             at = other.end()
-        elif many and (bullet := _BULLET.match(text, at)):
-            at = bullet.end()
+        elif many and (next_one := _BULLET.match(text, at) or _BLANKS.match(text, at)):
+            at = next_one.end()
         elif not many:
             return
 
@@ -91,7 +95,7 @@ def _first(text: str, word: str, end: int, *, many: bool) -> int | None:
         return sep.end()
     if word.isupper() or word.lower() != "pin":
         sep = ADJACENT.match(text, end)
-        if sep and word.isupper() and (other := _ONE_WORD.match(text, end)):
+        if sep and " " not in word and (other := _ONE_WORD.match(text, end)):
             return other.end()
         return sep.end() if sep else None
     return None

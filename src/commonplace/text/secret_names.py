@@ -11,6 +11,7 @@ __all__ = [
     "HINTS",
     "NAMES",
     "NOT_A_CODE",
+    "NOT_A_KEY",
     "NOT_A_SECRET",
     "NO_SECRETS",
     "QUALIFIED_KEY",
@@ -24,7 +25,9 @@ _PASSWORDS = (
     r"|passord(?:et)?|kodeord(?:et)?|app[ -]specific|salasana(?:ni|si|n|t)?|[şs]ifre(?:m|si|n|niz"
     r"|miz|ler)?|jelsz[óa]\w{0,4}"
     r"|hesl(?:o|a|em)|κωδικός(?: πρόσβασης)?|סיסמ[הא]|كلمة (?:السر|المرور)|पासवर्ड|mật khẩu"
-    r"|kata sandi|parol(?:ă|ei)|requirepass|psk|community string|geheimwort"
+    r"|kata sandi|parol(?:ă|ei)|requirepass|psk|community string|geheimwort|masterauth"
+    r"|security answers?|answer to (?:the|my|his|her|our|your) (?:security|secret) question"
+    r"|antwort auf die (?:sicherheits|geheim)frage"
 )
 _CJK_PASSWORDS = r"パスワード|パスフレーズ|合言葉|密码|密碼|口令|비밀번호|암호|비번|패스워드|รหัสผ่าน"
 _SHORT_PASSWORDS = (
@@ -32,7 +35,9 @@ _SHORT_PASSWORDS = (
     r"|gpg|priv|enc|zip|vpn|sudo|become|host|login|my|trust|bind)_?)?(?:pass|pw)|clave|parola(?:m|sı)?"
 )
 _TOKENS = (
-    r"secrets?|tokens?|credentials?|creds|zugang|logins?|(?:log|sign) in(?: with)?|wi-?fi|wlan"
+    r"secrets?|tokens?|credentials?|creds|zugang|wi-?fi|wlan|jetons?(?: d['’]acc[eè]s)?"
+    r"|(?:log|sign)(?:ging|ged|s)?[ -]?(?:in|on)(?:to)?(?: [\w.-]{1,20}){0,4}? with|logins?|(?:log|sign) in"
+    r"|(?:anmelden|einloggen)(?: \w{1,20}){0,3}? mit|(?:se connecter|connecte[rz]?-?(?:toi|vous)?) avec"
     r"|(?:cl[ée]s?|clave|llave|chave|chiave)[ -](?:d['’]|de )?api|логин"
     r"|identifiants?|credencia(?:les|is)|credenziali"
 )
@@ -48,7 +53,7 @@ _DOORS = (
 )
 _PINS = (
     rf"(?:{_DOORS})(?:[ _-]|: )codes?|use code|totp|pins?(?:-?codes?|-?nummer|番号)?|geheimzahl"
-    rf"|digicode|pin-kód"
+    rf"|digicode|pin-kód|(?:2fa|mfa|otp)[ _-](?:backups?|recovery)(?:[ _-]codes?)?"
     rf"|pinkod[ei]?n?"
     r"|(?:tür|alarm|zugangs|sicherheits|tor|bestätigungs|haus|zahlen|safe|tresor|schloss)-?codes?"
     r"|(?:code|codice|código) (?:secret|segreto|secreto|confidentiel)|code[ -](?:pin"
@@ -62,7 +67,7 @@ _PINS = (
     r"|do"
     r"|da|dos|vom|von|zum|zur|van|voor|till|til|do) )"
     r"|(?:opens|unlocks|öffnet)(?= (?:with|mit))"
-    r"|(?:totp|otp|2fa|mfa)[ _-]?(?:(?:setup|auth\w{0,9})[ _-])?(?:secret|key|seed)"
+    r"|(?:totp|otp|2fa|mfa)[ _-]?(?:(?:setup|auth\w{0,9})[ _-])?(?:secret|key|seed)|otps?"
 )
 _CJK_PINS = r"暗証番号|验证码|驗證碼|인증번호"
 _PHRASES = (
@@ -73,7 +78,7 @@ _PHRASES = (
 _SUFFIX = (
     r"(?:_?\d{1,2}|[_-](?:v\d|base|value|string|plain|text|plaintext|raw|prod(?:uction)?|dev|test|staging"
     r"|stage|live|old|new|current|main|primary|secondary|default|local|write|rw|ro|hex|b64|base64)){0,2}"
-    r"(?![a-z0-9_à-öø-ÿа-яё])"
+    r"(?!_{0,3}[a-z0-9à-öø-ÿа-яё])"
 )
 NAMES = re.compile(
     rf"(?P<phrase>(?<!\w)(?:{_PHRASES})(?!\w))"
@@ -96,6 +101,7 @@ HINTS = (
     "klucz", "nyckel", "키", "ログ", "登录", "auth", "pat", "bearer", "hmac",
     "code", "codice", "código", "kod", "kód", "pin", "combination", "combo", "puk", "otp", "opens",
     "unlocks", "öffnet", "lock", "schloss", "пин", "пін", "暗証", "验证", "驗證", "인증",
+    "2fa", "mfa", "jeton", "anmelden", "einlogg", "connecte", "question", "answer", "antwort",
     "seed", "mnemonic", "phrase", "word", "wallet", "totp",
     "код", "metamask", "ledger", "trezor", "electrum",
     "phantom", "bip", "wörter",
@@ -110,10 +116,18 @@ NOT_A_CODE = re.compile(
 )
 """End of what stands before the word "code" where it names no secret."""
 NOT_A_SECRET = re.compile(
-    r"(?:public|pub|design|colou?r|theme|semantic|primary|foreign|sort|partition|cache|page|recv|/etc/|authorized|known|trusted|arn:[^\s]{0,60})"
+    r"(?:public|pub|design|colou?r|theme|semantic|primary|foreign|sort|partition|cache|page|recv|/etc/"
+    r"|authorized|known|trusted|arn:[^\s]{0,60})"
     r"[ _.:-]{0,2}$"
+    r"|(?<![a-z])(?:existing|next|continuation|start|end|stop|last|previous|input|output|page"
+    r"|pagination|sync|special|mask|unk|pad|bos|eos|sep|cls)[_-]?$"
 )
 """End of what stands before a name where it names no secret: "public key"."""
+NOT_A_KEY = re.compile(
+    r"(?<![a-z])(?:gpg|pgp|idempotency|file|object|shard|unique|composite|lookup|message|row|registry"
+    r"|routing|map|dict|json|hash|index|issue|candidate|natural|surrogate|translation|i18n)[ _.:-]{0,2}$"
+)
+"""End of what stands before the word "key" where it names no secret."""
 QUALIFIED_KEY = re.compile(
     r"(?:^|[^a-z]|(?<=[a-z]))(?:api|access|secret|private|auth|account|signing|encryption|licen[sc]e"
     r"|master|client|ssh|app|application|deploy|service|admin|root|jwt|webhook|consumer|storage"
@@ -150,7 +164,7 @@ NO_SECRETS = frozenset(_WORDS.split())
 """Words that stand where a secret could: a value that is one of them stays."""
 
 TECHNICAL = re.compile(
-    r"(?i:sha-?\d{1,3}|md5|base-?\d\d|utf-?\d+|oauth-?2?|aes-?\d{2,3}|argon2\w{0,2}|1password|[2m]fa"
+    r"(?i:sha-?\d{1,3}|md5|cram-md5|scram-\S{0,20}|base-?\d\d|utf-?\d+|oauth-?2?|aes-?\d{2,3}|argon2\w{0,2}|1password|[2m]fa"
     r"|ed25519|rsa-?\d{4}|\d{1,3}(?:\.\d{1,3}){3}\S*|fritz!?box|\d+(?:\.\d+)?[gmk]?hz|k8s|s3|ec2|ipv[46]|http2|python3?|es\d{1,4}|v\d[\d.]*"
     r"|\d{1,4}[-–]?(?:char|digit|letter|day|week|month|hour|minute|year|bit|byte|time|word|zeichen"
     r"|tage|caract|jour|d[ií]a)\w{0,8}|\d{1,4}(?:文字|位|桁|字|个|個|자|символ)\S{0,12})(?:-\w{1,20})?"

@@ -60,7 +60,7 @@ def _prefixed(*prefixes: str, rest: str, flags: int = 0) -> SecretPattern:
 
 
 SHORT_TOKENS = (
-    _prefixed("sk-", rest=r"[A-Za-z0-9_-]{7,}[A-Za-z0-9]", flags=_I),
+    _prefixed("sk-", rest=r"(?!ecdsa|ssh|ed25519)[A-Za-z0-9_-]{7,}[A-Za-z0-9]", flags=_I),
     _prefixed("gsk_", "pplx-", rest=r"[A-Za-z0-9_-]{10,}", flags=_I),
     _prefixed("npm_", rest=r"[A-Za-z0-9]{10,}", flags=_I),
     _prefixed("xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-",
@@ -140,6 +140,7 @@ LONG_TOKENS = (
     _prefixed("xkeysib-", "xsmtpsib-", rest=r"[A-Za-z0-9-]{32,}"),
     pattern("-us", regex=rf"{_START}([0-9a-f]{{32}}-us\d{{1,2}}){_END}"),
     _prefixed("AC", "SK", rest=rf"[0-9a-f]{{32}}{_END}"),
+    _prefixed("sk_", rest=rf"[0-9a-f]{{40,64}}{_END}"),
     _prefixed("oauth:", rest=rf"[a-z0-9]{{30}}{_END}"),
     # Money
     _prefixed("whsec_", rest=r"[A-Za-z0-9+/=]{16,}"),

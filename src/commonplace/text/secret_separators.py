@@ -6,6 +6,7 @@ import re
 
 __all__ = [
     "ADJACENT",
+    "ANSWERED",
     "ASSIGNED",
     "ASSIGNED_BELOW",
     "CLAUSE",
@@ -25,14 +26,14 @@ ASSIGNED = re.compile(
     r"(?::?[ \t]{0,3}(?P<markup></\w{1,8}>\s{0,4}(?:<\w{1,8}[^<>\n]{0,60}>\s{0,4}){0,2}:?)"
     r"|[ \t]{0,20}(?::=|=>|->|<-(?=[ \t])|(?:\|\||[?+])=|[:=：＝](?![:=])|→|—(?=\s)|–(?=\s)|\t)"
     r"|(?P<made>[({](?=[brfuLN@]?[\"']))"
-    r"|[ \t]{0,20}(?P<cell>\|)|(?P<tag>>)|[\"'][ \t]{1,4}value[ \t]{0,4}=)"
-    r"[*_]{0,3}[ \t]{0,20}"
+    r"|[ \t]{0,20}(?P<cell>\|)|(?P<tag>>(?![@.]))|[\"'][ \t]{1,4}value[ \t]{0,4}=)"
+    r"[*_]{0,3}[ \t]{0,20}(?:\\\r?\n[ \t]{0,20})?"
     # A type: "token: &str = ".
     r"(?:(?:&(?=str|')(?:'\w{1,12} )?)?[A-Za-z_][\w.:]{0,40}(?:[<\[][\w.,; <>]{0,40}[>\]])?[?!]?"
     r"(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}=(?!=)[ \t]{0,8})?"
 )
 LISTED = re.compile(
-    r"[\"'`]?[ \t]{0,4}[,;][ \t]{0,4}(?:[a-z]{1,12}=)?(?=[brfuLN@]?[\"'`]|[\w+/]{6})"
+    r"[\"'`]?[ \t]{0,4}[,;][ \t]{0,4}(?:[a-z]{1,12}=(?=[brfuLN@]?[\"'`])|(?=[brfuLN@]?[\"'`])|(?=[\w+/]{6})(?![a-z]{1,12}=))"
 )
 ASSIGNED_BELOW = re.compile(
     r"[\"'`]?(?:[ \t]{0,4}(?:[,;({]|</key>))?[ \t]{0,4}\n?"
@@ -56,21 +57,24 @@ _OWNED = (
 )
 """What a secret is for, between its name and the connector."""
 _CONNECTOR = (
-    r"[ \t]{0,3}[:=：＝]|[ \t]{0,2}[→—–](?=[ \t])|[ \t]-(?=[ \t])|は|是|为|為|が|는|은"
+    r"[ \t]{0,3}(?:=>|->|:=|[:=：＝](?![:=]))|[ \t]{0,2}[→—–](?=[ \t])|[ \t]-(?=[ \t])|は|是|为|為|が|는|은"
     r"|['’]s(?=[ \t])|,?[ \t]c['’]est(?!\w)|を|改成了?|改为|变成|设为|換成"
-    r"|[ \t](?:with|mit)(?=[ \t]\d)"
+    r"|[ \t](?:with|mit)(?:[ \t](?:the[ \t])?(?:code|pin))?(?=[ \t]\d)"
+    r"|[ \t](?:(?:should|will|must|may|might|has to|used to|needs to|turned out to|happens to"
+    r"|ought to)[ \t]be|stays|reads|goes|equals|hei(?:ß|ss)t|bleibt|s['’]appelle|reste|sigue siendo)(?!\w)"
     r"|[,?][ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
     r"|[ \t](?:(?:is|was|are|were|be|became|remains|ist|war|lautete?|wurde|est|était|es|era|fue|é|è"
     r"|foi|jest|это|sind|sont|son|são|sono|zijn|är|er|on|je|este|là|adalah|είναι|هي|هو|है|คือ|olarak|->|to|auf|from)(?!\w)"
     r"|(?:(?:is|was|were|has been)[ \t])?(?:changed|set|reset|updated|geändert|cambi[oó]"
     r"|cambiada?|changé)"
-    r"[ \t](?:to|auf|en|por|a)(?!\w))"
+    r"[ \t](?:back[ \t])?(?:to|auf|en|por|a)(?!\w)|(?:back[ \t]to|en|por|pour)(?!\w))"
 )
 """What stands between a name and the secret in a sentence."""
 
 _FILLER = (
     r"(?:[ \t]{1,4}(?:now|still|the|a|an|new|just|again|früher|jetzt|neu|nun|noch|immer|currently"
-    r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre)(?!\w)){0,3}"
+    r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre|le|la|el|der|die|das|übrigens"
+    r"|actually|only|just|nur|weiterhin|probably|therefore|also|auch|aussi|también)(?!\w)){0,3}"
 )
 """Words that may follow the connector."""
 
@@ -93,13 +97,20 @@ NEXT_LINES = re.compile(
 )
 PAIR = re.compile(
     r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
-    r"[\"'`]?[^\s/|,;／]{1,64}(?:[ \t][^\s/|,;／]{1,20}){0,2}[\"'`]?"
-    r"(?:[ \t](?:/|\||and|und|et|y|e|with|mit|avec|con)[ \t]|／|:(?!//))"
+    r"[\"'`]?(?![$<{%])[^\s/|,;／]{1,64}(?:[ \t][^\s/|,;／]{1,20}){0,2}[\"'`]?"
+    r"(?:[ \t](?:/|\||(?:and|und|et|y|e)(?:[ \t](?:then|dann))?|with|mit|avec|con)[ \t]|／|\t|:(?!//))"
 )
+ANSWERED = re.compile(
+    r"[^?\n]{0,60}\?[ \t]{0,4}\r?\n[ \t>*-]{0,8}(?:\[[\d :.apm-]{4,20}\][ \t])?"
+    r"(?:[*_]{0,2}<?[^\W\d][\w .-]{0,30}>?[*_]{0,2}[:>][*_]{0,2}[ \t]{1,3})?"
+    r"(?:(?:it['’]?s|it is|still|yes,?|sure[,:]?|ja,?|klar[,:]?|c['’]est|es|ist)[ \t]){0,2}"
+    r"(?=[^\s]{5,64}[ \t.]{0,3}(?:\r?\n|$))"
+)
+"""From a name in a question to the answer below it: "what is the password?"."""
 FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 MORE = re.compile(
-    r"[\"'`]?(?:,[ \t]?(?:(?:now|jetzt|then)[ \t])?|[ \t](?:and|or|und|et"
-    r"|y)[ \t])[\"'`]?"
+    r"[\"'`]?(?:[ \t](?:first|zuerst))?(?:,[ \t]?(?:(?:now|jetzt|then|otherwise|else|and|or|sonst)[ \t])?"
+    r"|[ \t](?:and|or|und|oder|et|ou|y|o)[ \t])[\"'`]?"
 )
 OTHERS = re.compile(
     r"[\"'`*]{0,2}(?:,|;| and| und| et| y)?[ \t]\(?(?:(?:and|und|et|y)[ \t])?(?:hers|his|mine"

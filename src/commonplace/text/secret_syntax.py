@@ -152,14 +152,16 @@ _ADDRESSES = (
     pattern("hook", "/incoming/", random=True,
             regex=r"://[\w.-]{0,80}/(?:[\w-]{1,40}/){0,4}?(?<=[/.])(?:build_hooks|(?:web)?hooks?|incoming"
             r"|catch)/(?:[a-z]{1,20}/)?([A-Za-z0-9_/-]{12,})"),
+    pattern("/catch/", regex=r"/catch/\d{1,12}/(\w{5,64})"),
     pattern("wifi:", regex=r"\bWIFI:[^\n]{0,120}?[:;]P:([^;\n]{1,80});"),
 )  # fmt: skip
 
 _HEADERS = (
     pattern("authorization",
             regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
-            r"(?:(?:Bearer|Basic|Token|ApiKey|Digest)\s{1,40}([^\s\"',;<>\\$]+)"
-            r"|([^\s\"',;<>\\$]{16,}))", flags=_I),
+            r"(?:(?:Bearer|Basic|Token|ApiKey)\s{1,40}(?=[^\s\"',]{0,64}[\dA-Z]|[^\s\"',]{12})([^\s\"',;<>\\$]+)"
+            r"|(?:[A-Za-z][\w-]{1,20}\s{1,4})?([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
+    pattern("digest", regex=r"\bDigest\s[^\n]{0,400}?\bresponse=\"?([0-9a-f]{32,64})", flags=_I),
     pattern("bearer", regex=r"\bBearer,?\s{1,40}([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
     pattern("auth", regex=r"auth[\w-]{0,20}[\"']?\]?\s{0,4}[:=]\s{0,4}f?[\"']"
             r"(?:Basic|Bearer|Token)\s{1,4}([A-Za-z0-9._+/=~-]{8,})", flags=_I),
@@ -191,6 +193,11 @@ _DEVICES = (
 )  # fmt: skip
 
 _PAIRS = (
+    pattern("is your", "ist ihr", "ist dein", "est votre", "est ton", "es tu", "es su",
+            regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(\d{4,8}|\d{3}[ -]\d{3})\s(?:is your|ist (?:Ihr|dein)|est (?:votre|ton)"
+            r"|es (?:tu|su))e?r?\s[^\n.]{0,40}?(?:code|código|pin|otp|passcode)\b", flags=_I),
+    pattern("expect", "send", regex=r"(?i:pass(?:word|phrase)|pin|secret)[^\n]{0,40}?[\s{;]send\s{1,4}"
+            r"(?:--\s)?[\"']([^\"'\\\n$]{4,128})\\[rn]"),
     pattern(" / ",
             regex=r"\b(?:admin|administrator|root|postgres|sa|deploy|user|guest|test|demo"
                         r"|operator|system)[ \t]{1,2}/[ \t]{1,2}[`\"']?"

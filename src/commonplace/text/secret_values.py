@@ -8,15 +8,20 @@ from commonplace.text.secret_names import NAMES, NO_SECRETS, TECHNICAL
 
 __all__ = [
     "JUDGED_CHARS",
+    "is_blank",
+    "is_code_name",
     "is_harmless",
     "is_identifier",
     "is_mask",
     "is_number",
+    "is_opaque",
     "is_plain_word",
+    "is_sample",
     "is_seed_phrase",
     "is_sentence_word",
     "literal",
     "looks_chosen",
+    "looks_invented",
     "looks_random",
     "looks_strong",
     "seed_phrase",
@@ -30,13 +35,17 @@ _PLACEHOLDER = re.compile(
     r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@\w+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
-    r"|change_?me\W?|#[0-9a-f]{3,8}|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
+    r"|change_?me\W?|#[0-9a-f]{3,8}|urn:.*|__\w+__|[\"']?%[sdr][\"']?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
     r"|:?\?[a-z ]+\}?|.*[-_](?:here|placeholder|goes)",
     re.IGNORECASE | re.DOTALL,
 )
 """Value that stands for a secret, also in quotes."""
+_BLANK = re.compile("[xX*]{12}")
+"""Part of what only shows how a token looks."""
+_BRACED = re.compile(r"\{[A-Za-z0-9+/]{20,}={0,2}\}?")
+"""Password that a build tool (Maven) has encrypted."""
 _REFERENCE = re.compile(
-    r"\$[A-Za-z_]\w*|\$\(.*|%\w+%|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
+    r"\$[A-Za-z_]\w*|\$\d{1,2}|-{1,2}[A-Za-z][\w\\#=-]*|\w+[=!<>]=\w*|[:@][A-Za-z_]{1,40}|\$\(.*|%\w+%|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
     r"|(?:\.{0,2}/[a-z_][a-z0-9_.-]{0,30})+/?|#[a-z-]+",
     re.DOTALL,
 )
@@ -49,8 +58,18 @@ _CODE = re.compile(
     r"[A-Za-z_$][\w.]*[(\[].*|_?[A-Z]+(?:_[A-Z]+)+|(?:self|this|os|process|config|settings|user|env|props|data|request|args|options|params|cfg"
     r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+,?"
     r"|\w+(?:\.\w+)*[._](?:password|passwd|pwd|token|secret|key)s?|(?:\w+\.)+(?:password|token|secret|key)s?"
-    r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\.){2,}[A-Za-z_]+",
+    r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\.)+[A-Za-z_]{3,}"
+    r"|(?:[a-z]+_)*(?:password|passwd|passphrase|pass|auth|token|secret|user)(?:_[a-z]+)+",
     re.DOTALL,
+)
+_CODE_NAME = re.compile(
+    r"_?[A-Z]?[a-z]{2,}(?:[A-Z]{1,4}[a-z]{2,})+|_?[A-Z][a-z]{2,}|_?[A-Za-z]+(?:(?:\.|::)[A-Za-z_]+)+"
+    r"|[a-z]+(?:[_-][a-z]+)+|\|[A-Z_]+\|"
+)
+_TEMPLATE = re.compile(r"\$?\{[A-Za-z_][\w.()\[\]]{0,40}(?:[!:][^{}]{0,20})?\}|%\(\w+\)s|#\{")
+_VERSION = re.compile(r"(?:\d+:)?[vV]?\d+(?:\.\d+)+(?:[-+~.][\w.+~-]*)?|[A-Z]+/\d(?:\.\d)?")
+_SAMPLE = re.compile(
+    r"(?:[A-Za-z]+[-_ ])*(?:test|fake|mock|dummy|example|sample|key|token|secret)(?:[-_ ][A-Za-z]+)*"
 )
 _NUMBER = re.compile(
     r"[+-]?\d{1,7}(?:_\d{3}){0,3}(?:[.,]\d+)?[kKmM]?%?|\d+\*\*\d+,?|\d{4}-\d\d-\d\d\S*"
@@ -67,12 +86,25 @@ _HEXADECIMAL = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])(?:[0-9a-f]{24,}
 _CAPITALISED = re.compile(r"[A-Z][a-z]{3,}")
 """Word of a name of code: ``PydanticDeprecatedSince20``."""
 _SIGN = re.compile(r"[\d!@#$%^&?+~]")
+_RUN_OF_ONE_CASE = re.compile("[A-Z]+|[a-z]+")
+_RUN_OF_ONE_TYPE = re.compile("[0-9]+|[A-Z]+|[a-z]+|[^0-9A-Za-z]+")
+_SIGN_INSIDE = re.compile(r"[^\W_][!@#$%^&?+~*][^\W_]")
+_TYPED = re.compile(r"[\w!#$%^&?+~*@-]+", re.ASCII)
+_KEY = re.compile(r"[\w+-]+={0,2}", re.ASCII)
 _RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
 
 
 def is_mask(value: str) -> bool:
     """Return whether a value is what a secret was replaced with."""
     return bool(_MASKED.fullmatch(value))
+
+
+def is_blank(value: str) -> bool:
+    """Check for what only shows how a secret looks, or is called: ``sk-xxxx``, ``user:password``."""
+    name = NAMES.fullmatch(value.lower()) if value.isalpha() and len(value) <= 24 else None
+    if not any(map(str.isalnum, value)):
+        return True
+    return bool(_BLANK.search(value) or (name and name.lastgroup in ("password", "token", "short")))
 
 
 def looks_random(secret: str) -> bool:
@@ -94,9 +126,19 @@ def _alternates(part: str) -> bool:
 
 
 def looks_chosen(secret: str) -> bool:
-    """Check for a password: a mix of letters with digits or punctuation."""
+    """Check for a password: a mix of letters with digits or punctuation, or of cases."""
+    if _is_jumbled(secret):
+        return True
     mixed = any(map(str.isalpha, secret)) and _SIGN.search(secret)
     return bool(mixed) and len(secret) >= 5 and not TECHNICAL.fullmatch(secret)
+
+
+def _is_jumbled(secret: str) -> bool:
+    """Check for letters whose cases change as in no word, and in no name of code."""
+    if not (6 <= len(secret) <= JUDGED_CHARS and secret.isascii() and secret.isalpha()):
+        return False
+    runs = len(_RUN_OF_ONE_CASE.findall(secret))
+    return runs >= 5 and 2.4 * runs >= len(secret)
 
 
 def looks_strong(secret: str) -> bool:
@@ -105,10 +147,33 @@ def looks_strong(secret: str) -> bool:
     return len(secret) >= 6 and looks_chosen(bare) and not _TERM.fullmatch(bare)
 
 
+def looks_invented(secret: str) -> bool:
+    """Check for a password that even alone is no word, name, version or term."""
+    if not 7 <= len(secret) <= 40 or not looks_strong(secret) or not _TYPED.fullmatch(secret):
+        return False
+    kinds = sum(bool(re.search(kind, secret)) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    signs = _SIGN_INSIDE.search(secret)
+    return (kinds == 3 and len(_RUN_OF_ONE_TYPE.findall(secret)) >= 4) or bool(
+        kinds >= 2 and signs and re.search("[0-9]", secret)
+    )
+
+
+def is_opaque(value: str) -> bool:
+    """Check for characters that only a machine draws: digits and both cases, of some length."""
+    kinds = all(re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    return kinds and 16 <= len(value) and bool(_KEY.fullmatch(value)) and looks_random(value)
+
+
 def is_harmless(value: str, *, quoted: str) -> bool:
     """Check for a value that is no secret: a placeholder, a word, a reference."""
     if not value or is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
         return True
+    if _BLANK.search(value):
+        return True
+    if _TEMPLATE.search(value) or _VERSION.fullmatch(value):
+        return True
+    if _BRACED.fullmatch(value) and looks_random(value[1:-1]):
+        return False
     if quoted and (value[0] in " ," or _CONSTANT.fullmatch(value)):
         return True
     if _PLACEHOLDER.fullmatch(value) or TECHNICAL.fullmatch(value):
@@ -141,6 +206,16 @@ def is_number(value: str) -> bool:
 def is_identifier(value: str) -> bool:
     """Check for a name of code or of a style."""
     return bool(_IDENTIFIER.fullmatch(value))
+
+
+def is_code_name(value: str) -> bool:
+    """Check for the name of a class, of an attribute or of a field: ``Tensor``, ``NextToken``."""
+    return bool(_CODE_NAME.fullmatch(value)) and not (_is_jumbled(value) or looks_random(value))
+
+
+def is_sample(value: str) -> bool:
+    """Check for words that only say what stands there: ``test-api-key``."""
+    return bool(_SAMPLE.fullmatch(value))
 
 
 def is_plain_word(value: str) -> bool:
@@ -180,7 +255,7 @@ def seed_phrase(words: str) -> tuple[int, int] | None:
 
 
 _LITERAL = re.compile(
-    r"(?:new )?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret|SecureString"
+    r"(?:new )?(?:\[\])?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret|SecureString"
     r"|Some|unhex"
     r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
     r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"

@@ -150,7 +150,7 @@ _LABELLED = re.compile(
     r"(?P<value>[A-Za-z0-9][A-Za-z0-9_~.+/-]{23,250}={0,2})[\"'`]?,?[ \t]*\r?$"
 )
 _NO_LABEL = re.compile(
-    r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|hash|sha\d*|sum|checksum|digest|fingerprint|public|pub|pubkey"
+    r"(?:^|[^a-z])(?:h\d|id|ids|uid|uuid|guid|hash|sha\d*|sum|checksum|digest|fingerprint|public|pub|pubkey"
     r"|address|addr|cid|tx|txid|transaction|contract|cursor|etag|nonce|commit|rev|revision|version"
     r"|integrity|url|uri|link|href|file|path|folder|branch|tag|image|video|doc|document|trace|span|request"
     r"|build|release|model|host|domain|name|title|slug|data|content|body|payload|x5c|cert|certificate|icon"
