@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from commonplace.text.secret_codes import codes, wallet_words
-from commonplace.text.secret_names import NAMES, NOT_A_KEY, NOT_A_SECRET, QUALIFIED_KEY
+from commonplace.text.secret_names import NAMES, NOT_A_KEY, NOT_A_SECRET, QUALIFIED_KEY, kind_of
 from commonplace.text.secret_separators import (
     ADJACENT,
     ANSWERED,
@@ -77,6 +78,9 @@ _SHORT_NUMBERS = re.compile(
 """What a password of four digits is for."""
 _VARIABLE_OPTION = re.compile(r"(?:^|\s)(?:-e|--env|--build-arg|unset|--secret)[ =]\w*$")
 """Before the name of a variable whose value is taken from the environment."""
+_DEFINE = re.compile(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$")
+_LOGINS = ("cred", "log", "sign", "wi", "wlan", "ident", "zugang", "anmeld", "einlogg", "connecte")
+"""Begins of names behind which a password stands, and no token."""
 _IN_LINE_CHARS = 120
 _APART = re.compile(r"(?P<end>\n)|(?<![^\s\"'`(=:,])(?P<value>[^\s\"'`,;<>|()\[\]{}]{6,})")
 _NOT_BETWEEN = re.compile(
@@ -97,19 +101,37 @@ def named_secrets(text: str, lowered: str) -> Iterator[Span]:
     covered = 0
     for match in NAMES.finditer(lowered):
         if match.start() >= covered:  # a name within a value is part of it
-            kind = (match.lastgroup or "").removesuffix("_cjk")
-            for start, end in _Name(text, match.start(), match.end(), kind).values():
+            for start, end in _Name(text, *match.span(), kind_of(match)).values():
                 whole = _BARE.match(text, end) if end - start >= JUDGED_CHARS else None
                 end = whole.end() if whole else end
                 covered = max(covered, end)
                 yield start, end
 
 
-def _judged(value: str, *, quoted: str) -> str:
-    """Return what is judged of a value: a bounded part, of a word without the end of its sentence."""
-    value = value[:JUDGED_CHARS]
-    word = "" if quoted else value.rstrip("!")
-    return word if is_sentence_word(word) else value
+class _Value(NamedTuple):
+    """What may be the value of a name.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        text: What is judged of it: at most `JUDGED_CHARS` characters.
+        quoted: The quote around it; empty for none.
+    """
+
+    start: int
+    end: int
+    text: str
+    quoted: str = ""
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it is a placeholder, a word, a reference."""
+        return is_harmless(self.text, quoted=self.quoted)
+
+    def without_mark(self) -> _Value:
+        """Return a word without the exclamation mark that ends its sentence."""
+        word = "" if self.quoted else self.text.rstrip("!")
+        return self._replace(text=word) if is_sentence_word(word) else self
 
 
 class _Name:
@@ -120,9 +142,8 @@ class _Name:
         self._word = text[start:end].lower()
         self.before = text[max(0, start - _BEFORE_CHARS) : start]
         lowered = self.before.lower()
-        self._named = not NOT_A_SECRET.search(lowered)
-        if kind == "key" and NOT_A_KEY.search(lowered):
-            self._named = False
+        not_a_key = kind == "key" and NOT_A_KEY.search(lowered)
+        self._named = not (not_a_key or NOT_A_SECRET.search(lowered))
         self._strict = kind in ("key", "short")
         if kind == "key" and QUALIFIED_KEY.search(lowered):
             self._strict = False
@@ -166,104 +187,75 @@ class _Name:
             return self._listed() or self._assigned_below()
         if groups := _GROUPS.match(self._text, sep.end()):
             return groups.span("value") if not self._strict else None
-        span, quoted = self._value(sep.end())
-        if span is None:
+        value = self._value(sep.end())
+        if value is None:
             return self._assigned_below() if sep["cell"] is None else None
-        value = self._text[slice(*span)]
-        if self._text[sep.end()] == "(" and not looks_strong(value[:JUDGED_CHARS]):
+        if self._text[sep.end()] == "(" and not looks_strong(value.text):
             return None
         if sep["made"]:
             made = self._kind == "password" or self._word == "secret"
-            return span if made and looks_strong(value) else None
+            return value[:2] if made and looks_strong(value.text) else None
         if sep["cell"] or sep["markup"]:
-            return span if self._accepts_in_prose(value, quoted="") else None
-        return span if self._accepts(value, span[1], quoted=quoted) else None
+            return self._if_said(value._replace(quoted=""))
+        return self._if_assigned(value)
 
     def _listed(self) -> Span | None:
         """Return the value that is the next one in a list: of options, of arguments of a call."""
         sep = LISTED.match(self._text, self._end)
-        if sep is None:
+        value = self._value(sep.end()) if sep else None
+        if value is None or not (value.quoted or self._is_flag()):
             return None
-        span, quoted = self._value(sep.end())
-        if span is None or not (quoted or self._is_flag()):
-            return None
-        value = self._text[slice(*span)][:JUDGED_CHARS]
-        flag = self._is_flag() or bool(re.search(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$", self.before))
-        alone = self._text[span[1] + 1 : span[1] + 4].lstrip(" \t")[:1] in ("", ")", "}", "\n")
-        if flag and not is_harmless(value, quoted=quoted):
-            return span
-        return (
-            span
-            if looks_random(value) or (alone and " " not in value and looks_strong(value))
-            else None
-        )
+        if (self._is_flag() or _DEFINE.search(self.before)) and not value.is_harmless:
+            return value[:2]
+        behind = self._text[value.end + 1 : value.end + 4].lstrip(" \t")[:1]
+        alone = behind in ("", ")", "}", "\n") and " " not in value.text
+        random = looks_random(value.text) or (alone and looks_strong(value.text))
+        return value[:2] if random else None
 
     def _assigned_below(self) -> Span | None:
         """Return the value that is called so: ``name: DB_PASSWORD``, and then ``value: x``."""
         sep = ASSIGNED_BELOW.match(self._text, self._end)
-        if sep is None:
-            return None
-        span, quoted = self._value(sep.end())
-        if span is None:
-            return None
-        return span if self._accepts(self._text[slice(*span)], span[1], quoted=quoted) else None
+        return self._if_assigned(self._value(sep.end())) if sep else None
 
     def _in_prose(self) -> Span | None:
         """Return the value of "the name of something is value"."""
         sep = PROSE.match(self._text, self._end)
         if sep is None:
             return None
-        if pair := PAIR.match(self._text, sep.end()):
-            span, _ = self._value(pair.end())
-            if span and looks_chosen(self._text[slice(*span)][:JUDGED_CHARS]):
-                return span
-        span, quoted = self._value(sep.end())
-        if span is None:
-            return None
-        return span if self._accepts_in_prose(self._text[slice(*span)], quoted=quoted) else None
+        if (pair := self._second(sep.end())) and looks_chosen(pair.text):
+            return pair[:2]
+        return self._if_said(self._value(sep.end()))
 
     def _in_clause(self) -> Span | None:
         """Return the value at the end of the clause: "the password is printed below: value"."""
-        sep = CLAUSE.match(self._text, self._end)
-        if sep is None or (self._strict and self._kind == "key"):
-            return None
-        span, quoted = self._value(sep.end())
-        if span is None:
-            return None
-        value = self._text[slice(*span)][:JUDGED_CHARS]
-        if is_harmless(value, quoted=quoted):
-            return None
-        strong = looks_strong(value) if self._kind in ("password", "short") else looks_random(value)
-        return span if strong else None
+        return self._if_strong(CLAUSE.match(self._text, self._end))
+
+    def _answered(self) -> Span | None:
+        """Return the answer to a question for the secret, alone in the line below."""
+        return self._if_strong(ANSWERED.match(self._text, self._end))
 
     def _adjacent(self) -> Span | None:
         """Return the value of "name value"."""
         apart = self._text[self._end : self._end + 1].isspace()
-        if apart and self._kind == "token" and (pair := PAIR.match(self._text, self._end)):
-            span, _ = self._value(pair.end())
-            if span and looks_strong(self._text[slice(*span)][:JUDGED_CHARS]):
-                return span
+        if apart and self._kind == "token":
+            pair = self._second(self._end)
+            if pair and looks_strong(pair.text):
+                return pair[:2]
         sep = ADJACENT.match(self._text, self._end)
-        if sep is None:
-            if self._text[self._end : self._end + 1] not in _BRACKETS:
-                return None
-            span, quoted = self._value(self._end)
-        else:
-            if groups := _GROUPS.match(self._text, sep.end()):
-                return groups.span("value") if self._word.startswith("app") else None
-            span, quoted = self._value(sep.end())
-        if span is None:
+        if sep is None and self._text[self._end : self._end + 1] not in _BRACKETS:
             return None
-        value = self._text[slice(*span)][:JUDGED_CHARS]
-        if _VARIABLE_OPTION.search(self.before):
+        if sep and (groups := _GROUPS.match(self._text, sep.end())):
+            return groups.span("value") if self._word.startswith("app") else None
+        value = self._value(sep.end() if sep else self._end)
+        if value is None or _VARIABLE_OPTION.search(self.before):
             return None
-        if self._word == "pass" and self._strict and not quoted and not self._is_flag():
-            return span if looks_invented(value) else None
-        if self._is_flag() or (self._is_constant() and not is_plain_word(value)):
-            return span if self._accepts(value, span[1], quoted=quoted) else None
-        if self._kind == "password" and not quoted and _HYPHENATED.fullmatch(value):
-            return span
-        return span if self._accepts_in_prose(value, quoted=quoted) else None
+        if self._is_flag() or (self._is_constant() and not is_plain_word(value.text)):
+            return self._if_assigned(value)
+        if self._word == "pass" and self._strict and not value.quoted:
+            return value[:2] if looks_invented(value.text) else None
+        if self._kind == "password" and not value.quoted and _HYPHENATED.fullmatch(value.text):
+            return value[:2]
+        return self._if_said(value)
 
     def _below(self) -> Span | None:
         """Return the value on a line of its own below, or in the fence that follows."""
@@ -274,33 +266,17 @@ class _Name:
             return None
         return found.span("value")
 
-    def _answered(self) -> Span | None:
-        """Return the answer to a question for the secret, alone in the line below."""
-        sep = ANSWERED.match(self._text, self._end)
-        if sep is None or self._strict and self._kind == "key":
-            return None
-        span, quoted = self._value(sep.end())
-        if span is None:
-            return None
-        value = self._text[slice(*span)]
-        if is_harmless(value, quoted=quoted):
-            return None
-        strong = looks_random if self._kind in ("key", "token") else looks_strong
-        return span if strong(value[:JUDGED_CHARS]) else None
-
     def _in_line(self) -> Span | None:
         """Return what can only be a secret in the rest of the sentence, or of the line of a key."""
         if self._strict or self._word.startswith(("login", "wi", "wlan")):
             return None
-        is_key = self._kind in ("key", "token")
+        is_secret = is_opaque if self._kind in ("key", "token") else looks_invented
         for found in _APART.finditer(self._text, self._end, self._end + _IN_LINE_CHARS):
             start = found.start("value")
             if found["end"] or _NOT_BETWEEN.search(self._text, self._end, start):
                 return None
             value = found["value"].rstrip(_TRAILING)
-            if (is_opaque(value) if is_key else looks_invented(value)) and not is_harmless(
-                value, quoted='"'
-            ):
+            if is_secret(value) and not is_harmless(value, quoted='"'):
                 return start, start + len(value)
         return None
 
@@ -309,11 +285,11 @@ class _Name:
         pattern = FROM_TO if self._text[self._end : self._end + 6] == " from " else MORE
         for _ in range(12):
             sep = pattern.match(self._text, end)
-            span, _ = self._value(sep.end()) if sep else (None, "")
-            if span is None or not looks_chosen(self._text[slice(*span)][:JUDGED_CHARS]):
+            value = self._value(sep.end()) if sep else None
+            if value is None or not looks_chosen(value.text):
                 return
-            yield span
-            end = span[1]
+            yield value[:2]
+            end = value.end
 
     def _reversed(self) -> Iterator[Span]:
         """Yield the value of "value as the name"."""
@@ -321,96 +297,127 @@ class _Name:
             return
         low = max(0, self._start - 200)
         low = self._text.rfind("\n", low, self._start) + 1 or low
-        found = REVERSED.search(self._text[low : self._start])
-        if found and self._accepts_in_prose(found["value"].rstrip(_TRAILING), quoted=""):
+        if found := REVERSED.search(self._text[low : self._start]):
+            shown = found["value"].rstrip(_TRAILING)
             start = low + found.start("value")
-            yield start, start + len(found["value"].rstrip(_TRAILING))
+            if place := self._if_said(_Value(start, start + len(shown), shown[:JUDGED_CHARS])):
+                yield place
 
     # -- values ----------------------------------------------------------------------------------
 
-    def _value(self, start: int) -> tuple[Span | None, str]:
-        """Return the place of the value that begins at a place, and the quote before it, if any."""
+    def _value(self, start: int) -> _Value | None:
+        """Return the value that begins at a place."""
         quote = self.before[-1:]
         if quote in _QUOTES and self._text[self._end : start + 1].find(quote) == start - self._end:
-            return None, ""  # it ends what the name stands in, and opens nothing
+            return None  # it ends what the name stands in, and opens nothing
         if quoted := _QUOTED.match(self._text, start):
             group = "value" if quoted["value"] is not None else "other"
-            return quoted.span(group), (quoted["open"] or quoted[0][:1])[-1]
+            return self._made(*quoted.span(group), (quoted["open"] or quoted[0][:1])[-1])
         if _CALL.match(self._text, start):
-            return literal(self._text, start), '"'
+            place = literal(self._text, start)
+            return self._made(*place, '"') if place else None
         if opened := _OPENED.match(self._text, start):
             start = opened.end()
         bare = _BARE.match(self._text, start, start + JUDGED_CHARS)
         if bare is None or bare[0].endswith(("...", "…")):
-            return None, ""
-        shown = _NEXT_PARAMETER.split(bare[0], maxsplit=1)[0]
-        end = start + len(shown.rstrip(_TRAILING))
-        return ((start, end) if end > start else None), ""
+            return None
+        shown = _NEXT_PARAMETER.split(bare[0], maxsplit=1)[0].rstrip(_TRAILING)
+        return self._made(start, start + len(shown)) if shown else None
 
-    def _accepts(self, value: str, end: int, *, quoted: str) -> bool:
+    def _made(self, start: int, end: int, quoted: str = "") -> _Value:
+        return _Value(start, end, self._text[start : min(end, start + JUDGED_CHARS)], quoted)
+
+    def _second(self, start: int) -> _Value | None:
+        """Return the second of two that begin at a place: of "ann / password"."""
+        pair = PAIR.match(self._text, start)
+        return self._value(pair.end()) if pair else None
+
+    def _if_strong(self, sep: re.Match[str] | None) -> Span | None:
+        """Return the place of a value far from its name if it alone looks like a secret."""
+        if sep is None or (self._strict and self._kind == "key"):
+            return None
+        value = self._value(sep.end())
+        is_secret = looks_random if self._kind in ("key", "token") else looks_strong
+        if value is None or value.is_harmless or not is_secret(value.text):
+            return None
+        return value[:2]
+
+    def _if_assigned(self, value: _Value | None) -> Span | None:
+        """Return the place of an assigned value if it is a secret."""
+        if value is None or not self._accepts(value.without_mark()):
+            return None
+        return value[:2]
+
+    def _if_said(self, value: _Value | None) -> Span | None:
+        """Return the place of a value in a sentence if it is a secret."""
+        if value is None or not self._accepts_in_prose(value.without_mark()):
+            return None
+        return value[:2]
+
+    def _accepts(self, value: _Value) -> bool:
         """Return whether an assigned value is a secret."""
-        value = _judged(value, quoted=quoted)
-        if len(value) < 3 or is_harmless(value, quoted=quoted):
+        if len(value.text) < 3 or value.is_harmless:
             return False
-        if self._kind in ("token", "key") and self._is_of_code(value, quoted=quoted):
+        if self._kind in ("token", "key") and (self._is_of_code(value) or self._is_count(value)):
             return False
         if self._strict:
             if self._kind == "short":
-                return looks_chosen(value) or bool(quoted and len(value) > 3)
-            return looks_random(value)
-        if self._is_count(value, quoted=quoted):
-            return False
-        if self._kind == "key" and _SNAKE_CASE.fullmatch(value):
-            return False
-        loose = self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
-        if is_identifier(value) and (
-            loose or (self._word == "token" and re.search(r"[.-]", value))
-        ):
-            return False
-        if quoted and loose and is_plain_word(value):
-            return False
-        if not quoted and is_plain_word(value):
-            # "password: must have ..." is a sentence, "password: swordfish" is not.
-            acronym = self._kind == "token" and value.isupper() and len(value) <= 6
-            sentence = is_sentence_word(value) and _SENTENCE.match(self._text, end)
-            return not (loose or acronym or sentence)
-        return True
+                return looks_chosen(value.text) or bool(value.quoted and len(value.text) > 3)
+            return looks_random(value.text)
+        return not is_plain_word(value.text) or not self._is_word(value)
 
-    def _accepts_in_prose(self, value: str, *, quoted: str) -> bool:
+    def _accepts_in_prose(self, value: _Value) -> bool:
         """Return whether a value in a sentence is a secret, and not a word of it."""
-        value = _judged(value, quoted=quoted)
-        if is_harmless(value, quoted=quoted):
+        text = value.text
+        if value.is_harmless:
             return False
-        if self._kind in ("password", "short") or self._word.startswith(
-            ("cred", "log", "sign", "wi", "wlan", "ident", "zugang")
-        ):
-            if quoted and self._kind == "password":
-                return len(value) >= 4 and len(value.split()) <= 8
+        if self._kind in ("password", "short") or self._word.startswith(_LOGINS):
+            if value.quoted and self._kind == "password":
+                return len(text) >= 4 and len(text.split()) <= 8
             least = 4 if _SHORT_NUMBERS.search(self.before.lower() + self._word) else 6
-            if self._kind == "short" and _MEASURE.fullmatch(value):
+            if self._kind == "short" and _MEASURE.fullmatch(text):
                 return False
-            return looks_chosen(value) or (value.isdecimal() and len(value) >= least)
-        if self._kind == "key" and value.isdecimal():
-            return len(value) >= 12 and bool(_NETWORK.search(self._line_before()))
+            return looks_chosen(text) or (text.isdecimal() and len(text) >= least)
+        if self._kind == "key" and text.isdecimal():
+            return len(text) >= 12 and bool(_NETWORK.search(self._line_before()))
         if self._kind == "key" and _NETWORK.search(self._line_before() + self._behind()):
-            return looks_strong(value)
-        return looks_random(value)
+            return looks_strong(text)
+        return looks_random(text)
 
-    def _is_of_code(self, value: str, *, quoted: str) -> bool:
-        """Return whether what is assigned to a token or a key is a variable, a class or a sample."""
-        is_token = self._word.startswith("token")
-        if is_sample(value) or (" " in value and is_token):
+    def _is_word(self, value: _Value) -> bool:
+        """Return whether a word is one of a sentence, or a term: "password: must have ..."."""
+        if value.quoted:
+            return self._is_loose()
+        acronym = self._kind == "token" and value.text.isupper() and len(value.text) <= 6
+        if self._is_loose() or acronym:
             return True
-        if is_code_name(value):
-            return is_token or not quoted
-        spaced = self._text.startswith(" = ", self._end)
-        return spaced and not quoted and is_identifier(value) and not self._is_constant()
+        return is_sentence_word(value.text) and bool(_SENTENCE.match(self._text, value.end))
 
-    def _is_count(self, value: str, *, quoted: str) -> bool:
+    def _is_loose(self) -> bool:
+        """Return whether the name often stands before something else: "tokens: few"."""
+        return self._kind == "token" and self._word.endswith(("s", "login", "fi", "lan"))
+
+    def _is_of_code(self, value: _Value) -> bool:
+        """Return whether what a token or a key is given is a variable, a class or a sample."""
+        text = value.text
+        is_token = self._word.startswith("token")
+        if is_sample(text) or (" " in text and is_token):
+            return True
+        if self._kind == "key" and _SNAKE_CASE.fullmatch(text):
+            return True
+        if is_code_name(text):
+            return is_token or not value.quoted
+        if not is_identifier(text):
+            return False
+        if self._is_loose() or (self._word == "token" and re.search(r"[.-]", text)):
+            return True
+        spaced = self._text.startswith(" = ", self._end)
+        return spaced and not value.quoted and not self._is_constant()
+
+    def _is_count(self, value: _Value) -> bool:
         if self._word.startswith(("token", "login", "wi", "wlan")):
-            return is_number(value)
-        few = value.isdecimal() and len(value) < 5
-        return few and not quoted and self._kind in ("token", "key")
+            return is_number(value.text)
+        return value.text.isdecimal() and len(value.text) < 5 and not value.quoted
 
     def _line_before(self) -> str:
         return self.before.lower().rpartition("\n")[2]

@@ -34,6 +34,7 @@ _ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=\d{4,8}(?![\w.,-]))")
 _BLANKS = re.compile(r"[ \t]{1,3}(?=\d)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
+_CODES = ("cod", "kod", "cód")
 _MANY = 24
 """Codes of a list that are masked."""
 
@@ -56,21 +57,21 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
     """
     word = text[start:end]
     name = word.lower()
-    if "gpio" in before or (name.startswith(("cod", "kod", "cód")) and NOT_A_CODE.search(before)):
+    if not _is_code(name, before):
         return
     many = name.endswith(("codes", "backup", "backups", "recovery")) or name == "pins"
     at = _first(text, word, end, many=many)
     if at is None:
         return
-    shape = _TOTP if name.startswith(("totp", "otp", "2fa", "mfa")) and "code" not in name else _PIN
+    of_otp = name.startswith(("totp", "otp", "2fa", "mfa")) and "code" not in name
+    of_code = name.startswith(_CODES)
     least = 3 if name.startswith("comb") or "lock" in name or "schloss" in name else 4
+    shapes = (_TOTP, _GROUPS, _PIN) if of_otp else (_PIN,)
     for _ in range(_MANY):
-        found = shape.match(text, at)
-        if found is None and shape is _TOTP:
-            found = _GROUPS.match(text, at) or _PIN.match(text, at)
-        if found and name.startswith(("cod", "cód", "kod")) and _YEAR.fullmatch(found[1]):
-            return
+        found = next(filter(None, (shape.match(text, at) for shape in shapes)), None)
         if found is None or len(found[1].strip("#*")) < least:
+            return
+        if of_code and _YEAR.fullmatch(found[1]):
             return
         yield found.span(1)
         at = found.end()
@@ -80,6 +81,11 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
             at = next_one.end()
         elif not many:
             return
+
+
+def _is_code(name: str, before: str) -> bool:
+    of_code = name.startswith(_CODES)
+    return "gpio" not in before and not (of_code and NOT_A_CODE.search(before))
 
 
 def _first(text: str, word: str, end: int, *, many: bool) -> int | None:

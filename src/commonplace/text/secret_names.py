@@ -16,6 +16,7 @@ __all__ = [
     "NO_SECRETS",
     "QUALIFIED_KEY",
     "TECHNICAL",
+    "kind_of",
 ]
 
 _PASSWORDS = (
@@ -36,8 +37,10 @@ _SHORT_PASSWORDS = (
 )
 _TOKENS = (
     r"secrets?|tokens?|credentials?|creds|zugang|wi-?fi|wlan|jetons?(?: d['’]acc[eè]s)?"
-    r"|(?:log|sign)(?:ging|ged|s)?[ -]?(?:in|on)(?:to)?(?: [\w.-]{1,20}){0,4}? with|logins?|(?:log|sign) in"
-    r"|(?:anmelden|einloggen)(?: \w{1,20}){0,3}? mit|(?:se connecter|connecte[rz]?-?(?:toi|vous)?) avec"
+    r"|(?:log|sign)(?:ging|ged|s)?[ -]?(?:in|on)(?:to)?(?: [\w.-]{1,20}){0,4}? with"
+    r"|logins?|(?:log|sign) in"
+    r"|(?:anmelden|einloggen)(?: \w{1,20}){0,3}? mit"
+    r"|(?:se connecter|connecte[rz]?-?(?:toi|vous)?) avec"
     r"|(?:cl[ée]s?|clave|llave|chave|chiave)[ -](?:d['’]|de )?api|логин"
     r"|identifiants?|credencia(?:les|is)|credenziali"
 )
@@ -90,6 +93,12 @@ NAMES = re.compile(
 )
 """Names of secrets; the group says of which kind."""
 
+
+def kind_of(name: re.Match[str]) -> str:
+    """Return the kind of a name: phrase, pin, password, short (for "pass"), token, or key."""
+    return (name.lastgroup or "").removesuffix("_cjk")
+
+
 HINTS = (
     "pass", "pw", "kennw", "zugang", "mots", "mot de", "mdp", "contrase", "senha", "wachtw",
     "parol", "hasł", "hasl", "парол", "lösen", "adgang", "salas", "şifre", "sifre", "jelsz",
@@ -125,7 +134,8 @@ NOT_A_SECRET = re.compile(
 """End of what stands before a name where it names no secret: "public key"."""
 NOT_A_KEY = re.compile(
     r"(?<![a-z])(?:gpg|pgp|idempotency|file|object|shard|unique|composite|lookup|message|row|registry"
-    r"|routing|map|dict|json|hash|index|issue|candidate|natural|surrogate|translation|i18n)[ _.:-]{0,2}$"
+    r"|routing|map|dict|json|hash|index|issue|candidate|natural|surrogate|translation"
+    r"|i18n)[ _.:-]{0,2}$"
 )
 """End of what stands before the word "key" where it names no secret."""
 QUALIFIED_KEY = re.compile(

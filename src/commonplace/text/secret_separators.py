@@ -33,7 +33,8 @@ ASSIGNED = re.compile(
     r"(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}=(?!=)[ \t]{0,8})?"
 )
 LISTED = re.compile(
-    r"[\"'`]?[ \t]{0,4}[,;][ \t]{0,4}(?:[a-z]{1,12}=(?=[brfuLN@]?[\"'`])|(?=[brfuLN@]?[\"'`])|(?=[\w+/]{6})(?![a-z]{1,12}=))"
+    r"[\"'`]?[ \t]{0,4}[,;][ \t]{0,4}(?:[a-z]{1,12}=(?=[brfuLN@]?[\"'`])"
+    r"|(?=[brfuLN@]?[\"'`])|(?=[\w+/]{6})(?![a-z]{1,12}=))"
 )
 ASSIGNED_BELOW = re.compile(
     r"[\"'`]?(?:[ \t]{0,4}(?:[,;({]|</key>))?[ \t]{0,4}\n?"
@@ -57,11 +58,13 @@ _OWNED = (
 )
 """What a secret is for, between its name and the connector."""
 _CONNECTOR = (
-    r"[ \t]{0,3}(?:=>|->|:=|[:=：＝](?![:=]))|[ \t]{0,2}[→—–](?=[ \t])|[ \t]-(?=[ \t])|は|是|为|為|が|는|은"
+    r"[ \t]{0,3}(?:=>|->|:=|[:=：＝](?![:=]))|[ \t]{0,2}[→—–](?=[ \t])|[ \t]-(?=[ \t])"
+    r"|は|是|为|為|が|는|은"
     r"|['’]s(?=[ \t])|,?[ \t]c['’]est(?!\w)|を|改成了?|改为|变成|设为|換成"
     r"|[ \t](?:with|mit)(?:[ \t](?:the[ \t])?(?:code|pin))?(?=[ \t]\d)"
     r"|[ \t](?:(?:should|will|must|may|might|has to|used to|needs to|turned out to|happens to"
-    r"|ought to)[ \t]be|stays|reads|goes|equals|hei(?:ß|ss)t|bleibt|s['’]appelle|reste|sigue siendo)(?!\w)"
+    r"|ought to)[ \t]be|stays|reads|goes|equals|hei(?:ß|ss)t|bleibt"
+    r"|s['’]appelle|reste|sigue siendo)(?!\w)"
     r"|[,?][ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
     r"|[ \t](?:(?:is|was|are|were|be|became|remains|ist|war|lautete?|wurde|est|était|es|era|fue|é|è"
     r"|foi|jest|это|sind|sont|son|são|sono|zijn|är|er|on|je|este|là|adalah|είναι|هي|هو|है|คือ|olarak|->|to|auf|from)(?!\w)"
@@ -73,7 +76,8 @@ _CONNECTOR = (
 
 _FILLER = (
     r"(?:[ \t]{1,4}(?:now|still|the|a|an|new|just|again|früher|jetzt|neu|nun|noch|immer|currently"
-    r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre|le|la|el|der|die|das|übrigens"
+    r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre|le|la|el|der|die|das"
+    r"|übrigens"
     r"|actually|only|just|nur|weiterhin|probably|therefore|also|auch|aussi|también)(?!\w)){0,3}"
 )
 """Words that may follow the connector."""
@@ -98,7 +102,8 @@ NEXT_LINES = re.compile(
 PAIR = re.compile(
     r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
     r"[\"'`]?(?![$<{%])[^\s/|,;／]{1,64}(?:[ \t][^\s/|,;／]{1,20}){0,2}[\"'`]?"
-    r"(?:[ \t](?:/|\||(?:and|und|et|y|e)(?:[ \t](?:then|dann))?|with|mit|avec|con)[ \t]|／|\t|:(?!//))"
+    r"(?:[ \t](?:/|\||(?:and|und|et|y|e)(?:[ \t](?:then|dann))?|with|mit|avec|con)[ \t]"
+    r"|／|\t|:(?!//))"
 )
 ANSWERED = re.compile(
     r"[^?\n]{0,60}\?[ \t]{0,4}\r?\n[ \t>*-]{0,8}(?:\[[\d :.apm-]{4,20}\][ \t])?"
@@ -109,7 +114,8 @@ ANSWERED = re.compile(
 """From a name in a question to the answer below it: "what is the password?"."""
 FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 MORE = re.compile(
-    r"[\"'`]?(?:[ \t](?:first|zuerst))?(?:,[ \t]?(?:(?:now|jetzt|then|otherwise|else|and|or|sonst)[ \t])?"
+    r"[\"'`]?(?:[ \t](?:first|zuerst))?"
+    r"(?:,[ \t]?(?:(?:now|jetzt|then|otherwise|else|and|or|sonst)[ \t])?"
     r"|[ \t](?:and|or|und|oder|et|ou|y|o)[ \t])[\"'`]?"
 )
 OTHERS = re.compile(

@@ -194,9 +194,11 @@ _DEVICES = (
 
 _PAIRS = (
     pattern("is your", "ist ihr", "ist dein", "est votre", "est ton", "es tu", "es su",
-            regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(\d{4,8}|\d{3}[ -]\d{3})\s(?:is your|ist (?:Ihr|dein)|est (?:votre|ton)"
+            regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(\d{4,8}|\d{3}[ -]\d{3})"
+            r"\s(?:is your|ist (?:Ihr|dein)|est (?:votre|ton)"
             r"|es (?:tu|su))e?r?\s[^\n.]{0,40}?(?:code|código|pin|otp|passcode)\b", flags=_I),
-    pattern("expect", "send", regex=r"(?i:pass(?:word|phrase)|pin|secret)[^\n]{0,40}?[\s{;]send\s{1,4}"
+    pattern("expect", "send",
+            regex=r"(?i:pass(?:word|phrase)|pin|secret)[^\n]{0,40}?[\s{;]send\s{1,4}"
             r"(?:--\s)?[\"']([^\"'\\\n$]{4,128})\\[rn]"),
     pattern(" / ",
             regex=r"\b(?:admin|administrator|root|postgres|sa|deploy|user|guest|test|demo"

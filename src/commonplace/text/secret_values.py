@@ -69,8 +69,11 @@ _CODE_NAME = re.compile(
 _TEMPLATE = re.compile(r"\$?\{[A-Za-z_][\w.()\[\]]{0,40}(?:[!:][^{}]{0,20})?\}|%\(\w+\)s|#\{")
 _VERSION = re.compile(r"(?:\d+:)?[vV]?\d+(?:\.\d+)+(?:[-+~.][\w.+~-]*)?|[A-Z]+/\d(?:\.\d)?")
 _SAMPLE = re.compile(
-    r"(?:[A-Za-z]+[-_ ])*(?:test|fake|mock|dummy|example|sample|key|token|secret)(?:[-_ ][A-Za-z]+)*"
+    r"(?:[A-Za-z]+[-_ ])*(?:test|fake|mock|dummy|example|sample|key|token|secret)"
+    r"(?:[-_ ][A-Za-z]+)*"
 )
+_HARMLESS_IN = {"": (_REFERENCE, _CODE), "`": (_KEYWORD,), '"': (_VARIABLE,)}
+"""What is no secret in certain quotes, or in none."""
 _NUMBER = re.compile(
     r"[+-]?\d{1,7}(?:_\d{3}){0,3}(?:[.,]\d+)?[kKmM]?%?|\d+\*\*\d+,?|\d{4}-\d\d-\d\d\S*"
 )
@@ -100,7 +103,7 @@ def is_mask(value: str) -> bool:
 
 
 def is_blank(value: str) -> bool:
-    """Check for what only shows how a secret looks, or is called: ``sk-xxxx``, ``user:password``."""
+    """Check for what only shows how a secret looks, or is called: ``sk-xxxx``, ``password``."""
     name = NAMES.fullmatch(value.lower()) if value.isalpha() and len(value) <= 24 else None
     if not any(map(str.isalnum, value)):
         return True
@@ -161,16 +164,14 @@ def looks_invented(secret: str) -> bool:
 def is_opaque(value: str) -> bool:
     """Check for characters that only a machine draws: digits and both cases, of some length."""
     kinds = all(re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    return kinds and 16 <= len(value) and bool(_KEY.fullmatch(value)) and looks_random(value)
+    return kinds and len(value) >= 16 and bool(_KEY.fullmatch(value)) and looks_random(value)
 
 
 def is_harmless(value: str, *, quoted: str) -> bool:
     """Check for a value that is no secret: a placeholder, a word, a reference."""
     if not value or is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
         return True
-    if _BLANK.search(value):
-        return True
-    if _TEMPLATE.search(value) or _VERSION.fullmatch(value):
+    if _BLANK.search(value) or _TEMPLATE.search(value) or _VERSION.fullmatch(value):
         return True
     if _BRACED.fullmatch(value) and looks_random(value[1:-1]):
         return False
@@ -180,11 +181,7 @@ def is_harmless(value: str, *, quoted: str) -> bool:
         return not looks_random(value[-32:]) or value[0] in "<${[%" or "://" in value
     if _is_label(value) or _IDEOGRAPHS.fullmatch(value):
         return True
-    if quoted == "`" and _KEYWORD.fullmatch(value):
-        return True
-    if quoted == '"' and _VARIABLE.fullmatch(value):
-        return True
-    return not quoted and bool(_REFERENCE.fullmatch(value) or _CODE.fullmatch(value))
+    return any(form.fullmatch(value) for form in _HARMLESS_IN.get(quoted, ()))
 
 
 def _is_label(value: str) -> bool:
@@ -255,7 +252,8 @@ def seed_phrase(words: str) -> tuple[int, int] | None:
 
 
 _LITERAL = re.compile(
-    r"(?:new )?(?:\[\])?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret|SecureString"
+    r"(?:new )?(?:\[\])?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret"
+    r"|SecureString"
     r"|Some|unhex"
     r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
     r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"

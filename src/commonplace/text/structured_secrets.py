@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from commonplace.text.secret_names import NAMES, NOT_A_SECRET, QUALIFIED_KEY
+from commonplace.text.secret_names import NAMES, NOT_A_SECRET, QUALIFIED_KEY, kind_of
 from commonplace.text.secret_values import (
     JUDGED_CHARS,
     is_harmless,
@@ -66,7 +66,7 @@ def _secret_columns(lowered: str, head: list[Span]) -> dict[int, str]:
     found = {}
     for index, (start, end) in enumerate(head):
         if match := NAMES.search(lowered, start, min(end, start + 80)):
-            kind = (match.lastgroup or "").removesuffix("_cjk")
+            kind = kind_of(match)
             if kind != "key" or QUALIFIED_KEY.search(lowered[start : match.start()]):
                 found[index] = kind
     return found
@@ -125,7 +125,7 @@ def column_secrets(text: str, lowered: str) -> Iterator[Span]:
         columns = {}
         for index, name in enumerate(names):
             match = NAMES.fullmatch(name.strip("\"' "))
-            kind = (match.lastgroup or "").removesuffix("_cjk") if match else ""
+            kind = kind_of(match) if match else ""
             if kind in ("password", "short", "token"):
                 columns[index] = kind
         done = head.end()
