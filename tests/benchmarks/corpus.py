@@ -30,11 +30,17 @@ class Question:
 
 
 class Corpus:
-    """Sections of 1,400 characters under headings of their own: each is one chunk."""
+    """Sections of 1,400 characters under headings of their own: each is one chunk.
 
-    def __init__(self, chunks: int, *, seed: int = 1) -> None:
+    Args:
+        chunks: How many.
+        seed: Of their words.
+        like: A corpus whose vocabulary it shares, as a further part of it.
+    """
+
+    def __init__(self, chunks: int, *, seed: int = 1, like: Corpus | None = None) -> None:
         self._random = np.random.default_rng(seed)
-        self._vocabulary = _vocabulary(self._random)
+        self._vocabulary = like._vocabulary if like else _vocabulary(self._random)
         lines = chunks * LINES_A_CHUNK
         # The word of rank r is as frequent as 1 / (r + 2.7) (Zipf and Mandelbrot).
         odds = np.cumsum(1 / (np.arange(_WORDS) + 2.7))
@@ -54,10 +60,10 @@ class Corpus:
         lines = (f"- {self._line(at)}" for at in range(first, first + LINES_A_CHUNK))
         return "\n".join((f"## Section {number}", *lines))
 
-    def write(self, folder: Path) -> Path:
+    def write(self, folder: Path, *, files_before: int = 0) -> Path:
         """Write the sections into the logs of consecutive days; return the workspace."""
         (folder / "memory").mkdir(parents=True, exist_ok=True)
-        for number, first in enumerate(range(0, len(self.texts), CHUNKS_A_FILE)):
+        for number, first in enumerate(range(0, len(self.texts), CHUNKS_A_FILE), files_before):
             day = _FIRST_DAY + timedelta(days=number)
             text = "\n".join(self.texts[first : first + CHUNKS_A_FILE])
             (folder / "memory" / f"{day}.md").write_text(f"{text}\n", encoding="utf-8")

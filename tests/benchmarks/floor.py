@@ -14,26 +14,37 @@ from corpus import DIMENSION, Question
 _LIMIT = 200
 
 
-def insert(path: Path, texts: list[str], vectors: np.ndarray) -> float:
-    """Insert into FTS5 and vec0, in one transaction; return the seconds."""
-    path.unlink(missing_ok=True)
+def insert(path: Path, texts: list[str], vectors: np.ndarray, *, after: int = 0) -> float:
+    """Insert into FTS5 and vec0, in one transaction; return the seconds.
+
+    Args:
+        path: The file; a new one, unless rows are there already.
+        texts: The texts.
+        vectors: Their vectors.
+        after: Rows that are there already.
+    """
+    if not after:
+        path.unlink(missing_ok=True)
     connection = apsw.Connection(str(path))
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
     connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "normal")
-    connection.execute("CREATE VIRTUAL TABLE words USING fts5(text, tokenize='porter unicode61')")
     connection.execute(
-        f"CREATE VIRTUAL TABLE vectors USING vec0(id INTEGER PRIMARY KEY, v FLOAT[{DIMENSION}])"
+        "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, tokenize='porter unicode61')"
+    )
+    connection.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS vectors "
+        f"USING vec0(id INTEGER PRIMARY KEY, v FLOAT[{DIMENSION}])"
     )
     started = time.perf_counter()
     with connection:
         connection.executemany(
-            "INSERT INTO words (rowid, text) VALUES (?, ?)", enumerate(texts, start=1)
+            "INSERT INTO words (rowid, text) VALUES (?, ?)", enumerate(texts, after + 1)
         )
         connection.executemany(
             "INSERT INTO vectors VALUES (?, ?)",
-            ((row, vector.tobytes()) for row, vector in enumerate(vectors, start=1)),
+            ((row, vector.tobytes()) for row, vector in enumerate(vectors, after + 1)),
         )
     seconds = time.perf_counter() - started
     connection.close()

@@ -1,4 +1,7 @@
-"""A fresh process that searches and prints the bytes it came to hold: ``resident.py FOLDER``."""
+"""A fresh process that searches and prints the bytes it came to hold.
+
+``resident.py FOLDER [INDEX]``
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ def resident_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def main(folder: Path) -> None:
-    """Search for all questions of a folder."""
+def main(folder: Path, index: str | None = None) -> None:
+    """Search for all questions of a folder, by default in the index file there."""
     a = np.ones((8, 8), dtype=np.float32)
     assert (a @ a).any()  # wakes the threads that multiply matrices
     before = resident_bytes()
@@ -34,11 +37,12 @@ def main(folder: Path) -> None:
 
     questions = pickle.loads((folder / "questions.pickle").read_bytes())
     embedder = CheapEmbedder(questions)
-    with Memory.open(folder, embedder=embedder, index=folder / "index.sqlite") as memory:
+    where = index or folder / "index.sqlite"
+    with Memory.open(folder, embedder=embedder, index=where) as memory:
         for question in questions:
             memory.search(question.text)
         print(resident_bytes() - before)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -446,15 +446,21 @@ def test_a_lease_ends_with_its_process_and_keeps_no_deleted_rows(admin, store, u
 
 
 @pytest.mark.slow
-def test_a_load_in_bulk_ends_as_single_writes_do(tmp_path, store):
+@pytest.mark.parametrize("at_once", [1, 3], ids=["begun by the third", "from the first"])
+def test_a_load_in_bulk_ends_as_single_writes_do(tmp_path, store, at_once):
     texts = [f"word{n % 17} and common {n} ERR_{n % 5}_X 東京{n % 3}" for n in range(300)]
     files = [a_file(f"{n}.md", *texts[n::3], source=source)
              for n, source in enumerate(("memory", "sessions", "memory"))]  # fmt: skip
     with contextlib.closing(open_store(postgres.url_of(tmp_path, "single"))) as single:
         single.set_identity(IDENTITY)
+        single.mark_complete()  # from now on nothing is loaded in bulk
         for file in files:
             assert single.write([file]) == ()
-        filled(store, *files)
+        store.set_identity(IDENTITY)
+        for first in range(0, 3, at_once):
+            assert store.write(files[first : first + at_once]) == ()
+        with single.snapshot() as one, store.snapshot() as loaded:
+            assert (one._state.loading, loaded._state.loading) == (False, True)
         sought = ("word3", "common", "ERR_2_X", "nothing")
         for _ in range(2):
             for word in sought:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["begin_load", "finish_load"]
 
 _FROM_CHUNKS = 256
-"""Chunks of one write to an empty index from which on it is loaded in bulk."""
+"""Chunks of an index that no run has completed, from which on it is loaded in bulk."""
 _MEMORY = "256MB"
 
 
@@ -31,12 +31,13 @@ def begin_load(connection: Connection, state: IndexState, chunks: int) -> bool:
         state: The index.
         chunks: Number of chunks that are about to be written.
     """
-    if state.loading or state.complete or state.last_seq or chunks < _FROM_CHUNKS:
+    if state.loading or state.complete or state.last_seq + chunks < _FROM_CHUNKS:
         return state.loading
+    words, terms = state.tables.words, state.tables.terms
     try:
         with connection.transaction():
-            connection.execute(f"LOCK TABLE {state.tables.words} IN ACCESS EXCLUSIVE MODE NOWAIT")
-            connection.execute(f"DROP INDEX {state.tables.words}_terms")
+            connection.execute(f"LOCK TABLE {words}, {terms} IN ACCESS EXCLUSIVE MODE NOWAIT")
+            connection.execute(f"DROP INDEX {words}_terms; TRUNCATE {terms}")
     except errors.LockNotAvailable:
         return False  # it is being read
     connection.execute(

@@ -55,23 +55,30 @@ def term_vector(terms: Sequence[str], grams: Sequence[str]) -> bytes:
         terms: Terms of a text, in order.
         grams: Its grams, in order.
     """
-    positions: dict[str, list[int]] = {}
-    for mark, some in (("", terms), (_GRAM, grams)):
-        for at, term in enumerate(some, 1):
-            held = positions.setdefault(_lexeme(term, mark), [])
-            if at <= _MAX_POSITION and len(held) < _MAX_POSITIONS:
-                held.append(at)
     parts: list[bytes] = []
     size = 0
-    for lexeme, at_places in positions.items():
-        data = lexeme.encode()
-        size += len(data) + 2 * len(at_places) + 4
-        if size > _MAX_VECTOR_BYTES:
-            break
-        parts.append(
-            struct.pack(f">{len(data) + 1}sH{len(at_places)}H", data, len(at_places), *at_places)
-        )
-    return struct.pack(">I", len(parts)) + b"".join(parts)
+    for mark, some in (("", terms), (_GRAM, grams)):
+        places: dict[str, bytes] = {}
+        for term, at in zip(some, _packed_positions(), strict=False):
+            places[term] = places.get(term, b"") + at
+        for term in some[_MAX_POSITION:]:
+            places.setdefault(term, b"")
+        for term, held in places.items():
+            data, held = _lexeme(term, mark).encode(), held[: 2 * _MAX_POSITIONS]
+            size += len(data) + len(held) + 4
+            if size > _MAX_VECTOR_BYTES:
+                break
+            parts += (data, _COUNTS[len(held) // 2], held)
+    return struct.pack(">I", len(parts) // 3) + b"".join(parts)
+
+
+_COUNTS = [b"\0" + struct.pack(">H", count) for count in range(_MAX_POSITIONS + 1)]
+"""What stands between a lexeme and its positions: its end and their number."""
+
+
+@functools.cache
+def _packed_positions() -> list[bytes]:
+    return [struct.pack(">H", at) for at in range(1, _MAX_POSITION + 1)]
 
 
 @dataclass(frozen=True, slots=True)
