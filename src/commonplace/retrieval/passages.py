@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class PassageTable:
         A chunk holds only those above its own first line.
         """
         chunk = self.chunk_of(unit)
-        if "#" not in chunk.text[chunk.text.find("\n") :]:
+        if chunk.text.find("#", chunk.text.find("\n")) < 0:
             return chunk.heading
         above = chunk.text.split("\n")[: line - chunk.start_line + 1]
         blocks = find_blocks(above, chunk.context)
@@ -134,7 +135,7 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
         chunks: The candidates.
         dimension: Length of the lines' vectors; None leaves the vectors out.
     """
-    ordered = sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line, chunk.ordinal))
+    ordered = sorted(chunks, key=attrgetter("path", "start_line", "ordinal"))
     packed = [chunk.units or pack_units(line_units(chunk.text)) for chunk in ordered]
     counts = [len(units) // _UNIT_BYTES for units in packed]
     units = np.frombuffer(b"".join(packed), dtype="<i4").reshape(-1, 3).astype(np.int64)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.mmr import tokenize_all_scripts
+from commonplace.vectors.arrays import products_of_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,7 @@ def similarity_of_vectors(vectors: Matrix, mean: Vector, scales: Floats) -> Floa
     """
     centred = vectors - mean
     centred *= scales[:, None]
-    return _ramp(centred @ centred.T, _SIMILAR_COSINES)
+    return _ramp(products_of_pairs(centred), _SIMILAR_COSINES)
 
 
 def similarity_of_texts(texts: Sequence[str]) -> Floats:

@@ -184,17 +184,15 @@ class _Packer:
         mass[chars > budget.room] = -1.0
         while budget.room >= width and budget.chars > until:
             first = int(mass.argmax())
-            most = float(mass[first])
+            most, behind = float(mass[first]), int(stop[first])
             if most <= 1e-12:
                 break
-            window = Window(first, int(stop[first]) - 1, most)
-            self.windows.append(window)
-            rows = window.rows
-            self._taken[rows] = True
-            mass[rows] = -1.0
-            budget.take(min(self._span(window, window), self._longest))
+            self.windows.append(Window(first, behind - 1, most))
+            self._taken[first:behind] = True
+            mass[first:behind] = -1.0
+            budget.take(min(int(self._end[behind - 1] - self._start[first]), self._longest))
             # Windows that reach into the chosen one now end before it.
-            before = int(stop[:first].searchsorted(first, side="right"))
+            before = int(stop[:first].searchsorted(first, "right"))
             if before < first:
                 stop[before:first] = first
                 cut_off = mass[before:first]

@@ -22,6 +22,7 @@ __all__ = [
     "ChunkVectors",
     "pack_all",
     "packed_size",
+    "products_of_pairs",
     "row_products",
     "row_squares",
     "sum_packed",
@@ -31,6 +32,8 @@ __all__ = [
 _LEVELS = 127
 _AT_ONCE = 32
 """Chunks whose lines are processed together: they fit in the processor's cache."""
+_BLAS_THREADS_FROM = 64**3
+"""Multiplications from which OpenBLAS, the first of all, uses threads for matrix products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,26 @@ def row_products(
 
     product: Any = getattr(np, "vecdot", np.dot)  # numpy 2.0 brought vecdot
     products: NDArray[np.float32] = product(matrix, vector, out=out)
+    return products
+
+
+def products_of_pairs(matrix: Matrix) -> NDArray[np.float32]:
+    """Return the dot product of each two rows, ``(n, n)``, on one processor, for some dozen rows.
+
+    BLAS distributes the product over all processors, whose threads then spin for a while: that
+    takes many times what it saves, and other programs wait. It leaves small blocks alone.
+    """
+    import numpy as np
+
+    rows, dimension = matrix.shape
+    products = np.empty((rows, rows), dtype=np.float32)
+    start = 0
+    while start < rows:
+        # Two rows at least: for one, BLAS has another routine, which distributes sooner.
+        stop = start + max(2, _BLAS_THREADS_FROM // (dimension * (rows - start)))
+        block = np.matmul(matrix[start:stop], matrix[start:].T, out=products[start:stop, start:])
+        products[start:, start:stop] = block.T
+        start = stop
     return products
 
 

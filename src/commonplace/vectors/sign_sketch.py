@@ -57,11 +57,12 @@ class SignSketch:
             self._lengths[block] = np.sqrt(row_squares(centred))
         self._agreeing = np.empty((len(self._signs), min(rows, _BLOCK)), dtype=np.uint64)
         self._counts = np.empty(self._agreeing.shape, dtype=np.uint8)
+        self._strong_counts = np.empty_like(self._counts)
 
     @property
     def nbytes(self) -> int:
         """Bytes that it takes."""
-        parts = (self._signs, self._lengths, self._agreeing, self._counts)
+        parts = (self._signs, self._lengths, self._agreeing, self._counts, self._strong_counts)
         return sum(part.nbytes for part in parts)
 
     def estimates(self, query: Vector) -> NDArray[np.float32]:
@@ -82,21 +83,21 @@ class SignSketch:
             stop = min(start + _BLOCK, rows)
             agreeing = self._agreeing[:, : stop - start]
             np.bitwise_xor(self._signs[:, start:stop], against, out=agreeing)
-            agreement = self._count(agreeing)
-            # Where the query is strong, beyond its root mean square, a side counts three times.
+            counts = _bitwise_count(agreeing, out=self._counts[:, : stop - start])
+            # Where the query is strong, beyond its root mean square, a side counts three times: of
+            # a word 192 at most, so that octets hold it.
             np.bitwise_and(agreeing, strong, out=agreeing)
-            twice = self._count(agreeing)
-            twice += twice
-            agreement += twice
-            np.subtract(agreement, half, out=estimates[start:stop], dtype=np.float32)
+            strong_counts = _bitwise_count(agreeing, out=self._strong_counts[:, : stop - start])
+            counts += strong_counts
+            counts += strong_counts
+            np.subtract(
+                counts.sum(axis=0, dtype=np.uint16),
+                half,
+                out=estimates[start:stop],
+                dtype=np.float32,
+            )
             estimates[start:stop] *= self._lengths[start:stop]
         return estimates
-
-    def _count(self, words: Words) -> NDArray[np.uint16]:
-        """Count the bits of each row."""
-        counts = _bitwise_count(words, out=self._counts[:, : words.shape[1]])
-        summed: NDArray[np.uint16] = counts.sum(axis=0, dtype=np.uint16)
-        return summed
 
 
 def _packed(bits: NDArray[np.bool_]) -> Words:

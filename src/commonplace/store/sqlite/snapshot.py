@@ -235,9 +235,9 @@ class SqliteSnapshot:
         sql = f"SELECT {_STORED}, checksum FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})"
         rows: list[Any] = self._connection.execute(sql, list(seqs)).fetchall()
         found = {}
-        for *values, checksum in rows:
-            found[values[0]] = it = StoredChunk._make(values)
-            if row_checksum(it.heading, it.context, it.text, it.units, it.lines) != checksum:
+        for row in rows:
+            found[row[0]] = it = StoredChunk._make(row[:-1])
+            if row_checksum(it.heading, it.context, it.text, it.units, it.lines) != row[-1]:
                 raise damaged(self._connection.filename, f"chunk {it.seq} is not as it was written")
         return found
 
