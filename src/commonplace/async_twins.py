@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
+    from commonplace.memory import Memory
     from commonplace.types import (
         BlameLine,
         Excerpt,
@@ -30,6 +31,7 @@ class AsyncTwins:
         append: Callable[..., str]
         blame: Callable[..., list[BlameLine]]
         close: Callable[[], None]
+        connect: Callable[..., Memory]
         correct: Callable[..., Version]
         delete: Callable[..., Version]
         edit: Callable[..., Version]
@@ -61,6 +63,11 @@ class AsyncTwins:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+    @classmethod
+    async def aconnect(cls, url: str, **options: Any) -> Memory:
+        """`connect` in a thread."""
+        return await _in_thread(cls.connect, url, **options)
 
     async def asearch(self, query: str, **options: Any) -> SearchResults:
         """`search` in a thread."""

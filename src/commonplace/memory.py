@@ -40,9 +40,11 @@ from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.service import IndexService
 from commonplace.indexing.slots import IndexSlot, IndexSlots
 from commonplace.profiles import from_settings
+from commonplace.remote.publisher import Publisher
 from commonplace.renderers import brief
 from commonplace.settings import Settings
 from commonplace.store.hosts import hosts_of
+from commonplace.store.publication import publication_of
 from commonplace.store.records import FileFilter, checked_patterns
 from commonplace.system.forks import ReopenedInChild
 from commonplace.system.state import StateLocation
@@ -66,7 +68,7 @@ from commonplace.types import (
 )
 from commonplace.workspace.dates import parse_day, parse_moment
 from commonplace.workspace.discovery import Workspace
-from commonplace.workspace.file_text import UnreadableFileError, read_text
+from commonplace.workspace.file_text import FileText, UnreadableFileError
 from commonplace.workspace.notes import append_note, create_file, create_folder
 from commonplace.workspace.paths import USER_NAME, is_session_path, log_date, log_path
 from commonplace.workspace.privacy import is_private
@@ -86,12 +88,13 @@ if TYPE_CHECKING:
     from commonplace.retrieval.rerank import RerankClient, Reranker
     from commonplace.store.base import Snapshot, Store
     from commonplace.store.hosts import Hosts
+    from commonplace.store.publication import InboxState
     from commonplace.store.records import IndexIdentity, RowFilter
     from commonplace.vectors import Vector
 
     Clock = Callable[[], datetime]
 
-__all__ = ["Memory"]
+__all__ = ["Memory", "excerpt_of", "rerank_client", "utc_now"]
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +160,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         self._ranker: Ranker | None = None if reranker is None else profile.ranker(reranker)
         self.workspace = workspace
         self.settings = settings
-        self._now = now or _utc_now
+        self._now = now or utc_now
         self.state = state
         self._ledger_was_empty: object = None
         """State of the history file in which the ledger was last found to be empty."""
@@ -192,6 +195,14 @@ class Memory(ReopenedInChild, AsyncTwins):
         )
         if settings.history.enabled:
             self._index.runner.sweeper = ExpirySweeper(mutator, now=self._now, zone=self._zone)
+        self._publisher: Publisher | None = None
+        if (publication := publication_of(store)) is not None:
+            self._publisher = Publisher(
+                *(store, publication, self._notes, mutator, workspace),
+                profile=profile,
+                index_files=self._index.index_files,
+            )
+            self._index.runner.publisher = self._publisher
         self._past = PastIndex(
             *(log, workspace, store), profile=profile, folder=state.history.parent
         )
@@ -273,7 +284,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             settings=settings,
             profile=profile,
             embedder=embedder,
-            reranker=_rerank_client(reranker),
+            reranker=rerank_client(reranker),
             store=store,
             state=state,
             now=now,
@@ -334,6 +345,61 @@ class Memory(ReopenedInChild, AsyncTwins):
         self._notes.log.file.close()
         self._index.store.suspend()
 
+    # -- hosts without the folder ----------------------------------------------------------------
+
+    @classmethod
+    def connect(
+        cls,
+        url: str,
+        *,
+        name: str | None = None,
+        settings: Settings | None = None,
+        embedder: str | Embedder | Any | None = "auto",
+        reranker: Reranker | Any | None = None,
+        now: Clock | None = None,
+    ) -> Memory:
+        """Connect to a memory whose folder another host has; it has the same verbs.
+
+        Search, `get` and `history` read the database. A change of a note is durable, and found by
+        every host, when the verb returns; the host with the folder makes it in the Markdown, where
+        `status` of every host tells how many wait.
+
+        Args:
+            url: Index of the other host, such as ``postgresql://host/database``.
+            name: Name of the memory in that database, as ``name`` in the URL.
+            settings: How to search; the default settings file, else the defaults. What shapes the
+                index is taken from there.
+            embedder: As in `open`; it has to be the index's for vectors to take part.
+            reranker: As in `open`.
+            now: Returns the time as an aware datetime; for tests and replays.
+
+        Raises:
+            StoreError: Nothing is published there, the server cannot be reached, or the engine of
+                the URL publishes nothing.
+        """
+        from commonplace.connected import ConnectedMemory
+
+        return ConnectedMemory.from_url(
+            url, name=name, settings=settings, embedder=embedder, reranker=reranker, now=now
+        )
+
+    def apply_inbox(self) -> int:
+        """Make the changes of hosts without the folder in the Markdown, exactly once, in order.
+
+        Index runs do so first. A change that touches lines which the folder's note has otherwise
+        is refused, and kept with its text; `status` says so.
+
+        Returns:
+            Number of notes that were concerned.
+
+        Raises:
+            StoreError: The database cannot be read or written.
+        """
+        publisher = self._publisher
+        if publisher is None:
+            return 0
+        return self._index.recovering(publisher.apply_inbox)
+
     # -- index -----------------------------------------------------------------------------------
 
     def index(
@@ -385,8 +451,16 @@ class Memory(ReopenedInChild, AsyncTwins):
             self._background,
             state=self.state.database,
             qmd=None if self._qmd is None else self._qmd.health(),
+            inbox=self._inbox_state(),
             deep=deep,
         )
+
+    def _inbox_state(self) -> InboxState | None:
+        """Return the state of the inbox of hosts without the folder; None where there is none."""
+        publication = publication_of(self._index.store)
+        if publication is None or not self._index.store.exists():
+            return None
+        return publication.inbox()
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Compare the index with the files, and read the journal and the history; all of each.
@@ -595,14 +669,16 @@ class Memory(ReopenedInChild, AsyncTwins):
         """Open the index as of a time."""
         client, _ = self._index.query_client(today.identity)
         local = client if client is not None and client.is_local else None
-        state = _file_state(self.state.history)
+        state = self._history_state()
         with self._past.snapshot(today, moment, client=local, history_state=state) as snapshot:
             yield snapshot
 
     def _attribute(self, results: SearchResults, as_of: date | datetime | str | None) -> None:
         """Set the origins of results; where no line has one, without a query."""
-        state = _file_state(self.state.history)
-        if not results or state in (None, self._ledger_was_empty):
+        if results and self._publisher is not None:
+            self._index.recovering(self._publisher.refresh_origins)
+        state = self._history_state() if results else None
+        if state in (None, self._ledger_was_empty):
             return
         if self._ledger.is_empty(state):
             self._ledger_was_empty = state
@@ -610,14 +686,22 @@ class Memory(ReopenedInChild, AsyncTwins):
         read = functools.partial(self._text_of, as_of=as_of)
         results[:] = self._ledger.attributed(results, read=read, state=state)
 
+    def _history_state(self) -> object:
+        """Return what changes with each write to the history; None where there is none."""
+        return _file_state(self.state.history)
+
     def _text_of(self, path: str, *, as_of: date | datetime | str | None = None) -> str:
         """Return a note's text, now or at a time; empty where it cannot be read."""
         try:
             if as_of is not None:
-                return self._notes.text_at(path, as_of).text
+                return self._text_at(path, as_of).text
         except (OSError, UnreadableFileError, PathNotAllowedError):
             return ""
         return _text_in(self.workspace, path)
+
+    def _text_at(self, path: str, as_of: date | datetime | str) -> FileText:
+        """Return a note as it was at a time."""
+        return self._notes.text_at(path, as_of)
 
     def _query_vector(
         self, text: str, held: IndexIdentity | None
@@ -701,12 +785,12 @@ class Memory(ReopenedInChild, AsyncTwins):
         try:
             if is_session_path(name):
                 return self._session_excerpt(name, absolute, start, lines)
-            read = read_text(absolute) if as_of is None else self._notes.text_at(name, as_of)
+            read = self.workspace.read(name) if as_of is None else self._text_at(name, as_of)
         except FileNotFoundError:
             return Excerpt(name, "", start, 0, False, None, "not_found")
         except UnreadableFileError as error:
             raise WorkspaceError(f"{name}: {error}.") from error
-        excerpt = _excerpt(name, read.text, start, lines)
+        excerpt = excerpt_of(name, read.text, start, lines)
         untrusted = self._ledger.untrusted_lines(name, excerpt.text, first_line=start)
         reads = self.profile.reads_front_matter
         metadata = read_front_matter(read.text).metadata or {} if reads else {}
@@ -723,7 +807,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         wanted = None if lines is None else max(1, lines) + 1  # one more tells whether there is
         rules = self.profile.transcripts
         text = render_lines(absolute, rules, from_line=start, lines=wanted) or ""
-        part = _excerpt(name, text, 1, lines)
+        part = excerpt_of(name, text, 1, lines)
         behind = part.next_from and part.next_from + start - 1
         return replace(part, from_line=start, next_from=behind)
 
@@ -811,13 +895,18 @@ class Memory(ReopenedInChild, AsyncTwins):
         text = session_note(said, moment=now, zone=str(now.tzinfo), key=key, session=session)
         name = f"memory/{now.date().isoformat()}-{slug_for(said, slug, moment=now)}"
         with bounded_waits():
+            origin = origin or Origin("agent", session=session or None)
             for number in itertools.count(1):
                 path = f"{name}-{number}.md" if number > 1 else f"{name}.md"
-                self._attribute_text(path, text, origin or Origin("agent", session=session or None))
-                if create_file(self._place_of(path), text):
+                if self._create_note(path, text, origin):
                     break
             self._index_written([path])
         return path
+
+    def _create_note(self, path: str, text: str, origin: Origin) -> bool:
+        """Create a note; return False where there is one already."""
+        self._attribute_text(path, text, origin)
+        return create_file(self._place_of(path), text)
 
     def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
         if not text.strip():
@@ -1161,7 +1250,7 @@ def _note_paths(workspace: Workspace) -> list[str]:
 def _text_in(workspace: Workspace, path: str) -> str:
     """Return a note's text; empty where it cannot be read."""
     try:
-        return read_text(workspace.locate(path)).text
+        return workspace.read(path).text
     except (OSError, UnreadableFileError, PathNotAllowedError):
         return ""
 
@@ -1177,7 +1266,8 @@ def _notes_holding(store: Store, line: str) -> set[str]:
     return notes_holding(store, line)
 
 
-def _rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
+def rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
+    """Return the client of a reranker as `Memory.open` takes it."""
     if reranker is None:
         return None
     from commonplace.retrieval.rerank import RerankClient
@@ -1204,11 +1294,13 @@ def _with_metadata(results: list[SearchResult], snapshot: Snapshot) -> list[Sear
     ]
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
+    """Return the time."""
     return datetime.now(UTC)
 
 
-def _excerpt(path: str, text: str, start: int, lines: int | None) -> Excerpt:
+def excerpt_of(path: str, text: str, start: int, lines: int | None) -> Excerpt:
+    """Return some lines of a text, from a line on."""
     parts = text.split("\n")
     total = len(parts) - (parts[-1] == "")
     end = len(parts) if lines is None else min(len(parts), start - 1 + max(1, lines))

@@ -14,6 +14,7 @@ from commonplace.indexing.document_reader import text_hash
 from commonplace.indexing.service import IndexService
 from commonplace.qmd.backend import QmdHealth
 from commonplace.store.hosts import hosts_of
+from commonplace.store.publication import InboxState
 from commonplace.store.records import FileRecord, IndexIdentity
 from commonplace.types import Status
 from commonplace.workspace.discovery import Workspace
@@ -30,6 +31,7 @@ def memory_status(
     state: Path,
     deep: bool,
     qmd: QmdHealth | None = None,
+    inbox: InboxState | None = None,
 ) -> Status:
     """Compare the disk with the index and describe both.
 
@@ -40,6 +42,7 @@ def memory_status(
         state: The state database.
         deep: Also probe each part.
         qmd: State of QMD, where it is the search backend.
+        inbox: State of the inbox of hosts without the folder, where the engine has one.
     """
     store = index.store
     identity = store.identity
@@ -64,12 +67,14 @@ def memory_status(
             *([qmd.warning] if qmd is not None and qmd.warning else []),
             *_warnings(index, selection, workspace, known, problems),
             *_damaged(state),
+            *_refused(inbox),
         ),
         workspace=str(workspace.root),
         index_location=store.location,
         details={
             "embedder": selection.reason,
             **({} if qmd is None else {"qmd": qmd.summary}),
+            **({} if inbox is None else {"inbox": _waiting(inbox)}),
             **dict(_activity(index, background)),
             **(probe(index, state=state) if deep else {}),
         },
@@ -145,6 +150,21 @@ def _damaged(state: Path) -> Iterator[str]:
                 f"The {kind} was damaged: {path} is what was found. What could be read of it is "
                 "used; delete the file when nothing else in it is needed."
             )
+
+
+def _waiting(inbox: InboxState) -> str:
+    """Return how many changes of hosts without the folder wait, and since when."""
+    if inbox.since is None:
+        return "empty: the folder has every change"
+    since = inbox.since.astimezone().isoformat(sep=" ", timespec="seconds")
+    changes = f"{inbox.waiting} changes wait" if inbox.waiting > 1 else "1 change waits"
+    return f"{changes} for the host with the folder, since {since}"
+
+
+def _refused(inbox: InboxState | None) -> Iterator[str]:
+    """Yield the changes of hosts without the folder that could not be made there."""
+    for path, reason in inbox.refused if inbox is not None else ():
+        yield f"A change of {path} by a host without the folder was refused: {reason}"
 
 
 def _index_warnings(index: IndexService, client: EmbeddingClient | None) -> Iterator[str]:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from commonplace.errors import EditError
 from commonplace.history.causes import Cause
 from commonplace.history.citations import CitationFinder, Place
-from commonplace.history.edits import FileCodec
+from commonplace.history.edits import FileCodec, appended_bytes
 from commonplace.history.mutations import Mutation
 from commonplace.history.service import there
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.strikethrough import CorrectionLink, is_struck, strike
-from commonplace.workspace.appended_text import added_text
 from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
@@ -76,11 +75,8 @@ class Corrector:
             return codec.encode("\n".join(_struck_lines(lines, found, link)))
 
         def noted(before: bytes | None) -> bytes | None:
-            codec = FileCodec() if before is None else FileCodec.of(before)
-            held = "" if before is None else codec.decode(before)
             link = CorrectionLink(_relative(path, log), line=found.first)
-            note = added_text(held, codec.adapted(_linked(text, link)), title=day.isoformat())
-            return before if note is None else codec.encode(held + note)
+            return appended_bytes(before, _linked(text, link), title=day.isoformat())
 
         mutations = [Mutation(path, struck), Mutation(log, noted)]
         if path == log:

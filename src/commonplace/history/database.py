@@ -126,6 +126,10 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS pending (
         version INTEGER NOT NULL, path TEXT NOT NULL, target TEXT, temporary TEXT NOT NULL,
         before BLOB, after BLOB, done INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (version, path))""",
+    # Changes of hosts without the folder that were made here, by the key of the inbox, and the
+    # batch of their versions; NULL where nothing had to be changed.
+    "CREATE TABLE IF NOT EXISTS applied (key TEXT PRIMARY KEY, version INTEGER) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS applied_version ON applied (version)",
     *_SUMS,
 )
 
@@ -136,7 +140,7 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        version=4,  # version 3 had no sums; versions 1 and 2 were never released
+        version=5,  # version 4 had no `applied`, 3 no sums; versions 1 and 2 were never released
         schema=_SCHEMA,
         # Versions without a note, or based on one that was lost, have no text.
         repair=(

@@ -10,9 +10,18 @@ from typing import AnyStr, NamedTuple
 
 from commonplace.errors import EditError
 from commonplace.types import citation
+from commonplace.workspace.appended_text import added_text
 from commonplace.workspace.file_text import utf16_encoding
 
-__all__ = ["FileCodec", "Quote", "nearest_lines", "occurrences", "replace_passage", "replace_text"]
+__all__ = [
+    "FileCodec",
+    "Quote",
+    "appended_bytes",
+    "nearest_lines",
+    "occurrences",
+    "replace_passage",
+    "replace_text",
+]
 
 Quote = Callable[[str], str]
 _LINE_CHARS = 120
@@ -72,6 +81,20 @@ def replace_text(before: bytes | None, text: str) -> bytes:
     if codec.mark and text.startswith("\ufeff"):
         text = text[1:]
     return codec.encode(codec.adapted(text))
+
+
+def appended_bytes(before: bytes | None, note: str, *, title: str | None) -> bytes | None:
+    """Return the bytes of a file with a note appended; the same where it holds the note.
+
+    Args:
+        before: The bytes; None for no file.
+        note: The note, without blank lines around it.
+        title: Heading of a new file; None for no heading.
+    """
+    codec = FileCodec() if before is None else FileCodec.of(before)
+    held = "" if before is None else codec.decode(before)
+    added = added_text(held, codec.adapted(note), title=title)
+    return before if added is None else codec.encode(held + added)
 
 
 def replace_passage(path: str, before: bytes, old: str, new: str, *, quoted: Quote = str) -> bytes:

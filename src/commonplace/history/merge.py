@@ -1,4 +1,4 @@
-"""Three-way merge by lines: a change is taken back from a text that was changed since."""
+"""Three-way merge by lines: a change is made in, or taken out of, a text that others changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-__all__ = ["OverlapError", "revert"]
+__all__ = ["OverlapError", "merge", "revert"]
 
 
 class OverlapError(Exception):
@@ -35,22 +35,34 @@ def revert(before: bytes, after: bytes, current: bytes) -> bytes:
     Raises:
         OverlapError: The current text differs from `after` in lines that the change touched.
     """
-    if current == after:
-        return before
-    base = after.splitlines(keepends=True)
-    undone = list(_hunks(base, before.splitlines(keepends=True)))
-    later = list(_hunks(base, current.splitlines(keepends=True)))
-    for hunk in undone:
-        for other in later:
+    return merge(after, before, current)
+
+
+def merge(base: bytes, changed: bytes, current: bytes) -> bytes:
+    """Return the current text with the change from `base` to `changed`.
+
+    A change that the current text has already is made once.
+
+    Raises:
+        OverlapError: The current text differs from `base` in lines that the change touches.
+    """
+    if current == base:
+        return changed
+    lines = base.splitlines(keepends=True)
+    ours = list(_hunks(lines, changed.splitlines(keepends=True)))
+    theirs = list(_hunks(lines, current.splitlines(keepends=True)))
+    ours = [hunk for hunk in ours if hunk not in theirs]
+    for hunk in ours:
+        for other in theirs:
             if _touch(hunk, other):
-                raise OverlapError(_line_in_current(later, other))
+                raise OverlapError(_line_in_current(theirs, other))
     merged: list[bytes] = []
     at = 0
-    for hunk in sorted([*undone, *later], key=lambda one: (one.start, one.end)):
-        merged += base[at : hunk.start]
+    for hunk in sorted([*ours, *theirs], key=lambda one: (one.start, one.end)):
+        merged += lines[at : hunk.start]
         merged += hunk.lines
         at = hunk.end
-    return b"".join([*merged, *base[at:]])
+    return b"".join([*merged, *lines[at:]])
 
 
 def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Hunk]:

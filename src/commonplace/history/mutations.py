@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.history.bodies import remove_batch
@@ -28,6 +28,7 @@ from commonplace.system.locks import FileLease
 from commonplace.system.waits import WRITER_WAIT_S, is_wait_over
 from commonplace.types import Version
 from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, decode_text, read_data
+from commonplace.workspace.paths import log_date
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from commonplace.history.ledger import OriginLedger
     from commonplace.history.versions import VersionLog
 
-__all__ = ["Mutation", "Mutator"]
+__all__ = ["InboxEntry", "Mutation", "Mutator", "NoteMutator", "texts_of_change"]
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,29 @@ class _Step:
         return self.file.before != self.file.after or self.file.target is not None
 
 
+class InboxEntry(NamedTuple):
+    """Entry of the inbox that a change comes from.
+
+    Attributes:
+        key: What tells it from all others.
+        when: Time of the change, aware.
+    """
+
+    key: str
+    when: datetime
+
+
+class NoteMutator(Protocol):
+    """What changes notes: in the folder (`Mutator`), or those that another host published."""
+
+    log: VersionLog
+    ledger: OriginLedger
+    replaced: dict[str, bytes]
+
+    def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
+        """Change notes, all or none of them; return their new states; see `Mutator.apply`."""
+
+
 class Mutator:
     """Makes changes of notes, one at a time among all processes of a workspace.
 
@@ -107,7 +131,9 @@ class Mutator:
         self._enabled = enabled
         self._now = now
 
-    def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
+    def apply(
+        self, mutations: Sequence[Mutation], cause: Cause, *, inbox: InboxEntry | None = None
+    ) -> list[State]:
         """Change notes, all or none of them; return their new states.
 
         A file that another program changes meanwhile is read again, and the change is computed
@@ -116,6 +142,8 @@ class Mutator:
         Args:
             mutations: The changes; what `Mutation.compute` raises ends all of them.
             cause: Kind and author of the change.
+            inbox: Entry of a change that a host without the folder made: `is_applied` knows it
+                from the moment on that the change is journaled, unless it is taken back.
 
         Raises:
             ConflictError: A file did not stay as it was read for long enough.
@@ -126,7 +154,7 @@ class Mutator:
         with self.exclusive():
             for _ in range(_TRIES):
                 try:
-                    return self._apply(mutations, cause)
+                    return self._apply(mutations, cause, inbox)
                 except ChangedMeanwhileError as error:
                     found = error.texts[-1]
                     if is_wait_over():
@@ -136,6 +164,10 @@ class Mutator:
             "Read it again.",
             version="" if found is None else content_hash(found),
         )
+
+    def is_applied(self, inbox_key: str) -> bool:
+        """Return whether a change of a host without the folder was made; after `exclusive`."""
+        return bool(self.log.file.rows("SELECT 1 FROM applied WHERE key = ?", (inbox_key,)))
 
     def recover(self) -> None:
         """Settle what a process that died left in the journal, unless another process is at it."""
@@ -188,16 +220,18 @@ class Mutator:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def _apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
+    def _apply(
+        self, mutations: Sequence[Mutation], cause: Cause, inbox: InboxEntry | None
+    ) -> list[State]:
         planned = [self._planned(mutation) for mutation in mutations]
-        steps = self._begin(planned, cause)
+        steps = self._begin(planned, cause, inbox)
         changes = [step for step in steps if step.is_change]
         applied: list[_Step] = []
         try:
             for step in changes:
                 step.file.apply()
                 applied.append(step)
-            self._finish(changes, cause)
+            self._finish(changes, cause, inbox)
         except BaseException as error:
             self._take_back(applied, changes, error)
             if isinstance(error, OSError) and not isinstance(error, WorkspaceError):
@@ -233,7 +267,7 @@ class Mutator:
             after = before if after == before else NoteBytes(after)
         return _Step(mutation, FileChange(place, before, after, temporary, target))
 
-    def _begin(self, steps: Sequence[_Step], cause: Cause) -> list[_Step]:
+    def _begin(self, steps: Sequence[_Step], cause: Cause, inbox: InboxEntry | None) -> list[_Step]:
         """Journal the changes, with the texts of before; return the steps with their states."""
         at = self._now()
         begun: list[_Step] = []
@@ -246,7 +280,9 @@ class Mutator:
                 if not step.is_change:
                     begun.append(replace(step, state=met or _unkept(path, file.before, at)))
                     continue
-                state = self._add(connection, step, cause, at=at, batch=batch)
+                made = at if inbox is None else inbox.when
+                made = max(made, met.version.when) if met and inbox else made
+                state = self._add(connection, step, cause, at=made, batch=batch)
                 batch = state.batch
                 self._attribute(connection, step, cause)
                 connection.execute(
@@ -258,6 +294,7 @@ class Mutator:
                     ),
                 )
                 begun.append(replace(step, state=state))
+            _note_applied(connection, inbox, batch)
         return begun
 
     def _attribute(self, connection: apsw.Connection, step: _Step, cause: Cause) -> None:
@@ -266,7 +303,7 @@ class Mutator:
         if step.mutation.target is not None:
             self.ledger.copy(connection, path, step.mutation.target)
         elif cause.change != "undo" and cause.origin is not None:
-            before, after = (decode_text(data or b"")[0] for data in (file.before, file.after))
+            before, after = texts_of_change(path, file.before, file.after)
             self.ledger.attribute(
                 *(connection, path, before, after, cause.origin),
                 untrusted=step.mutation.untrusted,
@@ -293,7 +330,7 @@ class Mutator:
         moved = step.file.before
         return add(connection, target, moved, at=at, batch=state.batch, moved_from=path, **given)
 
-    def _finish(self, steps: Sequence[_Step], cause: Cause) -> None:
+    def _finish(self, steps: Sequence[_Step], cause: Cause, inbox: InboxEntry | None) -> None:
         """Mark the changes as done: their versions count from now on."""
         if not steps or steps[0].state is None:
             return
@@ -305,6 +342,7 @@ class Mutator:
                 new: int | None = None
                 for step in steps:
                     new = self._add(connection, step, cause, at=self._now(), batch=new).batch
+                _note_applied(connection, inbox, new)
             if not self._enabled:
                 remove_batch(connection, batch)
 
@@ -321,6 +359,7 @@ class Mutator:
         with contextlib.suppress(StateError, OSError):
             with self.log.file.transaction() as connection:
                 remove_batch(connection, batch)
+                connection.execute("DELETE FROM applied WHERE version = ?", (batch,))
                 connection.execute("DELETE FROM pending WHERE version = ?", (batch,))
                 if isinstance(error, ChangedMeanwhileError) and self._enabled:
                     failed = steps[len(applied)]
@@ -332,6 +371,23 @@ class Mutator:
     def place(self, path: str) -> Path:
         """Return the file of a note."""
         return self._root.joinpath(*path.split("/"))
+
+
+def texts_of_change(path: str, before: bytes | None, after: bytes | None) -> tuple[str, str]:
+    """Return the texts of a note before and after a change, whose author the new lines get.
+
+    The heading that a new log begins with is of no author.
+    """
+    old, new = (decode_text(data or b"")[0] for data in (before, after))
+    day = log_date(path)
+    if before is None and day is not None and new.startswith(title := f"# {day.isoformat()}\n"):
+        old = title
+    return old, new
+
+
+def _note_applied(connection: apsw.Connection, inbox: InboxEntry | None, batch: int | None) -> None:
+    if inbox is not None:
+        connection.execute("INSERT OR REPLACE INTO applied VALUES (?, ?)", (inbox.key, batch))
 
 
 def _unkept(path: str, data: bytes | None, at: datetime) -> State:

@@ -77,6 +77,10 @@ class TextRecorder:
         with _reported():
             self._record(met)
 
+    def exported_origins(self, path: str) -> str | None:
+        """Return the origins of a note's lines, for hosts without the folder; None for none."""
+        return self._mutator.ledger.exported(path)
+
     def record_append(self, path: str) -> None:
         """Record an append to a note that was not indexed, whatever became of the note since."""
         appended = self.appended.pop(path, None)  # another thread may have recorded it

@@ -63,6 +63,8 @@ def _recover_batch(log: VersionLog, root: Path, entries: Sequence[_Entry], now: 
         for entry in entries:
             if entry not in reached:
                 remove_batch(connection, version, paths=[entry.path, entry.target])
+        if len(reached) < len(entries):  # a host without the folder made it: it is made again
+            connection.execute("DELETE FROM applied WHERE version = ?", (version,))
         for path, text in found:
             log.meet(connection, path, text, at=now)
         connection.execute("DELETE FROM pending WHERE version = ?", (version,))

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING
 from commonplace.errors import ConflictError, PathNotAllowedError
 from commonplace.history.causes import Cause, GroupId, finish_group
 from commonplace.history.edits import replace_passage, replace_text
-from commonplace.history.mutations import Mutation, Mutator
+from commonplace.history.mutations import Mutation, NoteMutator
 from commonplace.history.reversal import text_without
 from commonplace.history.versions import State, content_hash
 from commonplace.system.waits import bounded_waits
 from commonplace.workspace.dates import parse_moment
-from commonplace.workspace.file_text import FileText, Folder, decode_text, read_text
+from commonplace.workspace.file_text import FileText, Folder, UnreadableFileError, decode_text
 from commonplace.workspace.notes import create_folder
-from commonplace.workspace.replacement import read_file
 
 if TYPE_CHECKING:
     from commonplace.types import Change, Excerpt, Origin, SearchResult, Version
@@ -55,7 +54,7 @@ class NoteService:
     def __init__(
         self,
         workspace: Workspace,
-        mutator: Mutator,
+        mutator: NoteMutator,
         *,
         index_files: Callable[[list[str]], object],
         zone: tzinfo | None,
@@ -126,11 +125,10 @@ class NoteService:
 
         def compute(before: bytes | None) -> bytes:
             check_version(path, before, if_version)
-            place = self._workspace.locate(target)
-            if target == name or os.path.lexists(place):
+            if target == name or self._workspace.exists(target):
                 raise ConflictError(
                     f"{to} is there already; nothing was moved. Choose another path, or delete it.",
-                    version=_hash_at(place),
+                    version=self._hash_of(target),
                 )
             return there(path, before)
 
@@ -188,7 +186,7 @@ class NoteService:
         moment = parse_moment(as_of, timezone=self._zone)
         states = self.log.states_of(path)
         if not states:  # never met
-            return read_text(self._workspace.locate(path))
+            return self._workspace.read(path)
         state = next((one for one in states if one.version.when <= moment), None)
         if state is None and states[-1].version.change == "found":
             state = states[-1]
@@ -247,6 +245,17 @@ class NoteService:
             _check_unlike(space.root, name)
         return name
 
+    def read(self, path: str) -> FileText | None:
+        """Return a note as it is; None where it cannot be read, or is not there."""
+        try:
+            return self._workspace.read(path)
+        except (OSError, UnreadableFileError):
+            return None
+
+    def _hash_of(self, path: str) -> str:
+        read = self.read(path)
+        return "" if read is None else content_hash(read.data)
+
     @contextlib.contextmanager
     def folder_of(self, path: str) -> Iterator[None]:
         """Make the folder of a new note; it goes again when the note is not written."""
@@ -299,13 +308,6 @@ def there(path: str, before: bytes | None) -> bytes:
             f"there is no note {path}; nothing was changed. Give the path as search shows it."
         )
     return before
-
-
-def _hash_at(place: Path) -> str:
-    try:
-        return content_hash(read_file(place) or b"")
-    except OSError:
-        return ""
 
 
 def _check_no_folder(path: str, place: Path) -> None:

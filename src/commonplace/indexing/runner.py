@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
     from commonplace.profiles import Profile
 
-__all__ = ["IndexRunner", "Outcome", "Problems", "Skip", "Sweeper"]
+__all__ = ["IndexRunner", "Outcome", "Problems", "RunPublisher", "Skip", "Sweeper"]
 
 _SCHEMA = 2
 """Version of what the indexer writes: raise it when chunks or vectors are made another way."""
@@ -55,6 +55,22 @@ class Sweeper(Protocol):
         """Delete notes; return ``(path, reason)`` of those that could not be deleted."""
 
 
+class RunPublisher(Protocol):
+    """What makes a run known to hosts without the folder; see `commonplace.remote.publisher`."""
+
+    def waits(self) -> bool:
+        """Return whether a change of such a host waits to be made in the folder."""
+
+    def before_run(self) -> None:
+        """Make those changes in the folder; the run then indexes it."""
+
+    def after_run(self) -> None:
+        """Publish notes and versions."""
+
+    def after_change(self) -> None:
+        """Publish a change that was indexed by itself."""
+
+
 class IndexRunner:
     """Runs index updates of one workspace, and rebuilds where the index does not fit.
 
@@ -72,6 +88,7 @@ class IndexRunner:
 
     Attributes:
         sweeper: Deletes expired notes at the end of a run; None leaves them.
+        publisher: Publishes what a run has indexed; None where the engine publishes nothing.
     """
 
     def __init__(
@@ -93,6 +110,7 @@ class IndexRunner:
         self.selector = selector
         self.check = check
         self.sweeper: Sweeper | None = None
+        self.publisher: RunPublisher | None = None
         self._workspace = workspace
         self._store = store
         self._state = state
@@ -209,6 +227,8 @@ class IndexRunner:
             StoreError: The index cannot be written.
         """
         with self._store.lease("run", timeout_s=wait_s, check=self.check):
+            if self.publisher is not None:
+                self.publisher.before_run()
             report, failure = self._update(
                 force=force, progress=progress, skip=skip, rebuild=rebuild
             )
@@ -217,7 +237,13 @@ class IndexRunner:
             report = self._swept(report, skip=skip)
             if self._scan is not None:
                 self.pipeline(None).record_scan(self._scan)
+            if self.publisher is not None:
+                self.publisher.after_run()
             return report
+
+    def waits(self) -> bool:
+        """Return whether a run has to make changes of hosts without the folder."""
+        return self.publisher is not None and self.publisher.waits()
 
     def _swept(self, report: IndexReport, *, skip: Skip) -> IndexReport:
         """Delete expired notes, and return the report with their removal."""

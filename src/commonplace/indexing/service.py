@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from commonplace.errors import CommonplaceError, EmbedderError, IndexBusyError, StoreError
 from commonplace.indexing import cost_estimate
@@ -62,6 +62,8 @@ class IndexService:
         slot: Slot among the open indexes of a pool, which each verb leases; None without a pool.
     """
 
+    runner_type: ClassVar[type[IndexRunner]] = IndexRunner
+
     def __init__(
         self,
         workspace: Workspace,
@@ -76,7 +78,7 @@ class IndexService:
         self.store = store
         self._shared = requested if isinstance(requested, EmbedderSelector) else None
         self.selector = self._shared or EmbedderSelector(settings, requested)
-        self.runner = IndexRunner(
+        self.runner = self.runner_type(
             workspace,
             store,
             settings=settings,
@@ -203,6 +205,8 @@ class IndexService:
         Vectors are made at once where the model is local; else the next run makes them.
         """
         self.recovering(self._index_files, paths)
+        if self.runner.publisher is not None:
+            self.runner.publisher.after_change()
 
     def finish_sessions(self, *, timeout_s: float) -> None:
         """Index the ends of session files that are too short to be read by themselves.
@@ -282,7 +286,7 @@ class IndexService:
             rebuild = not complete or (rebuild and named)
             if look and complete and (fits or not rebuild):
                 plan, _ = runner.plan(runner.client() if fits else None)
-                if plan.without(skip).is_empty and not runner.due():
+                if plan.without(skip).is_empty and not runner.due() and not runner.waits():
                     return None
             report = runner.run(skip=skip, rebuild=rebuild, wait_s=0.0)
             self._note_fallback()

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HealthCheck", "LeaseName", "Rebuild", "Recovery", "Snapshot", "Store"]
 
-LeaseName = Literal["run", "swap"]
+LeaseName = Literal["run", "swap", "inbox"]
 """``run``: one index run at a time among all processes. ``swap``: a rebuild is committed, or one
-file is indexed by itself, never both at once."""
+file is indexed by itself, never both at once. ``inbox``: one process applies the changes that hosts
+without the folder have made; for an engine with the capability ``"publication"``."""
 
 
 class Recovery(NamedTuple):
@@ -192,7 +193,12 @@ class Store(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Promises beyond this: ``"exact-fts5-bm25"``, ``"windows"`` (`IndexedFile.window`)."""
+        """Promises beyond this: ``"exact-fts5-bm25"``, ``"windows"`` (`IndexedFile.window`).
+
+        With ``"publication"`` the store has an attribute ``publication``, of
+        `commonplace.store.publication`: `write` then also publishes `IndexedFile.note`, and skips
+        files of which a change waits in the inbox.
+        """
 
     def exists(self) -> bool:
         """Return whether an index was begun there; opens and creates nothing.
@@ -268,10 +274,10 @@ class Store(Protocol):
     ) -> AbstractContextManager[None]:
         """Hold a lease: a lock among threads and processes that ends with its process.
 
-        It is not reentrant: a thread that holds it waits for itself. The two are independent.
+        It is not reentrant: a thread that holds it waits for itself. They are independent.
 
         Args:
-            name: Which of the two.
+            name: Which of them.
             timeout_s: Seconds to wait for it.
             check: Called while waiting; what it raises ends the wait.
 

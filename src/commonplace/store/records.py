@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
+    from commonplace.store.publication import PublishedNote
     from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = [
@@ -169,6 +170,7 @@ class IndexedFile:
             None where `chunks` are all chunks of the file, or those of a window.
         window: Chunks in the index that `chunks` replace, for a store with the capability
             ``"windows"``; None for all of the file.
+        note: The note itself, for a store with the capability ``"publication"``.
     """
 
     record: FileRecord
@@ -176,6 +178,7 @@ class IndexedFile:
     replaces: int | None = None
     keep_before: int | None = None
     window: ChunkWindow | None = None
+    note: PublishedNote | None = None
 
 
 class StoredChunk(NamedTuple):

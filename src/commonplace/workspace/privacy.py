@@ -6,10 +6,12 @@ another name.
 
 from __future__ import annotations
 
+import io
 import os
 import re
+from typing import BinaryIO
 
-from commonplace.workspace.file_text import UnreadableFileError, decode_text, open_file
+from commonplace.workspace.file_text import UnreadableFileError, decode_text
 from commonplace.workspace.paths import WorkspacePaths, is_session_path
 
 __all__ = ["is_private"]
@@ -33,11 +35,10 @@ def is_private(workspace: WorkspacePaths, path: str, *, missing: bool = False) -
     name = WorkspacePaths.plain_name(path)
     if name.lower() in ("memory.md", "user.md") or is_session_path(name):
         return True
-    place = workspace.locate(name)
     try:
-        with open_file(place) as file:
+        with workspace.open(name) as file:
             # A hard link has a name of its own, and the file's number.
-            if _is_long_term(workspace, os.fstat(file.fileno())):
+            if _is_long_term(workspace, file):
                 return True
             text, _ = decode_text(file.read(_HEAD_BYTES))
     except FileNotFoundError:
@@ -47,7 +48,11 @@ def is_private(workspace: WorkspacePaths, path: str, *, missing: bool = False) -
     return bool(_SESSION_NOTE.match(text.lstrip("\ufeff")))
 
 
-def _is_long_term(workspace: WorkspacePaths, info: os.stat_result) -> bool:
+def _is_long_term(workspace: WorkspacePaths, file: BinaryIO) -> bool:
+    try:
+        info = os.fstat(file.fileno())
+    except io.UnsupportedOperation:  # it is in no folder
+        return False
     if info.st_nlink < 2:
         return False
     for name in workspace.long_term_names():

@@ -79,6 +79,8 @@ def install(database: Database) -> Installation:
         reason = "its server is a read-only replica" if is_replica else ""
         if not reason and not _may_write(connection, schema):
             reason = f"the role may only read the schema {schema}"
+        if version is not None and version < SCHEMA_VERSION and not reason:
+            _upgrade(database, connection)
         return Installation(server.split()[0], pgvector, reason)
 
 
@@ -174,6 +176,19 @@ def _create(database: Database, connection: Connection) -> None:
             f"owner of the database: CREATE SCHEMA {schema} AUTHORIZATION "
             f"{_quoted_user(connection)};"
         ) from error
+
+
+def _upgrade(database: Database, connection: Connection) -> None:
+    """Create the tables that later versions added, in one transaction."""
+    address = database.address
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (address.lock_key("install"),))
+        connection.execute(database.local)
+        for statement in shared_tables():
+            connection.execute(statement)
+        connection.execute(
+            "UPDATE meta SET value = %s WHERE key = 'version'", (str(SCHEMA_VERSION),)
+        )
 
 
 def _quoted_user(connection: Connection) -> str:

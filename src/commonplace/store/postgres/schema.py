@@ -18,7 +18,8 @@ __all__ = [
     "shared_tables",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Version 2 added what is published for hosts without the folder."""
 
 UNLISTED = 0
 """Seq in ``dropped`` of the version up to which deletions are not listed; chunks count from 1."""
@@ -46,6 +47,38 @@ SHARED = (
         written bigint NOT NULL, PRIMARY KEY (hash, provider, model, endpoint, dimension))""",
     "CREATE INDEX IF NOT EXISTS vector_cache_age ON vector_cache (written)",
     "CREATE SEQUENCE IF NOT EXISTS vector_cache_written",
+    # What is published beside the index, for hosts without the folder; see `store.publication`.
+    # `indexed` is the hash of the text that the index has, `changed` the number of the write that
+    # last changed the origins of the note's lines.
+    """CREATE TABLE IF NOT EXISTS notes (
+        path text COLLATE "C" PRIMARY KEY, source text NOT NULL, data bytea NOT NULL,
+        hash text NOT NULL, indexed text NOT NULL, origins text, changed bigint NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS notes_changed ON notes (changed)",
+    # Rows of the history of the host that has the folder.
+    """CREATE TABLE IF NOT EXISTS versions (
+        id bigint PRIMARY KEY, batch bigint NOT NULL, of_group bigint, path text COLLATE "C"
+        NOT NULL, moved_from text, at_ms bigint NOT NULL, change integer NOT NULL, author text,
+        session text, tool text, size bigint NOT NULL, hash bytea, base bigint, body bytea)""",
+    "ALTER TABLE versions ALTER COLUMN body SET STORAGE external",  # it is compressed
+    "CREATE INDEX IF NOT EXISTS versions_path ON versions (path, id)",
+    # Changes that wait to be made in the folder; `refused` is why one cannot be. A number is given
+    # under the lock of the index's row, so numbers ascend in the order of commits.
+    """CREATE TABLE IF NOT EXISTS inbox (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        key uuid NOT NULL DEFAULT gen_random_uuid(), at_ms bigint NOT NULL, change text NOT NULL,
+        author text, session text, tool text, host text NOT NULL, refused text)""",
+    "CREATE INDEX IF NOT EXISTS inbox_waiting ON inbox (id) WHERE refused IS NULL",
+    """CREATE TABLE IF NOT EXISTS inbox_steps (
+        id bigint NOT NULL REFERENCES inbox ON DELETE CASCADE, ordinal integer NOT NULL,
+        path text COLLATE "C" NOT NULL, kind text NOT NULL, before_hash text NOT NULL,
+        before bytea, data bytea, after_hash text NOT NULL, after_size bigint NOT NULL,
+        target text COLLATE "C", untrusted text[] NOT NULL,
+        PRIMARY KEY (id, ordinal))""",
+    "CREATE INDEX IF NOT EXISTS inbox_steps_path ON inbox_steps (path)",
+    # Numbers that grow with each change of a kind.
+    "CREATE TABLE IF NOT EXISTS published (kind text PRIMARY KEY, number bigint NOT NULL)",
+    """INSERT INTO published VALUES ('origins', 0), ('versions', 0), ('rewrites', 0), ('inbox', 0)
+        ON CONFLICT DO NOTHING""",
 )
 
 WORD_INDEX = (

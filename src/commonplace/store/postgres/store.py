@@ -23,6 +23,11 @@ from commonplace.store.postgres.failures import (
 )
 from commonplace.store.postgres.hosts import PostgresHosts
 from commonplace.store.postgres.installation import Installation, install, is_begun
+from commonplace.store.postgres.publication import (
+    PostgresPublication,
+    publish_files,
+    waiting_paths,
+)
 from commonplace.store.postgres.reader_cache import ReaderCache
 from commonplace.store.postgres.schema import Role, Tables
 from commonplace.store.postgres.snapshot import PostgresSnapshot
@@ -56,7 +61,7 @@ class PostgresStore:
         database: Connections that another store of the same address opened.
     """
 
-    capabilities = frozenset({"exact-fts5-bm25", "hosts", "windows"})
+    capabilities = frozenset({"exact-fts5-bm25", "hosts", "publication", "windows"})
 
     def __init__(
         self, address: Address, *, role: Role = "live", database: Database | None = None
@@ -98,6 +103,11 @@ class PostgresStore:
             "vectors": f"{way}, pgvector {found.pgvector}",
             "words": f"tsvector in PostgreSQL {found.server}",
         }
+
+    @property
+    def publication(self) -> PostgresPublication:
+        """What is published beside the index; see `commonplace.store.publication`."""
+        return PostgresPublication(self)
 
     def exists(self) -> bool:
         """Return whether an index was begun there; creates nothing."""
@@ -219,14 +229,14 @@ class PostgresStore:
             # Another host may have switched the model: its vectors and ours are not mixed.
             known = self._identity is None or self._identity.fits(identity)
             mine = writer.current(files) if known else []
-            replaced = [item for item in mine if item.chunks is not None]
-            parts = [item for item in replaced if item.window or item.keep_before is not None]
-            whole = [item.record.path for item in replaced if item not in parts]
-            writer.remove([*removed, *whole])
-            for item in parts:
-                writer.remove_part(item)
-            writer.insert(mine)
-            writer.finish()
+            gone = list(removed)
+            if self._role == "live":
+                paths = [*gone, *(item.record.path for item in mine)]
+                waiting = waiting_paths(connection, paths)
+                mine = [item for item in mine if item.record.path not in waiting]
+                gone = [path for path in gone if path not in waiting]
+                publish_files(connection, mine, gone)
+            writer.replace(mine, gone)
             return identity, mine
 
         self._identity, mine = self.write_transaction(change)

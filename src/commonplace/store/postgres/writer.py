@@ -88,6 +88,17 @@ class Writer:
             )
         ]
 
+    def replace(self, files: Sequence[IndexedFile], removed: Sequence[str]) -> None:
+        """Replace files, or parts of them, and remove others; all that a transaction writes."""
+        replaced = [file for file in files if file.chunks is not None]
+        parts = [file for file in replaced if file.window or file.keep_before is not None]
+        whole = [file.record.path for file in replaced if file not in parts]
+        self.remove([*removed, *whole])
+        for file in parts:
+            self.remove_part(file)
+        self.insert(files)
+        self.finish()
+
     def remove(self, paths: Sequence[str]) -> None:
         """Remove files; the vectors of their chunks go to the cache."""
         if paths:

@@ -1,0 +1,240 @@
+"""Publisher: what the host with the folder puts beside the index, for hosts without the folder."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import CommonplaceError
+from commonplace.history.versions import content_hash
+from commonplace.remote.inbox import InboxApplier
+from commonplace.store.publication import (
+    InboxState,
+    Publication,
+    PublishedNote,
+    PublishedVersion,
+    VersionSums,
+)
+from commonplace.transcripts.rendering import render_lines
+from commonplace.workspace.file_text import UnreadableFileError
+
+if TYPE_CHECKING:
+    from commonplace.history.database import HistoryFile
+    from commonplace.history.mutations import Mutator
+    from commonplace.history.service import NoteService
+    from commonplace.profiles import Profile
+    from commonplace.store.base import Store
+    from commonplace.types import Source
+    from commonplace.workspace.discovery import Workspace
+
+__all__ = ["Publisher"]
+
+logger = logging.getLogger(__name__)
+
+_BATCH_BYTES = 8 * 1024 * 1024
+"""Bytes of notes that are published in one transaction."""
+_BATCH_VERSIONS = 5_000
+_SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
+_ROWS = f"""SELECT version.id, batch, change_group.id, note.path, moved.path, at, change, author,
+        session, tool, size, hash, base, body
+    FROM version JOIN note ON note.id = version.note
+    LEFT JOIN change_group ON change_group.version = version.id
+    LEFT JOIN note AS moved ON moved.id = version.moved_from
+    LEFT JOIN origin ON origin.id = version.origin
+    WHERE {_SETTLED} AND version.id > ? ORDER BY version.id LIMIT {_BATCH_VERSIONS}"""
+_SUMS = f"""SELECT count(*), coalesce(max(id), 0), coalesce(sum(base), 0), coalesce(sum(size), 0),
+    coalesce(sum(length(body)), 0) FROM version WHERE {_SETTLED}"""
+_MARKS = f"SELECT id, hash, base, coalesce(length(body), 0) FROM version WHERE {_SETTLED}"
+
+
+class Publisher:
+    """Publisher of one memory: its notes, their versions, and what the inbox changes in the folder.
+
+    Args:
+        store: The index.
+        publication: What is published beside it.
+        notes: The notes.
+        mutator: Changes them.
+        workspace: The folder.
+        profile: Rules by which session files are read.
+        index_files: Brings the index up to date with some files.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        publication: Publication,
+        notes: NoteService,
+        mutator: Mutator,
+        workspace: Workspace,
+        *,
+        profile: Profile,
+        index_files: Callable[[Sequence[str]], object],
+    ) -> None:
+        self._store = store
+        self._publication = publication
+        self._workspace = workspace
+        self._profile = profile
+        self._index_files = index_files
+        self._history: HistoryFile = notes.log.file
+        self._applier = InboxApplier(store, publication, notes, mutator)
+        self._ledger = mutator.ledger
+        self._origins = 0
+        """Number of the origins that were met last."""
+        self._last: int | None = None
+        """Row of the last version that is published; None where that is not known."""
+
+    # -- inbox -----------------------------------------------------------------------------------
+
+    def state(self) -> InboxState:
+        """Return the state of the inbox."""
+        return self._publication.inbox()
+
+    def waits(self) -> bool:
+        """Return whether a change waits to be made in the folder."""
+        return self._is_begun() and bool(self._publication.inbox().waiting)
+
+    def apply_inbox(self) -> int:
+        """Make the changes of hosts without the folder in the folder, and index them.
+
+        Returns:
+            The number of notes that were concerned.
+
+        Raises:
+            StoreError: The inbox cannot be read or written.
+        """
+        if not self.waits():
+            return 0
+        changed = self._applier.apply()
+        if changed:
+            self._index_files(changed)
+            self.publish_versions()
+        return len(changed)
+
+    def before_run(self) -> None:
+        """Apply the inbox at the beginning of an index run, which indexes what it changed."""
+        if self.waits():
+            self._applier.apply()
+            self.publish_versions()
+
+    def refresh_origins(self) -> None:
+        """Learn the origins of lines that hosts without the folder wrote, and that wait.
+
+        The index has them already: without their origins, they would pass for the user's.
+        """
+        number = self._publication.numbers().origins
+        if number == self._origins:
+            return
+        found = self._publication.origins_since(self._origins)
+        new = {
+            path: origins
+            for path, origins in found.items()
+            if origins is not None and origins != self._ledger.exported(path)
+        }
+        if new:
+            with self._history.transaction() as connection:
+                for path, origins in new.items():
+                    self._ledger.merged(connection, path, origins)
+        self._origins = number
+
+    # -- notes and versions ----------------------------------------------------------------------
+
+    def after_run(self) -> None:
+        """Publish, at the end of an index run, what the database does not hold as the folder does.
+
+        What fails is logged, and done by the next run.
+        """
+        if self._store.access == "read-only":
+            return
+        with _reported():
+            self._publish_notes()
+            self._reconcile_versions()
+
+    def after_change(self) -> None:
+        """Publish the versions of a change that this host made, and apply what waits."""
+        if not self._is_begun() or self._store.access == "read-only":
+            return
+        with _reported():
+            self.apply_inbox()
+            self.publish_versions()
+
+    def publish_versions(self) -> None:
+        """Publish the versions that came since the last ones."""
+        if self._last is None:
+            self._reconcile_versions()
+            return
+        while rows := self._history.rows(_ROWS, (self._last,)):
+            self._publication.put_versions([PublishedVersion(*row) for row in rows])
+            self._last = int(rows[-1][0])
+
+    def _is_begun(self) -> bool:
+        return self._store.cached_identity is not None or self._store.exists()
+
+    def _publish_notes(self) -> None:
+        """Publish the files that the index has, and that are not published as they are."""
+        lacking = self._publication.lacking()
+        if not lacking:
+            return
+        with self._store.snapshot() as snapshot:
+            hashes = {
+                path: record.hash for path, record in snapshot.files().items() if path in lacking
+            }
+        batch: list[PublishedNote] = []
+        for path, source in lacking.items():
+            if (note := self._note(path, source, hashes.get(path))) is not None:
+                batch.append(note)
+            if sum(len(one.data) for one in batch) > _BATCH_BYTES:
+                self._publication.put_notes(batch)
+                batch = []
+        if batch:
+            self._publication.put_notes(batch)
+
+    def _note(self, path: str, source: Source, indexed: str | None) -> PublishedNote | None:
+        """Read a file as it is published; None where it cannot be read, which the run reports."""
+        if indexed is None:
+            return None
+        try:
+            if source == "sessions":
+                place = self._workspace.locate(path)
+                text = render_lines(place, self._profile.transcripts, from_line=1) or ""
+                data = text.encode("utf-8", "replace")
+            else:
+                data = self._workspace.read(path).data
+        except (OSError, UnreadableFileError, CommonplaceError):
+            return None
+        origins = self._ledger.exported(path)
+        return PublishedNote(path, source, data, content_hash(data), indexed, origins)
+
+    def _reconcile_versions(self) -> None:
+        """Make the published versions those of the history: some may be gone, or rewritten."""
+        ((*sums,),) = self._history.rows(_SUMS) or [VersionSums()]
+        wanted = VersionSums(*sums)
+        if self._publication.version_sums() != wanted:
+            held = dict(self._publication.version_marks())
+            marks = {row: tuple(mark) for row, *mark in self._history.rows(_MARKS)}
+            removed = [row for row in held if row not in marks]
+            changed = {row for row, mark in marks.items() if held.get(row) != mark}
+            for rows in self._batches():
+                some = [version for version in rows if version.id in changed]
+                if some or removed:
+                    self._publication.put_versions(some, removed=removed)
+                    removed = []
+            if removed:
+                self._publication.put_versions((), removed=removed)
+        self._last = wanted.last
+
+    def _batches(self) -> Iterator[list[PublishedVersion]]:
+        last = 0
+        while rows := self._history.rows(_ROWS, (last,)):
+            yield [PublishedVersion(*row) for row in rows]
+            last = int(rows[-1][0])
+
+
+@contextlib.contextmanager
+def _reported() -> Iterator[Any]:
+    try:
+        yield
+    except CommonplaceError as error:
+        logger.warning("what hosts without the folder read could not be published: %s", error)
