@@ -15,7 +15,7 @@ from commonplace.errors import StoreError
 from commonplace.history.as_of import PastIndex
 from commonplace.history.causes import Cause
 from commonplace.history.edits import appended_bytes
-from commonplace.history.mutations import Mutation
+from commonplace.history.note_changes import Mutation
 from commonplace.history.occurrences import notes_holding
 from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.memory import Memory, excerpt_of, rerank_client, utc_now

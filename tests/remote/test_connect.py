@@ -19,6 +19,7 @@ from commonplace.errors import (
     StoreError,
     WorkspaceReadOnlyError,
 )
+from commonplace.indexing.published_files import NoPublisher
 from commonplace.settings import HistorySettings
 from commonplace.store.registry import open_store
 from support import postgres
@@ -217,7 +218,8 @@ def test_what_touches_the_same_lines_is_refused_and_said(hosts):
 def test_a_run_leaves_notes_alone_of_which_a_change_waits(hosts):
     far = hosts.connect()
     far.edit("MEMORY.md", "51820", "443")
-    publisher, hosts.home._index.runner.publisher = hosts.home._index.runner.publisher, None
+    runner = hosts.home._index.runner
+    publisher, runner.publisher = runner.publisher, NoPublisher()
     (hosts.root / "MEMORY.md").write_text(NOTE + "- By hand.\n")
     hosts.home.index()
     assert "443" in far.get("MEMORY.md").text
@@ -226,7 +228,7 @@ def test_a_run_leaves_notes_alone_of_which_a_change_waits(hosts):
     hosts.home.index()
     assert "443" in far.get("MEMORY.md").text
     (hosts.root / "MEMORY.md").write_text(NOTE + "- By hand.\n")
-    hosts.home._index.runner.publisher = publisher
+    runner.publisher = publisher
     hosts.home.index()
     assert hosts.text("MEMORY.md") == NOTE.replace("51820", "443") + "- By hand.\n"
 

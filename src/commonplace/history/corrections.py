@@ -15,7 +15,7 @@ from commonplace.errors import EditError
 from commonplace.history.causes import Cause
 from commonplace.history.citations import CitationFinder, Place
 from commonplace.history.edits import FileCodec, appended_bytes
-from commonplace.history.mutations import Mutation
+from commonplace.history.note_changes import Mutation
 from commonplace.history.service import there
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.strikethrough import CorrectionLink, is_struck, strike

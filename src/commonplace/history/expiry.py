@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
 from commonplace.history.causes import Cause
-from commonplace.history.mutations import Mutation, Mutator
+from commonplace.history.mutations import Mutator
+from commonplace.history.note_changes import Mutation
 from commonplace.text.front_matter import is_expired, read_front_matter
 from commonplace.workspace.file_text import decode_text
 

@@ -22,7 +22,7 @@ from commonplace.history.forget_plan import FileEdit, ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.lines import line_key
-from commonplace.history.mutations import Mutation
+from commonplace.history.note_changes import Mutation
 from commonplace.history.unreachable import unreachable_copies
 from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import make_private_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.history.causes import Cause, GroupId, find_group, finish_group
 from commonplace.history.edits import replace_text
-from commonplace.history.mutations import Mutation
+from commonplace.history.note_changes import Mutation
 from commonplace.history.service import check_version
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ them, is untrusted itself, unless a user wrote it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
@@ -109,11 +108,12 @@ class OriginLedger:
                     travels = own.author == "untrusted" and self._travels(line, elsewhere)
                     rows[key] = own, travels
         if rows:
-            self._insert(connection, note_id(connection, path), rows)
+            self.insert(connection, note_id(connection, path), rows)
 
-    def _insert(
+    def insert(
         self, connection: apsw.Connection, note: int, rows: Mapping[bytes, tuple[Origin, bool]]
     ) -> None:
+        """Record origins of a note's lines by their keys, where they are trusted less."""
         for key, (origin, travels) in rows.items():
             held = connection.execute(
                 "SELECT author, session, tool FROM line_origin JOIN origin ON id = origin"
@@ -148,30 +148,7 @@ class OriginLedger:
             (note_id(connection, path),),
         ).fetchall()
         rows = {key: (stored_origin(*origin), bool(travels)) for key, travels, *origin in found}
-        self._insert(connection, note_id(connection, to), rows)
-
-    def exported(self, path: str) -> str | None:
-        """Return the origins of a note's lines as JSON, for `imported`; None for a user's lines."""
-        rows = self._file.rows(
-            "SELECT lower(hex(hash)), travels, author, session, tool FROM line_origin"
-            " JOIN origin ON id = origin"
-            " WHERE note = (SELECT id FROM note WHERE path = ?) ORDER BY hash",
-            (path,),
-        )
-        return json.dumps(rows) if rows else None
-
-    def imported(self, connection: apsw.Connection, path: str, origins: str | None) -> None:
-        """Replace the origins of a note's lines by those that another host exported."""
-        connection.execute("DELETE FROM line_origin WHERE note = ?", (note_id(connection, path),))
-        self.merged(connection, path, origins or "[]")
-
-    def merged(self, connection: apsw.Connection, path: str, origins: str) -> None:
-        """Add the origins of a note's lines that another host exported; trust only falls."""
-        rows = {
-            bytes.fromhex(key): (Origin(*origin), bool(travels))
-            for key, travels, *origin in json.loads(origins)
-        }
-        self._insert(connection, note_id(connection, path), rows)
+        self.insert(connection, note_id(connection, to), rows)
 
     # -- conversations ---------------------------------------------------------------------------
 

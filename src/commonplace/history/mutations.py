@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.history.bodies import remove_batch
 from commonplace.history.causes import Cause
+from commonplace.history.note_changes import InboxEntry, Mutation, texts_of_change
 from commonplace.history.recovery import recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.files import make_private_folder
 from commonplace.system.locks import FileLease
 from commonplace.system.waits import WRITER_WAIT_S, is_wait_over
 from commonplace.types import Version
-from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, decode_text, read_data
-from commonplace.workspace.paths import log_date
+from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, read_data
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
 if TYPE_CHECKING:
@@ -37,29 +37,12 @@ if TYPE_CHECKING:
     from commonplace.history.ledger import OriginLedger
     from commonplace.history.versions import VersionLog
 
-__all__ = ["InboxEntry", "Mutation", "Mutator", "NoteMutator", "texts_of_change"]
+__all__ = ["Mutator"]
 
 logger = logging.getLogger(__name__)
 
 _TRIES = 20
 """Times that a change is computed again because another program changed the file meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """Change of one note.
-
-    Attributes:
-        path: The note.
-        compute: Returns the new bytes of the file, None for none, from the ones it has.
-        target: New path of a note that is moved.
-        untrusted: Lines that are untrusted, whatever the origin of the change is.
-    """
-
-    path: str
-    compute: Callable[[bytes | None], bytes | None]
-    target: str | None = None
-    untrusted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +56,6 @@ class _Step:
     @property
     def is_change(self) -> bool:
         return self.file.before != self.file.after or self.file.target is not None
-
-
-class InboxEntry(NamedTuple):
-    """Entry of the inbox that a change comes from.
-
-    Attributes:
-        key: What tells it from all others.
-        when: Time of the change, aware.
-    """
-
-    key: str
-    when: datetime
-
-
-class NoteMutator(Protocol):
-    """What changes notes: in the folder (`Mutator`), or those that another host published."""
-
-    log: VersionLog
-    ledger: OriginLedger
-    replaced: dict[str, bytes]
-
-    def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
-        """Change notes, all or none of them; return their new states; see `Mutator.apply`."""
 
 
 class Mutator:
@@ -371,18 +331,6 @@ class Mutator:
     def place(self, path: str) -> Path:
         """Return the file of a note."""
         return self._root.joinpath(*path.split("/"))
-
-
-def texts_of_change(path: str, before: bytes | None, after: bytes | None) -> tuple[str, str]:
-    """Return the texts of a note before and after a change, whose author the new lines get.
-
-    The heading that a new log begins with is of no author.
-    """
-    old, new = (decode_text(data or b"")[0] for data in (before, after))
-    day = log_date(path)
-    if before is None and day is not None and new.startswith(title := f"# {day.isoformat()}\n"):
-        old = title
-    return old, new
 
 
 def _note_applied(connection: apsw.Connection, inbox: InboxEntry | None, batch: int | None) -> None:

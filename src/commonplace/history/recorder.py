@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import StateError, WorkspaceError
 from commonplace.history.retention import is_too_large, prune
+from commonplace.history.shared_origins import exported_origins
 from commonplace.history.versions import content_hash
 from commonplace.workspace.file_text import UnreadableFileError, file_stamp, read_text
 
@@ -79,7 +80,7 @@ class TextRecorder:
 
     def exported_origins(self, path: str) -> str | None:
         """Return the origins of a note's lines, for hosts without the folder; None for none."""
-        return self._mutator.ledger.exported(path)
+        return exported_origins(self._log.file, path)
 
     def record_append(self, path: str) -> None:
         """Record an append to a note that was not indexed, whatever became of the note since."""

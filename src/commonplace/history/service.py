@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import ConflictError, PathNotAllowedError
 from commonplace.history.causes import Cause, GroupId, finish_group
 from commonplace.history.edits import replace_passage, replace_text
-from commonplace.history.mutations import Mutation, NoteMutator
+from commonplace.history.note_changes import Mutation, NoteMutator
 from commonplace.history.reversal import text_without
 from commonplace.history.versions import State, content_hash
 from commonplace.system.waits import bounded_waits
@@ -126,9 +126,10 @@ class NoteService:
         def compute(before: bytes | None) -> bytes:
             check_version(path, before, if_version)
             if target == name or self._workspace.exists(target):
+                held = self.read(target)
                 raise ConflictError(
                     f"{to} is there already; nothing was moved. Choose another path, or delete it.",
-                    version=self._hash_of(target),
+                    version=content_hash(held.data) if held else "",
                 )
             return there(path, before)
 
@@ -251,10 +252,6 @@ class NoteService:
             return self._workspace.read(path)
         except (OSError, UnreadableFileError):
             return None
-
-    def _hash_of(self, path: str) -> str:
-        read = self.read(path)
-        return "" if read is None else content_hash(read.data)
 
     @contextlib.contextmanager
     def folder_of(self, path: str) -> Iterator[None]:

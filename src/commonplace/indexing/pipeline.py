@@ -14,14 +14,14 @@ from commonplace.errors import EmbedderError
 from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
 from commonplace.indexing.document_reader import DocumentReader, ReadDocument, TextRecorder
 from commonplace.indexing.planner import IndexPlan
+from commonplace.indexing.published_files import with_notes
 from commonplace.store.base import Store
-from commonplace.store.publication import PublishedNote
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
 from commonplace.text.chunking import chunk_id
 from commonplace.text.front_matter import hide_label
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import IndexReport, MemoryFile
-from commonplace.workspace.file_text import FileText, digest_of, read_text
+from commonplace.workspace.file_text import FileText, read_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -274,23 +274,8 @@ class IndexPipeline:
         if self._recorder is not None:
             self._recorder.record(batch)  # first: a file that is indexed is not read again
             if "publication" in self._store.capabilities:
-                files = [
-                    self._with_note(item, file) for item, file in zip(batch, files, strict=True)
-                ]
+                files = with_notes(batch, files, self._recorder)
         return set(self._store.write(files)) if files else set()
-
-    def _with_note(self, item: ReadDocument, file: IndexedFile) -> IndexedFile:
-        """Return a file with the bytes of its note, and the origins of the lines."""
-        if self._recorder is None or not item.data:
-            return file
-        record = file.record
-        note = PublishedNote(
-            *(record.path, record.source, item.data),
-            hash=digest_of(item.data).hex(),
-            indexed=record.hash,
-            origins=self._recorder.exported_origins(record.path),
-        )
-        return replace(file, note=note)
 
     def _planned(self, batch: list[ReadDocument]) -> list[IndexedFile]:
         """Return the files of a batch with their rows."""

@@ -18,6 +18,7 @@ from commonplace.indexing.document_reader import TextRecorder
 from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
 from commonplace.indexing.planner import IndexPlan, plan_index
+from commonplace.indexing.published_files import NoPublisher, RunPublisher
 from commonplace.settings import Settings
 from commonplace.store.base import Store
 from commonplace.store.records import IndexIdentity
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from commonplace.embeddings.batch_jobs.job_queue import BatchJobQueue
     from commonplace.profiles import Profile
 
-__all__ = ["IndexRunner", "Outcome", "Problems", "RunPublisher", "Skip", "Sweeper"]
+__all__ = ["IndexRunner", "Outcome", "Problems", "Skip", "Sweeper"]
 
 _SCHEMA = 2
 """Version of what the indexer writes: raise it when chunks or vectors are made another way."""
@@ -55,22 +56,6 @@ class Sweeper(Protocol):
         """Delete notes; return ``(path, reason)`` of those that could not be deleted."""
 
 
-class RunPublisher(Protocol):
-    """What makes a run known to hosts without the folder; see `commonplace.remote.publisher`."""
-
-    def waits(self) -> bool:
-        """Return whether a change of such a host waits to be made in the folder."""
-
-    def before_run(self) -> None:
-        """Make those changes in the folder; the run then indexes it."""
-
-    def after_run(self) -> None:
-        """Publish notes and versions."""
-
-    def after_change(self) -> None:
-        """Publish a change that was indexed by itself."""
-
-
 class IndexRunner:
     """Runs index updates of one workspace, and rebuilds where the index does not fit.
 
@@ -88,7 +73,7 @@ class IndexRunner:
 
     Attributes:
         sweeper: Deletes expired notes at the end of a run; None leaves them.
-        publisher: Publishes what a run has indexed; None where the engine publishes nothing.
+        publisher: Publishes what a run has indexed, for hosts without the folder.
     """
 
     def __init__(
@@ -110,7 +95,7 @@ class IndexRunner:
         self.selector = selector
         self.check = check
         self.sweeper: Sweeper | None = None
-        self.publisher: RunPublisher | None = None
+        self.publisher: RunPublisher = NoPublisher()
         self._workspace = workspace
         self._store = store
         self._state = state
@@ -227,8 +212,7 @@ class IndexRunner:
             StoreError: The index cannot be written.
         """
         with self._store.lease("run", timeout_s=wait_s, check=self.check):
-            if self.publisher is not None:
-                self.publisher.before_run()
+            self.publisher.before_run()
             report, failure = self._update(
                 force=force, progress=progress, skip=skip, rebuild=rebuild
             )
@@ -237,13 +221,8 @@ class IndexRunner:
             report = self._swept(report, skip=skip)
             if self._scan is not None:
                 self.pipeline(None).record_scan(self._scan)
-            if self.publisher is not None:
-                self.publisher.after_run()
+            self.publisher.after_run()
             return report
-
-    def waits(self) -> bool:
-        """Return whether a run has to make changes of hosts without the folder."""
-        return self.publisher is not None and self.publisher.waits()
 
     def _swept(self, report: IndexReport, *, skip: Skip) -> IndexReport:
         """Delete expired notes, and return the report with their removal."""

@@ -94,8 +94,7 @@ class IndexService:
         self.notices: list[str] = []
         self.problem: str | None = None
         self.slot: IndexSlot | None = None
-        self._workspace = workspace
-        self._settings = settings
+        self._workspace, self._settings = workspace, settings
         self._stopped = False
         self._partial: tuple[str, ...] = ()
         self._held_files = False
@@ -122,9 +121,6 @@ class IndexService:
         """Bring the index up to date; one run at a time among threads and processes.
 
         Jobs of the vendor's batch API are waited for, without holding the lease meanwhile.
-
-        Raises:
-            StoreError: The index cannot be written.
         """
         runner = self.runner
         with self.leased():
@@ -205,8 +201,7 @@ class IndexService:
         Vectors are made at once where the model is local; else the next run makes them.
         """
         self.recovering(self._index_files, paths)
-        if self.runner.publisher is not None:
-            self.runner.publisher.after_change()
+        self.runner.publisher.after_change()
 
     def finish_sessions(self, *, timeout_s: float) -> None:
         """Index the ends of session files that are too short to be read by themselves.
@@ -286,7 +281,8 @@ class IndexService:
             rebuild = not complete or (rebuild and named)
             if look and complete and (fits or not rebuild):
                 plan, _ = runner.plan(runner.client() if fits else None)
-                if plan.without(skip).is_empty and not runner.due() and not runner.waits():
+                is_done = plan.without(skip).is_empty and not runner.due()
+                if is_done and not runner.publisher.waits():
                     return None
             report = runner.run(skip=skip, rebuild=rebuild, wait_s=0.0)
             self._note_fallback()

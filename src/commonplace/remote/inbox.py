@@ -24,7 +24,8 @@ from commonplace.errors import (
 from commonplace.history.causes import Cause
 from commonplace.history.edits import appended_bytes
 from commonplace.history.merge import OverlapError, merge
-from commonplace.history.mutations import InboxEntry, Mutation, Mutator
+from commonplace.history.mutations import Mutator
+from commonplace.history.note_changes import InboxEntry, Mutation
 from commonplace.history.versions import content_hash
 from commonplace.system.waits import bounded_waits
 from commonplace.types import citation

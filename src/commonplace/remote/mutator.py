@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from commonplace.errors import ConflictError, IndexReadOnlyError, WorkspaceReadOnlyError
-from commonplace.history.mutations import texts_of_change
+from commonplace.history.note_changes import texts_of_change
+from commonplace.history.shared_origins import exported_origins
 from commonplace.history.versions import State, VersionLog, content_hash
 from commonplace.indexing.pipeline import IndexPipeline
 from commonplace.indexing.planner import IndexPlan
@@ -32,7 +33,7 @@ from commonplace.workspace.file_text import FileText, NoteBytes, decode_text, ut
 if TYPE_CHECKING:
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.history.causes import Cause
-    from commonplace.history.mutations import Mutation
+    from commonplace.history.note_changes import Mutation
     from commonplace.profiles import Profile
     from commonplace.remote.workspace import PublishedWorkspace
     from commonplace.store.base import Store
@@ -182,7 +183,7 @@ class DatabaseMutator:
         self._attribute(steps, cause)
         for file in files:
             path, data = file.record.path, present[file.record.path]
-            origins = self.ledger.exported(path)
+            origins = exported_origins(self._replica.file, path)
             notes.append(
                 PublishedNote(path, "memory", data, _hash(data), file.record.hash, origins)
             )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError
+from commonplace.history.shared_origins import exported_origins, merge_origins
 from commonplace.history.versions import content_hash
 from commonplace.remote.inbox import InboxApplier
 from commonplace.store.publication import (
@@ -131,12 +132,12 @@ class Publisher:
         new = {
             path: origins
             for path, origins in found.items()
-            if origins is not None and origins != self._ledger.exported(path)
+            if origins is not None and origins != exported_origins(self._history, path)
         }
         if new:
             with self._history.transaction() as connection:
                 for path, origins in new.items():
-                    self._ledger.merged(connection, path, origins)
+                    merge_origins(self._ledger, connection, path, origins)
         self._origins = number
 
     # -- notes and versions ----------------------------------------------------------------------
@@ -204,7 +205,7 @@ class Publisher:
                 data = self._workspace.read(path).data
         except (OSError, UnreadableFileError, CommonplaceError):
             return None
-        origins = self._ledger.exported(path)
+        origins = exported_origins(self._history, path)
         return PublishedNote(path, source, data, content_hash(data), indexed, origins)
 
     def _reconcile_versions(self) -> None:

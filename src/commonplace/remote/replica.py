@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import StateError
 from commonplace.history.database import HistoryFile
 from commonplace.history.ledger import OriginLedger, note_id, origin_id
+from commonplace.history.shared_origins import import_origins
 from commonplace.history.versions import CHANGES, State, VersionLog, milliseconds
 from commonplace.store.publication import InboxChange, InboxStep, Numbers, PublishedVersion
 from commonplace.types import Origin
@@ -65,7 +66,7 @@ class HistoryReplica:
                 found = self._publication.origins_since(self._held.origins)
                 with self.file.transaction() as connection:
                     for path, origins in found.items():
-                        self.ledger.imported(connection, path, origins)
+                        import_origins(self.ledger, connection, path, origins)
                 self._held = self._held._replace(origins=now.origins)
             return now
 

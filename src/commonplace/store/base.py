@@ -36,8 +36,8 @@ __all__ = ["HealthCheck", "LeaseName", "Rebuild", "Recovery", "Snapshot", "Store
 
 LeaseName = Literal["run", "swap", "inbox"]
 """``run``: one index run at a time among all processes. ``swap``: a rebuild is committed, or one
-file is indexed by itself, never both at once. ``inbox``: one process applies the changes that hosts
-without the folder have made; for an engine with the capability ``"publication"``."""
+file is indexed by itself, never both at once. ``inbox``: one process applies what other hosts wrote
+(see `commonplace.store.publication`)."""
 
 
 class Recovery(NamedTuple):
@@ -193,12 +193,7 @@ class Store(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Promises beyond this: ``"exact-fts5-bm25"``, ``"windows"`` (`IndexedFile.window`).
-
-        With ``"publication"`` the store has an attribute ``publication``, of
-        `commonplace.store.publication`: `write` then also publishes `IndexedFile.note`, and skips
-        files of which a change waits in the inbox.
-        """
+        """Promises, such as ``"windows"`` (`IndexedFile.window`) or ``"exact-fts5-bm25"``."""
 
     def exists(self) -> bool:
         """Return whether an index was begun there; opens and creates nothing.

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self
 
 from commonplace.types import MemoryFile
-from commonplace.workspace.file_text import Folder
+from commonplace.workspace.file_text import FileText, Folder, open_file, read_text
 from commonplace.workspace.paths import WorkspacePaths, is_link, is_link_entry, is_normal
 from commonplace.workspace.sessions import SessionFolder
 
@@ -52,6 +52,24 @@ class Workspace(WorkspacePaths):
         other = copy.copy(self)
         other.sessions = SessionFolder(folder, self.settings, dated=self.rules.dated_sessions)
         return other
+
+    def read(self, path: str) -> FileText:
+        """Read a file by the path of a search result; see `read_text`.
+
+        Raises:
+            PathNotAllowedError: The path is not one of the memory's files.
+            FileNotFoundError: There is no such file.
+            UnreadableFileError: It cannot be read.
+        """
+        return read_text(self.locate(path))
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file by the path of a search result; see `open_file`."""
+        return open_file(self.locate(path))
+
+    def exists(self, path: str) -> bool:
+        """Return whether anything has the path of a search result, such as a folder."""
+        return os.path.lexists(self.locate(path))
 
     def watched_folders(self) -> dict[Path, bool]:
         """Return the folders to watch for changes, and whether to watch the folders below them.

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.settings import Settings
 from commonplace.types import MemoryFile
-from commonplace.workspace.file_text import FileText, file_stamp, open_file, read_text
+from commonplace.workspace.file_text import file_stamp
 
 if TYPE_CHECKING:
     from commonplace.workspace.sessions import SessionFolder
@@ -38,7 +38,6 @@ __all__ = [
 
 SESSIONS_PREFIX = "sessions/"
 """Prefix of the paths of session files, as search results show them."""
-
 
 _LONG_TERM_NAMES = ("MEMORY.md", "memory.md")
 USER_NAME = "USER.md"
@@ -134,10 +133,8 @@ class WorkspacePaths:
         self._use(path.resolve(), settings or Settings(), rules)
 
     def _use(self, root: Path, settings: Settings, rules: DiscoveryRules) -> None:
-        self.root = root
+        self.root, self.settings, self.rules = root, settings, rules
         self._below = os.path.join(self.root, "")
-        self.settings = settings
-        self.rules = rules
         self._extra = tuple(dict.fromkeys(self._extra_roots()))
         self.searched_roots = (os.path.join(self.root, "memory"), *self._extra)
         """Absolute paths below which every ``.md`` file belongs to the memory."""
@@ -197,24 +194,6 @@ class WorkspacePaths:
                 above = os.path.dirname(root)
                 return self._without_links(Path(above), os.path.relpath(absolute, above), path)
         raise self._refusal(path)
-
-    def read(self, path: str) -> FileText:
-        """Read a file by the path of a search result; see `read_text`.
-
-        Raises:
-            PathNotAllowedError: The path is not one of the memory's files.
-            FileNotFoundError: There is no such file.
-            UnreadableFileError: It cannot be read.
-        """
-        return read_text(self.locate(path))
-
-    def open(self, path: str) -> BinaryIO:
-        """Open a file by the path of a search result; see `open_file`."""
-        return open_file(self.locate(path))
-
-    def exists(self, path: str) -> bool:
-        """Return whether anything has the path of a search result, such as a folder."""
-        return os.path.lexists(self.locate(path))
 
     @staticmethod
     def plain_name(path: str) -> str:

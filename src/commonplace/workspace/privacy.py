@@ -11,6 +11,7 @@ import os
 import re
 from typing import BinaryIO
 
+from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, decode_text
 from commonplace.workspace.paths import WorkspacePaths, is_session_path
 
@@ -21,7 +22,7 @@ _SESSION_NOTE = re.compile(r"\s*# Session: [^\n]*\s+- \*\*Session Key\*\*:")
 _HEAD_BYTES = 4_096
 
 
-def is_private(workspace: WorkspacePaths, path: str, *, missing: bool = False) -> bool:
+def is_private(workspace: Workspace, path: str, *, missing: bool = False) -> bool:
     """Return whether a file is the user's alone; True for one that cannot be read.
 
     Args:
@@ -48,7 +49,7 @@ def is_private(workspace: WorkspacePaths, path: str, *, missing: bool = False) -
     return bool(_SESSION_NOTE.match(text.lstrip("\ufeff")))
 
 
-def _is_long_term(workspace: WorkspacePaths, file: BinaryIO) -> bool:
+def _is_long_term(workspace: Workspace, file: BinaryIO) -> bool:
     try:
         info = os.fstat(file.fileno())
     except io.UnsupportedOperation:  # it is in no folder

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
 
+from commonplace.store.postgres.published_rows import (
+    EPOCH,
+    NOT_WAITING,
+    bump,
+    check_unchanged,
+    held_hashes,
+    insert_change,
+    put_notes,
+    remove_notes,
+    rows_of,
+    step_of,
+    waiting_paths,
+)
 from commonplace.store.postgres.state import IndexState, state_query
 from commonplace.store.postgres.writer import Writer
 from commonplace.store.publication import (
@@ -27,9 +40,8 @@ if TYPE_CHECKING:
     from commonplace.store.postgres.database import Connection
     from commonplace.store.postgres.store import PostgresStore
 
-__all__ = ["PostgresPublication", "publish_files", "waiting_paths"]
+__all__ = ["PostgresPublication"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _VERSION_COLUMNS = (
     "id, batch, of_group, path, moved_from, at_ms, change, author, session, tool, size, hash, base"
 )
@@ -46,7 +58,7 @@ class PostgresPublication:
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._store.database.snapshot("SELECT 1") as (connection, _):
-            return _rows(connection, statement, *values)
+            return rows_of(connection, statement, *values)
 
     def numbers(self) -> Numbers:
         """Return the numbers of what is published now."""
@@ -99,11 +111,11 @@ class PostgresPublication:
         heads: dict[int, Sequence[Any]] = {}
         for row in rows:
             heads[row[0]] = row[1:8]
-            steps.setdefault(row[0], []).append(_step(row[8:]))
+            steps.setdefault(row[0], []).append(step_of(row[8:]))
         return [
             InboxChange(
                 change=change,
-                when=_EPOCH + timedelta(milliseconds=at_ms),
+                when=EPOCH + timedelta(milliseconds=at_ms),
                 origin=Origin(author, session, tool) if author else None,
                 steps=tuple(steps[number]),
                 host=host,
@@ -126,7 +138,7 @@ class PostgresPublication:
         )
         return InboxState(
             waiting,
-            None if since is None else _EPOCH + timedelta(milliseconds=since),
+            None if since is None else EPOCH + timedelta(milliseconds=since),
             tuple((path or "", reason) for path, reason in refused),
         )
 
@@ -146,14 +158,14 @@ class PostgresPublication:
             known = self._store.cached_identity
             if state.identity is None or not (known is None or known.fits(state.identity)):
                 raise NoteChangedError(change.paths[0])
-            _check_unchanged(connection, change)
-            writer = Writer(connection, state)
+            check_unchanged(connection, change)
+            writer = Writer(connection, state, self._store.database.address.channel)
             if len(writer.current(files)) != len(files):
                 raise NoteChangedError(change.paths[0])
             writer.replace(files, gone)
-            _put_notes(connection, notes)
-            _remove_notes(connection, gone)
-            return _insert(connection, change)
+            put_notes(connection, notes)
+            remove_notes(connection, gone)
+            return insert_change(connection, change)
 
         number: int = self._store.write_transaction(submitted)
         return number
@@ -164,7 +176,7 @@ class PostgresPublication:
         """Remove a change that was applied to the folder."""
 
         def acknowledged(connection: Connection) -> None:
-            _bump(connection, "inbox")
+            bump(connection, "inbox")
             connection.execute("DELETE FROM inbox WHERE id = %s", (change.id,))
 
         self._store.write_transaction(acknowledged)
@@ -173,7 +185,7 @@ class PostgresPublication:
         """Keep a change that cannot be applied, with the reason."""
 
         def refused(connection: Connection) -> None:
-            _bump(connection, "inbox")
+            bump(connection, "inbox")
             statement = "UPDATE inbox SET refused = %s WHERE id = %s"
             connection.execute(statement, (reason, change.id))
 
@@ -184,16 +196,16 @@ class PostgresPublication:
         with self._store.database.snapshot(state_query("live")) as (connection, rows):
             files = IndexState.from_rows(rows, self._store.location).tables.files
             found: dict[str, Source] = dict(
-                _rows(
+                rows_of(
                     connection,
                     f"""SELECT path, f.source FROM {files} f LEFT JOIN notes n USING (path)
-                    WHERE n.indexed IS DISTINCT FROM f.hash AND {_NOT_WAITING}""",
+                    WHERE n.indexed IS DISTINCT FROM f.hash AND {NOT_WAITING}""",
                 )
             )
-            orphans = _rows(
+            orphans = rows_of(
                 connection,
                 f"""SELECT path FROM notes WHERE NOT EXISTS (
-                    SELECT 1 FROM {files} f WHERE f.path = notes.path) AND {_NOT_WAITING}""",
+                    SELECT 1 FROM {files} f WHERE f.path = notes.path) AND {NOT_WAITING}""",
             )
         if orphans:
             self._store.write_transaction(
@@ -203,9 +215,9 @@ class PostgresPublication:
 
     def _remove_orphans(self, connection: Connection, paths: Sequence[str]) -> None:
         state = self._store.locked(connection)
-        held = {*_held_hashes(connection, state.tables.files, paths)}
+        held = {*held_hashes(connection, state.tables.files, paths)}
         held |= waiting_paths(connection, paths)
-        _remove_notes(connection, [path for path in paths if path not in held])
+        remove_notes(connection, [path for path in paths if path not in held])
 
     def put_notes(self, notes: Sequence[PublishedNote]) -> None:
         """Publish notes whose text the index has, unless a change of them waits."""
@@ -214,8 +226,8 @@ class PostgresPublication:
             state = self._store.locked(connection)
             paths = [note.path for note in notes]
             waiting = waiting_paths(connection, paths)
-            held = _held_hashes(connection, state.tables.files, paths)
-            _put_notes(
+            held = held_hashes(connection, state.tables.files, paths)
+            put_notes(
                 connection,
                 [
                     note
@@ -245,13 +257,13 @@ class PostgresPublication:
         """Publish versions, in place of those of the same rows, and remove others."""
 
         def put(connection: Connection) -> None:
-            _bump(connection, "versions")
+            bump(connection, "versions")
             ids = [*removed, *(version.id for version in versions)]
             deleted = connection.execute(
                 "DELETE FROM versions WHERE id = ANY(%s::bigint[])", (ids,)
             ).rowcount
             if deleted:
-                _bump(connection, "rewrites")
+                bump(connection, "rewrites")
             marks = ", ".join(["%s"] * len(PublishedVersion._fields))
             with connection.cursor() as cursor:
                 for at in range(0, len(versions), _BATCH):
@@ -261,132 +273,3 @@ class PostgresPublication:
                     )
 
         self._store.write_transaction(put)
-
-
-# -- parts of write transactions -------------------------------------------------------------------
-
-_NOT_WAITING = """NOT EXISTS (SELECT 1 FROM inbox_steps s JOIN inbox c USING (id)
-    WHERE c.refused IS NULL AND path IN (s.path, s.target))"""
-
-
-def waiting_paths(connection: Connection, paths: Collection[str]) -> set[str]:
-    """Return those of some notes of which a change waits; under the lock of the index's row."""
-    rows = _rows(
-        connection,
-        """SELECT s.path, s.target FROM inbox_steps s JOIN inbox c USING (id)
-        WHERE c.refused IS NULL AND (s.path = ANY(%s::text[]) OR s.target = ANY(%s::text[]))""",
-        list(paths),
-        list(paths),
-    )
-    return {path for row in rows for path in row if path is not None}
-
-
-def publish_files(
-    connection: Connection, files: Iterable[IndexedFile], removed: Sequence[str]
-) -> None:
-    """Publish the notes among files that were written, and remove those of others."""
-    _remove_notes(connection, removed)
-    _put_notes(connection, [file.note for file in files if file.note is not None])
-
-
-def _put_notes(connection: Connection, notes: Sequence[PublishedNote]) -> None:
-    if not notes:
-        return
-    held = dict(
-        _rows(
-            connection,
-            "SELECT path, origins FROM notes WHERE path = ANY(%s::text[])",
-            [note.path for note in notes],
-        )
-    )
-    number = 0
-    if any(note.origins != held.get(note.path) for note in notes):
-        number = _bump(connection, "origins")
-    for note in notes:
-        is_new = note.origins != held.get(note.path)
-        connection.execute(
-            """INSERT INTO notes AS n VALUES (%s, %s, %s::bytea, %s, %s, %s, %s)
-            ON CONFLICT (path) DO UPDATE SET source = excluded.source, data = excluded.data,
-            hash = excluded.hash, indexed = excluded.indexed, origins = excluded.origins,
-            changed = greatest(n.changed, excluded.changed)""",
-            (
-                *(note.path, note.source, bytes(note.data), note.hash, note.indexed),
-                *(note.origins, number if is_new else 0),
-            ),
-        )
-
-
-def _remove_notes(connection: Connection, paths: Sequence[str]) -> None:
-    if paths:
-        connection.execute("DELETE FROM notes WHERE path = ANY(%s::text[])", (list(paths),))
-
-
-def _check_unchanged(connection: Connection, change: InboxChange) -> None:
-    """Raise where a note is not what a change was computed from."""
-    held = dict(
-        _rows(
-            connection,
-            "SELECT path, hash FROM notes WHERE path = ANY(%s::text[])",
-            list(change.paths),
-        )
-    )
-    for step in change.steps:
-        if held.get(step.path, "") != step.before_hash:
-            raise NoteChangedError(step.path)
-        if step.target is not None and step.target in held:
-            raise NoteChangedError(step.target)
-
-
-def _insert(connection: Connection, change: InboxChange) -> int:
-    _bump(connection, "inbox")
-    origin = change.origin
-    at_ms = (change.when - _EPOCH) // timedelta(milliseconds=1)
-    ((number,),) = _rows(
-        connection,
-        "INSERT INTO inbox (at_ms, change, author, session, tool, host) "
-        "VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
-        *(at_ms, change.change),
-        *((origin.author, origin.session, origin.tool) if origin else (None, None, None)),
-        change.host,
-    )
-    for ordinal, step in enumerate(change.steps):
-        connection.execute(
-            "INSERT INTO inbox_steps VALUES (%s, %s, %s, %s, %s, %s::bytea, %s::bytea, %s, %s, "
-            "%s, %s::text[])",
-            (
-                *(number, ordinal, step.path, step.kind, step.before_hash),
-                *(_bytes(step.before), _bytes(step.data), step.after_hash, step.after_size),
-                *(step.target, list(step.untrusted)),
-            ),
-        )
-    return int(number)
-
-
-def _step(row: Sequence[Any]) -> InboxStep:
-    path, kind, before_hash, before, data, after_hash, after_size, target, untrusted = row
-    return InboxStep(
-        *(path, kind, before_hash, before, data),
-        after_hash=after_hash,
-        after_size=after_size,
-        target=target,
-        untrusted=tuple(untrusted),
-    )
-
-
-def _bytes(data: bytes | None) -> bytes | None:
-    return None if data is None else bytes(data)
-
-
-def _bump(connection: Connection, kind: Literal["origins", "versions", "rewrites", "inbox"]) -> int:
-    statement = "UPDATE published SET number = number + 1 WHERE kind = %s RETURNING number"
-    ((number,),) = _rows(connection, statement, kind)
-    return int(number)
-
-
-def _held_hashes(connection: Connection, files: str, paths: Sequence[str]) -> dict[str, str]:
-    statement = f"SELECT path, hash FROM {files} WHERE path = ANY(%s::text[])"
-    return dict(_rows(connection, statement, list(paths)))
-
-
-def _rows(connection: Connection, statement: str, *values: Any) -> list[Any]:
-    return connection.cursor(binary=True).execute(statement, values).fetchall()

@@ -23,11 +23,8 @@ from commonplace.store.postgres.failures import (
 )
 from commonplace.store.postgres.hosts import PostgresHosts
 from commonplace.store.postgres.installation import Installation, install, is_begun
-from commonplace.store.postgres.publication import (
-    PostgresPublication,
-    publish_files,
-    waiting_paths,
-)
+from commonplace.store.postgres.publication import PostgresPublication
+from commonplace.store.postgres.published_rows import publish_files
 from commonplace.store.postgres.reader_cache import ReaderCache
 from commonplace.store.postgres.schema import Role, Tables
 from commonplace.store.postgres.snapshot import PostgresSnapshot
@@ -76,7 +73,7 @@ class PostgresStore:
         self._complete = False
         self._generation: int | None = None
         self._cache = ReaderCache(address.resident_bytes)
-        self.hosts = PostgresHosts(self)
+        self.hosts, self.publication = PostgresHosts(self), PostgresPublication(self)
 
     @property
     def location(self) -> str:
@@ -103,11 +100,6 @@ class PostgresStore:
             "vectors": f"{way}, pgvector {found.pgvector}",
             "words": f"tsvector in PostgreSQL {found.server}",
         }
-
-    @property
-    def publication(self) -> PostgresPublication:
-        """What is published beside the index; see `commonplace.store.publication`."""
-        return PostgresPublication(self)
 
     def exists(self) -> bool:
         """Return whether an index was begun there; creates nothing."""
@@ -231,11 +223,7 @@ class PostgresStore:
             mine = writer.current(files) if known else []
             gone = list(removed)
             if self._role == "live":
-                paths = [*gone, *(item.record.path for item in mine)]
-                waiting = waiting_paths(connection, paths)
-                mine = [item for item in mine if item.record.path not in waiting]
-                gone = [path for path in gone if path not in waiting]
-                publish_files(connection, mine, gone)
+                mine, gone = publish_files(connection, mine, gone)
             writer.replace(mine, gone)
             return identity, mine
 

@@ -1,0 +1,72 @@
+"""Published files: what is indexed, with the notes that hosts without the folder read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from commonplace.store.publication import PublishedNote
+from commonplace.workspace.file_text import digest_of
+
+if TYPE_CHECKING:
+    from commonplace.indexing.document_reader import ReadDocument, TextRecorder
+    from commonplace.store.records import IndexedFile
+
+__all__ = ["NoPublisher", "RunPublisher", "with_notes"]
+
+
+class RunPublisher(Protocol):
+    """What makes a run known to hosts without the folder; see `commonplace.remote.publisher`."""
+
+    def waits(self) -> bool:
+        """Return whether a change of such a host waits to be made in the folder."""
+
+    def before_run(self) -> None:
+        """Make those changes in the folder; the run then indexes it."""
+
+    def after_run(self) -> None:
+        """Publish notes and versions."""
+
+    def after_change(self) -> None:
+        """Publish a change that was indexed by itself."""
+
+
+class NoPublisher:
+    """Publisher of an engine that publishes nothing."""
+
+    def waits(self) -> bool:
+        """Return that nothing waits."""
+        return False
+
+    def before_run(self) -> None:
+        """Do nothing."""
+
+    def after_run(self) -> None:
+        """Do nothing."""
+
+    def after_change(self) -> None:
+        """Do nothing."""
+
+
+def with_notes(
+    documents: Sequence[ReadDocument], files: Sequence[IndexedFile], recorder: TextRecorder
+) -> list[IndexedFile]:
+    """Return the rows of documents with their notes, for a store that publishes them.
+
+    Args:
+        documents: What was read.
+        files: The rows of each of them.
+        recorder: Knows the origins of the lines.
+    """
+    found = []
+    for document, file in zip(documents, files, strict=True):
+        record = file.record
+        note = PublishedNote(
+            *(record.path, record.source, document.data),
+            hash=digest_of(document.data).hex(),
+            indexed=record.hash,
+            origins=recorder.exported_origins(record.path),
+        )
+        found.append(replace(file, note=note) if document.data else file)
+    return found
