@@ -159,7 +159,7 @@ class PostgresPublication:
             if state.identity is None or not (known is None or known.fits(state.identity)):
                 raise NoteChangedError(change.paths[0])
             check_unchanged(connection, change)
-            writer = Writer(connection, state, self._store.database.address.channel)
+            writer = Writer(connection, state)
             if len(writer.current(files)) != len(files):
                 raise NoteChangedError(change.paths[0])
             writer.replace(files, gone)
