@@ -165,8 +165,13 @@ class ConnectedMemory(Memory):
 
     @contextlib.contextmanager
     def watch(self, *, on_run: Callable[[IndexReport], object] | None = None) -> Iterator[None]:
-        """Watch nothing: there is no folder here, and each search answers from the database."""
-        yield
+        """Follow the writes of other hosts while the block runs: there are no files to watch.
+
+        Each search answers from the newest state in any case; within the block it reads no vectors.
+        """
+        hosts = self.hosts
+        with contextlib.nullcontext() if hosts is None else hosts.followed():
+            yield
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Refuse: index and files are compared where the files are."""

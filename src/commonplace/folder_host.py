@@ -24,6 +24,7 @@ __all__ = ["FolderHost"]
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 10.0
+"""How often the inbox is looked at without a notice, and after a change could not be made."""
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.5, 5.0
 
 
@@ -111,10 +112,22 @@ class FolderHost:
             self._memory.watch(on_run=self._on_run),
         ):
             while not (self._stopped or self._lost):
+                self._apply_inbox()
                 self._wake.wait(_LOOK_EVERY_S)
                 self._wake.clear()
         if self._lost:
             self._say("leads no longer: its connection to the server was lost")
+
+    def _apply_inbox(self) -> None:
+        try:
+            count = self._memory.apply_inbox()
+        except (CommonplaceError, OSError) as error:
+            self._report(error)
+        else:
+            self._problem = ""
+            if count:
+                notes = f"{count} notes" if count > 1 else "1 note"
+                self._say(f"{notes} changed by hosts without the folder")
 
     def _lose(self) -> None:
         self._lost = True

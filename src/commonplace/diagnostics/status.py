@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from commonplace.diagnostics.probe import probe
@@ -13,10 +14,10 @@ from commonplace.indexing.background.supervisor import BackgroundSupervisor
 from commonplace.indexing.document_reader import text_hash
 from commonplace.indexing.service import IndexService
 from commonplace.qmd.backend import QmdHealth
-from commonplace.store.hosts import hosts_of
+from commonplace.store.hosts import Hosts, hosts_of
 from commonplace.store.publication import InboxState
 from commonplace.store.records import FileRecord, IndexIdentity
-from commonplace.types import Status
+from commonplace.types import ServerStatus, Status
 from commonplace.workspace.discovery import Workspace
 from commonplace.workspace.file_text import UnreadableFileError, read_text
 
@@ -78,7 +79,7 @@ def memory_status(
             **dict(_activity(index, background)),
             **(probe(index, state=state) if deep else {}),
         },
-        server=None if hosts is None else hosts.status(),
+        server=None if hosts is None else _server(hosts, inbox),
     )
 
 
@@ -150,6 +151,13 @@ def _damaged(state: Path) -> Iterator[str]:
                 f"The {kind} was damaged: {path} is what was found. What could be read of it is "
                 "used; delete the file when nothing else in it is needed."
             )
+
+
+def _server(hosts: Hosts, inbox: InboxState | None) -> ServerStatus:
+    found = hosts.status()
+    if inbox is None:
+        return found
+    return replace(found, waiting=inbox.waiting, waiting_since=inbox.since)
 
 
 def _waiting(inbox: InboxState) -> str:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import CommonplaceError
 from commonplace.history.shared_origins import exported_origins, merge_origins
 from commonplace.history.versions import content_hash
+from commonplace.indexing.document_reader import text_hash
 from commonplace.remote.inbox import InboxApplier
+from commonplace.store.hosts import hosts_of
 from commonplace.store.publication import (
     InboxState,
     Publication,
@@ -94,8 +96,11 @@ class Publisher:
         return self._publication.inbox()
 
     def waits(self) -> bool:
-        """Return whether a change waits to be made in the folder."""
-        return self._is_begun() and bool(self._publication.inbox().waiting)
+        """Return whether a change waits to be made here; by the leader, where one leads."""
+        if not (self._is_begun() and self._publication.inbox().waiting):
+            return False
+        hosts = hosts_of(self._store)
+        return hosts is None or not hosts.is_led_by_another()
 
     def apply_inbox(self) -> int:
         """Make the changes of hosts without the folder in the folder, and index them.
@@ -202,7 +207,10 @@ class Publisher:
                 text = render_lines(place, self._profile.transcripts, from_line=1) or ""
                 data = text.encode("utf-8", "replace")
             else:
-                data = self._workspace.read(path).data
+                read = self._workspace.read(path)
+                if text_hash(read.text) != indexed:
+                    return None  # the index has another text: what writes it, publishes it
+                data = read.data
         except (OSError, UnreadableFileError, CommonplaceError):
             return None
         origins = exported_origins(self._history, path)

@@ -47,6 +47,9 @@ class Hosts(Protocol):
             StoreError: The server cannot be reached.
         """
 
+    def is_led_by_another(self) -> bool:
+        """Return whether another process leads."""
+
     def status(self) -> ServerStatus:
         """Return what the server knows of the memory and its hosts."""
 

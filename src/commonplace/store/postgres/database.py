@@ -42,6 +42,8 @@ _ATTEMPTS = 5
 """Attempts of a transaction that met a deadlock or lost its connection before it was committed."""
 _RESTART_S = 5
 """Seconds for which a search waits for a server that restarts."""
+_ASK_S = 60
+"""Seconds for which a server is asked about a commit that it did not answer."""
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -123,6 +125,11 @@ class Database:
 
         When the connection is lost during the commit, the server is asked whether the transaction
         was committed: a change is never made twice.
+
+        Raises:
+            ConnectionLostError: The server cannot be reached; nothing was changed.
+            StoreError: The change failed, and nothing was changed; or the server was lost during
+                the commit and stayed away, which the message says.
         """
         for attempt in range(_ATTEMPTS):
             try:
@@ -153,14 +160,25 @@ class Database:
             return answer
 
     def _was_committed(self, xid: str) -> bool:
-        """Ask the server about a transaction whose commit was not answered."""
-        with contextlib.closing(self.connect()) as connection:
-            for _ in range(100):
-                row = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
+        """Ask the server about a transaction whose commit was not answered.
+
+        Raises:
+            StoreError: The server did not answer for `_ASK_S` seconds.
+        """
+        until = time.monotonic() + _ASK_S
+        while time.monotonic() < until:
+            # Behind a restart the answer is the same; a server that is away is waited for.
+            with contextlib.suppress(ConnectionLostError, psycopg.OperationalError):
+                with contextlib.closing(self.connect()) as connection:
+                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
                 if row is None or row[0] != "in progress":
                     return row is not None and row[0] == "committed"
-                connection.execute("SELECT pg_sleep(0.05)")
-        return False
+            time.sleep(0.1)
+        raise StoreError(
+            f"the connection of the index {self.address.location} was lost while a change was "
+            f"committed, and the server did not answer for {_ASK_S} s: the change was made or not. "
+            "Look before you repeat it."
+        )
 
     @property
     def local(self) -> str:

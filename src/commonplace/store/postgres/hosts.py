@@ -46,6 +46,7 @@ class PostgresHosts:
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
         self.fence = ""
+        self._leads = False
         self._notifications = Notifications(store.database)
 
     @property
@@ -84,7 +85,7 @@ class PostgresHosts:
                     check_held()
                 except StoreError as error:
                     logger.debug("the leadership was lost: %s", error)
-                    self.fence = _FENCE
+                    self.fence, self._leads = _FENCE, False
                     lost()
                     return
 
@@ -92,14 +93,18 @@ class PostgresHosts:
             heart = threading.Thread(
                 target=watch_over, args=(check_held,), name="commonplace-lead", daemon=True
             )
-            self.fence = ""
+            self.fence, self._leads = "", True
             heart.start()
             try:
                 yield
             finally:
-                self.fence = _FENCE
+                self.fence, self._leads = _FENCE, False
                 ended.set()
                 heart.join()
+
+    def is_led_by_another(self) -> bool:
+        """Return whether another process leads; see `Hosts`."""
+        return not self._leads and holder(self._store.database, "lead") is not None
 
     def status(self) -> ServerStatus:
         """Return what the server knows of the memory and its hosts."""
