@@ -232,3 +232,56 @@ def test_a_server_that_cannot_be_reached_is_an_error_in_one_line(tmp_path, folde
     (line,) = serving.lines
     assert "cannot be reached" in line
     assert "s3cret" not in line
+
+
+# -- hosts without the folder ----------------------------------------------------------------------
+
+
+def test_the_leader_makes_the_changes_of_a_host_without_the_folder_at_once(folder, url, host):
+    serving = host(folder, url, "one")
+    wait_for(lambda: serving.said("1 added"))
+    with Memory.connect(url, embedder=None, settings=QUIET) as memory:
+        took = []
+        for number in range(10):
+            path = memory.append(f"- The heron number {number} nests in March.")
+            began = time.monotonic()
+            wait_for(lambda path=path, n=number: f"number {n} " in text_of(folder, path))
+            took.append(time.monotonic() - began)
+        sys.stdout.write(f"\nin the files after {max(took):.2f} s at worst\n")
+        wait_for(lambda: serving.said("1 note changed by hosts without the folder"))
+        wait_for(lambda: memory.status().server.waiting == 0)
+        assert serving.end()[0] == 0
+        memory.append("- The otter sleeps.")
+        status = memory.status().server
+        assert status.leader is None
+        assert status.waiting == 1
+        assert abs(status.waiting_since.timestamp() - time.time()) < 60
+        assert found(memory, "otter", "sleeps")
+
+
+def text_of(folder, path):
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / path).read_text()
+    return ""
+
+
+def test_a_memory_that_is_only_opened_leaves_the_inbox_to_the_leader(tmp_path, folder, url, host):
+    serving = host(folder, url, "one")
+    wait_for(lambda: serving.said("1 added"))
+    copy = new_folder(tmp_path / "copy")
+    with (
+        Memory.open(copy, index=url, settings=QUIET, embedder=None) as opened,
+        Memory.connect(url, embedder=None, settings=QUIET) as memory,
+    ):
+        for number in range(5):
+            path = memory.append(f"- The heron number {number} nests in March.")
+            assert opened.apply_inbox() == 0
+        wait_for(lambda: "number 4 " in text_of(folder, path))
+        assert text_of(copy, path) == ""
+
+
+def test_a_connected_memory_follows_while_it_watches(folder, url):
+    with Memory.open(folder, index=url, settings=QUIET, embedder=None) as memory:
+        memory.index()
+    with Memory.connect(url, embedder=None, settings=QUIET) as memory, memory.watch():
+        wait_for(lambda: memory.status().server.freshness == "notifications")

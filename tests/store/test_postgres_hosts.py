@@ -194,6 +194,15 @@ def test_where_notices_do_not_arrive_the_version_is_looked_at(store, reader, mon
         assert not heard.wait(1.2)  # nothing was written
 
 
+def test_idle_connections_that_the_server_has_ended_are_not_used(store, url):
+    other = open_store(f"{url}&application_name=ended")
+    with contextlib.closing(other):
+        for _ in range(3):
+            assert nearest(other, vector_of("word 1"), limit=1) == ["word 1"]
+            terminate(url, "ended")
+            time.sleep(0.1)
+
+
 def test_a_memory_that_watches_its_files_follows_the_writes_of_others(tmp_path, url):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     with Memory.open(tmp_path / "notes", index=url, embedder=None) as memory:

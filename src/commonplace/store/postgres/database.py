@@ -7,6 +7,7 @@ locks end with their transaction. So connections may come from PgBouncer in tran
 from __future__ import annotations
 
 import contextlib
+import selectors
 import threading
 import time
 import weakref
@@ -91,10 +92,16 @@ class Database:
             self._give_back(connection)
 
     def _idle_one(self) -> Connection | None:
+        """Return an idle connection that the server has not ended meanwhile."""
         with self._lock:
             if self._closed:
                 raise StoreError(CLOSED)
-            return self._idle.pop() if self._idle else None
+            while self._idle:
+                connection = self._idle.pop()
+                if _is_quiet(connection):
+                    return connection
+                connection.close()
+        return None
 
     def _give_back(self, connection: Connection) -> None:
         is_clean = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
@@ -215,6 +222,13 @@ class Database:
 def _close_all(connections: list[Connection]) -> None:
     while connections:
         connections.pop().close()
+
+
+def _is_quiet(connection: Connection) -> bool:
+    """Return whether the server has said nothing since the last answer, such as a farewell."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return not selector.select(0)
 
 
 class _Context:
