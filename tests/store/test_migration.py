@@ -198,3 +198,30 @@ def test_the_command_migrates_the_workspace_s_own_index_and_back(notes, tmp_path
     assert "holds an index" in run("migrate", "--from", there).stderr
     assert run("migrate", "--from", there, "--replace").exit_code == 0
     assert run("migrate").exit_code == 2
+
+
+@pytest.mark.slow
+def test_changes_that_only_a_database_has_are_not_left_behind(notes, tmp_path):
+    url, there = postgres.url_of(tmp_path), tmp_path / "there.sqlite"
+    indexed(notes, url)
+    with Memory.connect(url, embedder=HashedWords(), settings=SETTINGS) as connected:
+        connected.append("- Written by a host without the folder.")
+    assert "1 changes of hosts without the folder wait" in said_by(url, there)
+    with contextlib.closing(open_store(there)) as store:
+        assert store.identity is None
+    with opened(notes, url) as memory:
+        memory.index()
+    assert migrate(url, there).chunks > 20
+    with opened(notes, there) as memory:
+        assert "without the folder" in memory.search("host without the folder")[0].snippet
+
+
+@pytest.mark.slow
+def test_hosts_without_the_folder_read_what_was_migrated_after_one_run(notes, tmp_path):
+    here, url = tmp_path / "here.sqlite", postgres.url_of(tmp_path)
+    indexed(notes, here)
+    migrate(here, url)
+    assert answers(notes, url)[0] == 0  # its run publishes the notes, and embeds nothing
+    with Memory.connect(url, embedder=HashedWords(), settings=SETTINGS) as connected:
+        assert "51820" in connected.get("MEMORY.md").text
+        assert "51820" in connected.search("VPN port")[0].snippet

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.settings import CacheSettings
 from commonplace.store.base import Snapshot, Store
+from commonplace.store.publication import publication_of
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile, IndexIdentity, Totals
 from commonplace.store.registry import open_store
 from commonplace.text.analysis import Term
@@ -79,8 +80,8 @@ def migrate(
 
     Raises:
         StoreError: Nothing was completely indexed at the source; the target holds an index, or is
-            being written; one of the two cannot be opened; or they were not equal in the end. The
-            target is then what it was before.
+            being written; changes of hosts without the folder wait in one of the two; one cannot be
+            opened; or they were not equal in the end. The target is then what it was before.
     """
     with (
         contextlib.closing(open_store(source)) as read,
@@ -111,6 +112,8 @@ class _Migration:
             held = target.identity
             if held is not None and not replace:
                 raise self._not_empty(held, identity)
+            _check_inbox(self._source)
+            _check_inbox(target)
             rebuild = target.begin_rebuild(identity, restart=False, keep_cache=keep_cache)
             with contextlib.closing(rebuild):
                 shadow = rebuild.store
@@ -204,6 +207,17 @@ class _Migration:
             terms = [Term(word, word) for word in words]
             _expect("words", snapshot.frequencies(terms), copy.frequencies(terms))
         return totals
+
+
+def _check_inbox(store: Store) -> None:
+    """Raise where changes of hosts without the folder wait in a database: it alone has them."""
+    publication = publication_of(store)
+    waiting = 0 if publication is None else publication.inbox().waiting
+    if waiting:
+        raise StoreError(
+            f"{waiting:,} changes of hosts without the folder wait in {store.location}. Run "
+            "'commonplace serve' with that index until 'commonplace status' has none, then migrate."
+        )
 
 
 def _other(held: IndexIdentity, wanted: IndexIdentity) -> str:
