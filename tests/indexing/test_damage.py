@@ -92,6 +92,11 @@ COLUMNS = {
     "units out of the text": "UPDATE chunk_texts SET units = zeroblob(3) || x'7f' || zeroblob(8)",
     "other lines": "UPDATE chunk_texts SET lines = zeroblob(length(lines))",
     "another heading": "UPDATE chunk_places SET heading = heading || '!'",
+    "other lines of its file": "UPDATE chunk_places SET start_line = start_line + 4",
+    "another file": "UPDATE chunk_places SET path = 'memory/b.md'",
+    "another hash": "UPDATE chunk_places SET hash = 'f' || substr(hash, 2)",
+    "another id": "UPDATE chunk_places SET id = 'x' || id",
+    "another place in its file": "UPDATE chunk_places SET ordinal = ordinal + 64",
     "cut vectors": "UPDATE vectors SET embedding = substr(embedding, 1, 7)",
     "other vectors": "UPDATE vectors SET embedding = zeroblob(length(embedding))",
     "another source": "UPDATE vectors SET source = 'memoru'",
@@ -113,6 +118,48 @@ def test_a_row_that_is_not_as_it_was_written_is_noticed_and_the_index_rebuilt(tm
         assert find(memory, "note on the heron") == before
         assert len([w for w in memory.status().warnings if "was damaged and is rebuilt" in w]) == 1
     assert notes.rows() == rows
+
+
+def test_a_move_of_chunks_does_not_hide_that_a_place_is_damaged(tmp_path):
+    notes, embedder = Notes(tmp_path), HashedWords()
+    parts = [f"## Day {n}\n\n{'- the heron sat on an owl ' * 40}{n}\n\n" for n in range(60)]
+    notes.write("memory/long.md", "".join(parts))
+    with notes.open(embedder, LINES) as memory:
+        memory.index()
+        more = "## More\n\n- a sentence more on kilns\n\n" * 40
+        notes.write("memory/long.md", "".join([*parts[:9], more, *parts[9:]]))
+        memory.index()
+        assert memory.verify().ok, "chunks moved with their checksums"
+        last = "WHERE seq = (SELECT seq FROM chunk_places ORDER BY ordinal DESC LIMIT 1)"
+        with contextlib.closing(sqlite3.connect(notes.index)) as db, db:
+            ((seq,),) = db.execute(f"SELECT seq FROM chunk_places {last}")
+            db.execute(f"UPDATE chunk_places SET id = 'x' || id {last}")
+        notes.write("memory/long.md", "".join([*parts[:9], more, more, *parts[9:]]))
+        memory.index()
+        with contextlib.closing(sqlite3.connect(notes.index)) as db:
+            assert db.execute(f"SELECT seq FROM chunk_places {last}").fetchone() == (seq,), "moved"
+        assert "the place of chunk" in str(memory.verify().problems)
+        assert memory.verify(repair=True).ok
+
+
+def test_a_damaged_vector_of_the_cache_is_made_again(tmp_path):
+    notes, embedder = Notes(tmp_path), HashedWords()
+    notes.write("memory/a.md", "# Birds\n\n- the heron stands in the reeds\n")
+    with notes.open(embedder, LINES) as memory:
+        memory.index()
+        before = find(memory, "heron in the reeds")
+        notes.write("memory/a.md", "# Birds\n\n- the owl sleeps\n")
+        memory.index()
+        with contextlib.closing(sqlite3.connect(notes.index)) as db, db:
+            sql = "UPDATE embedding_cache SET embedding = zeroblob(length(embedding))"
+            assert db.execute(sql).rowcount
+        assert "cached vector" in str(memory.verify().problems)
+        notes.write("memory/a.md", "# Birds\n\n- the heron stands in the reeds\n")
+        made = len(embedder.texts)
+        memory.index()
+        assert len(embedder.texts) > made
+        assert find(memory, "heron in the reeds") == before
+        assert memory.verify(repair=True).ok
 
 
 @posix

@@ -148,15 +148,25 @@ def test_what_cannot_be_migrated_is_one_line_and_changes_nothing(notes, tmp_path
     assert answers(notes, there) == answers(notes, here)
 
 
-def test_a_copy_that_differs_is_not_put_in_place(notes, tmp_path):
+_DAY = "UPDATE chunk_places SET day = 7 WHERE seq = 7"
+_SUM = (
+    "UPDATE chunk_places SET place_checksum = place_checksum + (8 - ifnull(day + 1, 0)) * 32452843"
+)
+DIFFERENCES = {
+    "another day": (f"{_SUM} WHERE seq = 7; {_DAY}", "differs from its source"),
+    "damage": (_DAY, "is not as it was written"),
+}
+
+
+@pytest.mark.parametrize(("change", "why"), DIFFERENCES.values(), ids=DIFFERENCES)
+def test_a_copy_that_differs_is_not_put_in_place(notes, tmp_path, change, why):
     here, there = tmp_path / "here.sqlite", tmp_path / "there.sqlite"
     indexed(notes, here)
     with pytest.raises(Interrupted):
         migrate(here, there, progress=interrupting(30))  # while it compares
     with contextlib.closing(sqlite3.connect(f"{there}.rebuild")) as shadow:
-        shadow.execute("UPDATE chunk_places SET day = 7 WHERE seq = 7")
-        shadow.commit()
-    assert "differs from its source" in said_by(here, there)
+        shadow.executescript(change)
+    assert why in said_by(here, there)
     with contextlib.closing(open_store(there)) as store:
         assert store.identity is None
     assert migrate(here, there).copied > 20  # from the beginning

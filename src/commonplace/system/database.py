@@ -55,7 +55,7 @@ class DatabaseFormat(NamedTuple):
     version: int
     schema: tuple[str, ...]
     repair: tuple[str, ...] = ()
-    functions: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
+    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 
 class _Opened(NamedTuple):

@@ -19,13 +19,13 @@ import apsw
 from commonplace.errors import IndexDamagedError
 from commonplace.store.base import HealthCheck, Recovery
 from commonplace.store.records import RowFilter
+from commonplace.store.sqlite.checksums import place_checksum, row_checksum, vectors_checksum
 from commonplace.store.sqlite.connection import (
     IndexFile,
     damaged,
     translated,
 )
 from commonplace.store.sqlite.schema import EarlierVersionError, merge_words, table_version
-from commonplace.store.sqlite.snapshot import row_checksum
 from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
 from commonplace.system.transactions import overwrite_free_pages, transaction
 from commonplace.system.waits import WRITER_WAIT_S
@@ -151,6 +151,19 @@ def _check_rows(connection: apsw.Connection) -> None:
     for checksum, seq, embedding, is_of_place in vectors:
         if zlib.crc32(embedding) != checksum or not is_of_place:
             raise damaged(connection.filename, f"vector {seq} is not as it was written")
+    places = connection.execute(
+        "SELECT place_checksum, seq, id, path, source, hash, start_line, end_line, day, ordinal "
+        "FROM chunk_places"
+    )
+    for checksum, seq, name, path, source, text_hash, start, end, day, ordinal in places:
+        kind = path, source, text_hash
+        if place_checksum(name, kind, (start, end), day, ordinal) != checksum:
+            raise damaged(connection.filename, f"the place of chunk {seq} is not as it was written")
+    cached = connection.execute("SELECT checksum, hash, embedding, lines FROM embedding_cache")
+    for checksum, text_hash, embedding, lines in cached:
+        if vectors_checksum(embedding, lines) != checksum:
+            why = f"the cached vector of {text_hash[:16]} is not as it was written"
+            raise damaged(connection.filename, why)
 
 
 def move_aside(path: Path, label: Literal["damaged", "earlier"]) -> Path:

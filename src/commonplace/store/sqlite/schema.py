@@ -63,14 +63,14 @@ SCHEMA = (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, path TEXT NOT NULL,
         source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
         hash TEXT NOT NULL, model TEXT NOT NULL, heading TEXT NOT NULL, context TEXT NOT NULL,
-        day INTEGER, ordinal INTEGER NOT NULL)""",
+        day INTEGER, ordinal INTEGER NOT NULL, place_checksum INTEGER NOT NULL)""",
     "CREATE INDEX chunks_in_order ON chunk_places (path, ordinal)",
     # A quarter of a hash is enough to find it; whole ones come in no order and cost writes a tenth.
     "CREATE INDEX chunks_hash ON chunk_places (substr(hash, 1, 16))",
     # Document frequencies are counted for notes and sessions apart.
     "CREATE INDEX chunks_of_sessions ON chunk_places (source) WHERE source = 'sessions'",
     # `lines` stands with the text: a search reads both, of a few chunks, and waits for each page.
-    # `checksum` is that of `snapshot.row_checksum`, compared whenever the row is read.
+    # Checksums are those of `checksums`, compared whenever a row is read.
     """CREATE TABLE chunk_texts (
         seq INTEGER PRIMARY KEY REFERENCES chunk_places ON DELETE CASCADE,
         checksum INTEGER NOT NULL, grams TEXT NOT NULL, units BLOB NOT NULL, text TEXT NOT NULL,
@@ -89,12 +89,12 @@ SCHEMA = (
     """CREATE TABLE embedding_cache (
         provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, hash TEXT NOT NULL,
         dimension INTEGER NOT NULL, embedding BLOB NOT NULL, lines BLOB,
-        updated_ns INTEGER NOT NULL,
+        updated_ns INTEGER NOT NULL, checksum INTEGER NOT NULL,
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 10
-"""``PRAGMA user_version`` of these tables; versions 1 to 9 were never released."""
+SCHEMA_VERSION = 11
+"""``PRAGMA user_version`` of these tables; versions 1 to 10 were never released."""
 
 
 class EarlierVersionError(IndexDamagedError):

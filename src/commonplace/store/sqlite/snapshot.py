@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-import zlib
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from commonplace.store.records import (
     StoredChunk,
     Totals,
 )
-from commonplace.store.sqlite import schema
+from commonplace.store.sqlite import checksums, schema
 from commonplace.store.sqlite.connection import IndexFile, damaged
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
@@ -36,7 +35,6 @@ __all__ = [
     "SqliteSnapshot",
     "load_identity",
     "match_expression",
-    "row_checksum",
     "row_conditions",
 ]
 
@@ -232,12 +230,16 @@ class SqliteSnapshot:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
         """Return chunks by seq; one that is gone is left out."""
-        sql = f"SELECT {_STORED}, checksum FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})"
+        columns = f"{_STORED}, place_checksum, checksum"
+        sql = f"SELECT {columns} FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})"
         rows: list[Any] = self._connection.execute(sql, list(seqs)).fetchall()
         found = {}
         for row in rows:
-            found[row[0]] = it = StoredChunk._make(row[:-1])
-            if row_checksum(it.heading, it.context, it.text, it.units, it.lines) != row[-1]:
+            found[row[0]] = it = StoredChunk._make(row[:-2])
+            texts = it.heading, it.context, it.text, it.units, it.lines
+            kind, at = (it.path, it.source, it.hash), (it.start_line, it.end_line)
+            now = checksums.place_checksum(it.id, kind, at, it.day, it.ordinal)
+            if (now, checksums.row_checksum(*texts)) != row[-2:]:
                 raise damaged(self._connection.filename, f"chunk {it.seq} is not as it was written")
         return found
 
@@ -281,29 +283,26 @@ class SqliteSnapshot:
         wanted = json.dumps(list(hashes))
         key = _cache_key(identity)
         rows: list[Any] = self._connection.execute(
-            """SELECT hash, embedding, lines FROM json_each(?) JOIN embedding_cache
+            """SELECT hash, embedding, lines, checksum FROM json_each(?) JOIN embedding_cache
             ON hash = value AND provider = ? AND model = ? AND endpoint = ? AND dimension = ?""",
             (wanted, *key),
         ).fetchall()
+        found = [
+            (text_hash, embedding, lines)
+            for text_hash, embedding, lines, checksum in rows
+            if checksums.vectors_checksum(embedding, lines) == checksum
+        ]
         mine = self._identity
         if mine and _cache_key(mine) == key:
-            rows += self._connection.execute(
-                """SELECT hash, embedding, lines FROM json_each(?)
-                JOIN chunk_places ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
-                JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
-                (wanted,),
-            ).fetchall()
-        made = {text_hash: _embedded(embedding, lines) for text_hash, embedding, lines in rows}
-        return {text_hash: embedded for text_hash, embedded in made.items() if embedded}
-
-
-def row_checksum(heading: str, context: str, text: str, *packed: bytes | None) -> int:
-    """Return the checksum of what a search reads of a chunk, its place aside, which may move."""
-    checksum = zlib.crc32(f"{heading}\0{context}\0{text}".encode("utf-8", "surrogatepass"))
-    for data in packed:
-        if isinstance(data, bytes):
-            checksum = zlib.crc32(data, checksum)
-    return checksum
+            found += checksums.sound_vectors(
+                self._connection.execute(
+                    f"""SELECT {checksums.VECTORS} FROM json_each(?)
+                    JOIN chunk_places ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
+                    JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
+                    (wanted,),
+                )
+            )
+        return {key: made for key, *vectors in found if (made := _embedded(*vectors))}
 
 
 def _embedded(embedding: bytes | None, lines: bytes | None) -> ChunkVectors | None:

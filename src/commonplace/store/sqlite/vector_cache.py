@@ -10,11 +10,12 @@ from pathlib import Path
 import apsw
 
 from commonplace.store.records import IndexIdentity
+from commonplace.store.sqlite.checksums import VECTORS, sound_vectors, vectors_checksum
 from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
 from commonplace.vectors.arrays import ChunkVectors
 
-__all__ = ["copy_from", "put", "trim"]
+__all__ = ["copy_from", "insert_vectors", "put", "trim"]
 
 
 def put(
@@ -24,20 +25,36 @@ def put(
     drop: Iterable[str],
 ) -> None:
     """Put vectors of texts in the cache and drop others; inside a transaction."""
-    for_identity = (*identity.vectors_key, identity.dimension)
-    now = time.time_ns()
-    for key, made in vectors.items():
-        if len(made.vector) == identity.dimension:
-            connection.execute(
-                """INSERT OR REPLACE INTO embedding_cache
-                (provider, model, endpoint, dimension, hash, embedding, lines, updated_ns)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (*for_identity, key, made.vector.tobytes(), made.lines, now),
-            )
+    insert_vectors(
+        connection,
+        identity,
+        (
+            (key, made.vector.tobytes(), made.lines)
+            for key, made in vectors.items()
+            if len(made.vector) == identity.dimension
+        ),
+    )
     connection.execute(
         """DELETE FROM embedding_cache WHERE provider = ? AND model = ? AND endpoint = ?
         AND dimension = ? AND hash IN (SELECT value FROM json_each(?))""",
-        (*for_identity, json.dumps(list(drop))),
+        (*identity.vectors_key, identity.dimension, json.dumps(list(drop))),
+    )
+
+
+def insert_vectors(
+    connection: apsw.Connection,
+    identity: IndexIdentity,
+    vectors: Iterable[tuple[str, bytes, bytes | None]],
+) -> None:
+    """Put the vectors and packed lines of texts in the cache, by hash; inside a transaction."""
+    for_identity, now = (*identity.vectors_key, identity.dimension), time.time_ns()
+    connection.executemany(
+        """INSERT OR REPLACE INTO embedding_cache (provider, model, endpoint, dimension, hash,
+        embedding, lines, updated_ns, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            (*for_identity, text_hash, embedding, lines, now, vectors_checksum(embedding, lines))
+            for text_hash, embedding, lines in vectors
+        ),
     )
 
 
@@ -69,10 +86,10 @@ def _copy(connection: apsw.Connection, name: str, keep: int) -> None:
     meta = dict(connection.execute("SELECT key, value FROM previous.meta"))
     identity = load_identity(meta, name)
     if identity and identity.model and identity.dimension:
-        connection.execute(
-            """INSERT OR REPLACE INTO embedding_cache
-            SELECT ?, ?, ?, hash, ?, embedding, lines, ? FROM previous.chunks
-            JOIN previous.vectors USING (seq)
+        found = connection.execute(
+            f"""SELECT {VECTORS} FROM previous.chunk_places
+            JOIN previous.chunk_texts USING (seq) JOIN previous.vectors USING (seq)
             ORDER BY seq DESC LIMIT ?""",
-            (*identity.vectors_key, identity.dimension, time.time_ns(), keep),
+            (keep,),
         )
+        insert_vectors(connection, identity, sound_vectors(found))

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from commonplace.store.records import ChunkWindow, FileRecord, IndexedFile, IndexIdentity
+from commonplace.store.sqlite.checksums import (
+    MOVED_LINE,
+    MOVED_ORDINAL,
+    VECTORS,
+    name_checksum,
+    place_checksum,
+    row_checksum,
+    sound_vectors,
+)
 from commonplace.store.sqlite.schema import get_meta, set_meta, vec0_in_step
-from commonplace.store.sqlite.snapshot import FROM_LINE, row_checksum
+from commonplace.store.sqlite.snapshot import FROM_LINE
+from commonplace.store.sqlite.vector_cache import insert_vectors
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
 from commonplace.vectors.arrays import sum_packed
@@ -87,19 +96,25 @@ class Writer:
 
     def _move(self, path: str, window: ChunkWindow, more: int) -> None:
         """Move the chunks behind a window by its lines, and by a number of chunks."""
-        behind = "FROM chunk_places WHERE path = ? AND ordinal >= ? ORDER BY ordinal"
+        behind = "FROM chunk_places WHERE path = ?1 AND ordinal >= ?2 ORDER BY ordinal"
         if window.lines:
-            found = self._connection.execute(f"SELECT seq {behind}", (path, window.after))
-            moved = zip(window.ids, [seq for (seq,) in found], strict=True)
+            found: Iterable[Any] = self._connection.execute(
+                f"SELECT seq, id {behind}", (path, window.after)
+            )
+            moved = [
+                (window.lines, name, seq, name_checksum(name) - name_checksum(before))
+                for name, (seq, before) in zip(window.ids, [*found], strict=True)
+            ]
             self._connection.executemany(
                 "UPDATE chunk_places SET start_line = start_line + ?1, end_line = end_line + ?1, "
-                "id = ?2 WHERE seq = ?3",
-                [(window.lines, name, seq) for name, seq in moved],
+                f"id = ?2, place_checksum = place_checksum + ?4 + ?1 * {MOVED_LINE} WHERE seq = ?3",
+                moved,
             )
         if more:
             self._connection.execute(
-                f"UPDATE chunk_places SET ordinal = ordinal + ? WHERE seq IN (SELECT seq {behind})",
-                (more, path, window.after),
+                f"UPDATE chunk_places SET ordinal = ordinal + ?3, place_checksum = place_checksum "
+                f"+ ?3 * {MOVED_ORDINAL} WHERE seq IN (SELECT seq {behind})",
+                (path, window.after, more),
             )
 
     def _remove_chunks(self, seqs: list[int]) -> None:
@@ -145,13 +160,13 @@ class Writer:
     def _to_cache(self, seqs: list[int]) -> None:
         identity = self._identity
         if identity.model and identity.dimension:
-            self._connection.execute(
-                """INSERT OR REPLACE INTO embedding_cache
-                SELECT ?, ?, ?, hash, ?, embedding, lines, ? FROM json_each(?)
+            found = self._connection.execute(
+                f"""SELECT {VECTORS} FROM json_each(?)
                 JOIN chunk_places AS place ON place.seq = value
                 JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
-                (*identity.vectors_key, identity.dimension, time.time_ns(), json.dumps(seqs)),
+                (json.dumps(seqs),),
             )
+            insert_vectors(self._connection, identity, sound_vectors(found))
 
     def insert(self, files: Sequence[IndexedFile]) -> None:
         """Insert files, or their records alone where the chunks stay."""
@@ -176,10 +191,13 @@ class Writer:
         vectors: list[tuple[Any, ...]] = []
         for seq, (file, item, ordinal) in enumerate(rows, first):
             chunk, source = item.chunk, file.record.source
+            kind = file.record.path, source, chunk.hash
+            at = chunk.start_line, chunk.end_line
+            place = place_checksum(item.id, kind, at, item.day, ordinal)
             grams = grams_text(chunk.text, self._identity.tokenizer)
             places.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
-                 chunk.hash, model, chunk.heading, chunk.context, item.day, ordinal)
+                 chunk.hash, model, chunk.heading, chunk.context, item.day, ordinal, place)
             )  # fmt: skip
             lines = item.embedded.lines if item.embedded else None
             checksum = row_checksum(chunk.heading, chunk.context, chunk.text, item.units, lines)
