@@ -31,6 +31,13 @@ NOTES = [json.loads(line)["note"] for line in DATA.read_text("utf-8").splitlines
 LOG = "memory/2026-11-20.md"
 KEYS = {"path", "startLine", "endLine", "score", "snippet", "source", "citation", "context"}
 STRANGE_NAMES = ["\u041cEMORY.md", "2026\u201011\u201020.md", "a\u202edm.md", "x\u200by.md"]
+LOOK_ALIKES = [
+    "\u0430dmin.md",
+    "ad\u00admin.md",
+    "p\u0430\u0443pal.md",
+    "\u0441\u043e\u0441\u043e.md",
+]
+"""Names that pass for others: Cyrillic letters, and one that is not seen."""
 
 
 def word(number):
@@ -51,6 +58,8 @@ def memory(tmp_path_factory):
     (notes / "MEMORY.md").write_bytes(f"# Long\n\n{texts}\n".encode())
     for name in STRANGE_NAMES:
         (notes / "memory" / name).write_text(f"# {name[:1]}\n\nokapi of a strange file\n", "utf-8")
+    for name in LOOK_ALIKES:
+        (notes / "memory" / name).write_text("# Look\n\nnarwhal of a look-alike\n", "utf-8")
     said = [
         {"type": "message", "message": {"role": "user", "content": body(number, "said")}}
         for number in range(len(NOTES))
@@ -220,6 +229,59 @@ def test_a_name_that_looks_like_another_is_no_other_file(memory):
     assert not HARMFUL.search(answer_json(search_answer(memory, {"query": "okapi"})))
     for line in recall_notes(memory, "okapi", limit=6, cited=True).splitlines():
         assert printable(line) == line
+
+
+def assert_told(text):
+    """Letters of another script, and unseen ones, stand in no name as they are."""
+    assert not re.search("[\u0430-\u044f\u00ad]", text), text
+
+
+def test_a_look_alike_in_a_path_is_told_on_every_surface(memory):
+    results = memory.search("narwhal", min_score=0, max_results=9)
+    assert {hit.path for hit in results} == {f"memory/{name}" for name in LOOK_ALIKES}
+    assert_told(recall_notes(memory, "narwhal", limit=4, cited=True))
+    assert_told(results._repr_html_())
+    assert_told(in_terminal(results))
+    answer = search_answer(memory, {"query": "narwhal", "minScore": 0}, citations="on")
+    assert_told(answer_json(answer))
+    assert json.loads(answer_json(answer)) == answer
+    for hit in results:
+        assert_told(plain_result(hit, explain=True))
+        assert_told(hit._repr_html_())
+        excerpt = memory.get(hit.path)
+        assert_told(excerpt._repr_html_())
+        assert_told(in_terminal(excerpt))
+        got = get_answer(memory, {"path": hit.path})
+        assert_told(answer_json(got))
+        assert json.loads(answer_json(got))["path"] == hit.path, "a model can give it back"
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "JSON"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["search", "narwhal"], ["get", f"memory/{LOOK_ALIKES[0]}"], ["history"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_tell_look_alikes(memory, arguments, as_json):
+    base = ["-w", str(memory.workspace.root), "--embedder", "none"]
+    extra = ["--json"] if as_json else []
+    result = CliRunner().invoke(app, [*base, *arguments, *extra])
+    assert result.exit_code == 0, result.output
+    assert_told(result.stdout)
+    assert_told(result.stderr)
+
+
+@pytest.mark.slow
+def test_nodes_of_llama_index_tell_look_alikes(memory):
+    pytest.importorskip("llama_index.core")
+    from llama_index.core.schema import MetadataMode
+
+    from llama_index_commonplace import CommonplaceRetriever
+
+    found = CommonplaceRetriever(memory=memory, k=6, min_score=0).retrieve("narwhal")
+    assert found
+    for scored in found:
+        assert_told(scored.node.get_content(MetadataMode.LLM))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from commonplace.tools import MergedPassage, Passage, merge_passages
+from commonplace.tools import MergedPassage, Passage, merge_passages, shown_path
 
 __all__ = ["merge_overlaps"]
 
@@ -45,7 +45,7 @@ def _merged(passage: MergedPassage, members: Sequence[Document]) -> Document:
         return best
     first = min(members, key=lambda member: member.metadata["start_line"]).metadata
     metadata = best.metadata | {
-        "citation": passage.citation,
+        "citation": shown_path(passage.citation),
         "start_line": min(passage.lines),
         "end_line": max(passage.lines),
         "heading": first["heading"],

@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from commonplace import Memory, SearchResult, SearchResults
-from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet
+from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet, shown_path
 from commonplace.types import Source
 from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
 
@@ -197,7 +197,7 @@ def _document(result: SearchResult, memory: Memory) -> Document:
             "heading": result.heading,
             "source": result.source,
             "context": quoted_context(result),
-            "citation": result.citation,
+            "citation": shown_path(result.citation),
             "date": passage_day(result, memory.now()),
             "score": round(result.score, _DIGITS),
             "origin": result.origin.author,

@@ -10,7 +10,7 @@ from typing import Any
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from commonplace import SearchResult
-from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet
+from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet, shown_path
 
 __all__ = ["UNDATED", "MemoryNode", "scored_node"]
 
@@ -74,7 +74,7 @@ def _metadata(result: SearchResult, now: datetime) -> dict[str, Any]:
         parts["terms"] = " ".join(parts["terms"])
         parts["supersessions"] = "; ".join(map(str, result.explanation.supersessions))
     return {
-        "citation": result.citation,
+        "citation": shown_path(result.citation),
         "heading": result.heading,
         "context": quoted_context(result),
         "path": result.path,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from commonplace.tools import MergedPassage, Passage, merge_passages
+from commonplace.tools import MergedPassage, Passage, merge_passages, shown_path
 from llama_index_commonplace.nodes import MemoryNode
 
 __all__ = ["OverlapPostprocessor"]
@@ -59,7 +59,11 @@ def _merged_node(passage: MergedPassage, members: Sequence[NodeWithScore]) -> No
     if len(members) == 1:
         return best
     lines = sorted(passage.lines)
-    place = {"citation": passage.citation, "start_line": lines[0], "end_line": lines[-1]}
+    place = {
+        "citation": shown_path(passage.citation),
+        "start_line": lines[0],
+        "end_line": lines[-1],
+    }
     first = min(members, key=lambda member: member.node.metadata["start_line"]).node.metadata
     above = {"heading": first["heading"], "context": first["context"]}
     update = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
-from commonplace.text.printable import one_line
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.quotation import (
     UNTRUSTED_MARK,
     block_quote,
@@ -72,7 +72,7 @@ def quote_notes(results: Iterable[SearchResult], *, cited: bool) -> str:
     """
     text = _HEADING
     for result in results:
-        citation = one_line(" ".join(result.citation.splitlines())) + "\n" if cited else ""
+        citation = shown_path(result.citation) + "\n" if cited else ""
         note = "\n".join(filter(None, (quoted_context(result), quoted_snippet(result))))
         part = f"\n{citation}{block_quote(note)}\n"
         if len(text) + len(part) > RECALL_CHARS:

@@ -15,8 +15,9 @@ import click
 from commonplace.cli.completion import complete_note
 from commonplace.cli.options import Options, json_option, pass_options, text_or_stdin
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text
-from commonplace.display import one_line, printable
+from commonplace.display import printable
 from commonplace.errors import CommonplaceError
+from commonplace.text.lookalikes import shown_path
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -139,7 +140,7 @@ def note_label(version: Version) -> str:
     """Return the note that a change was made to, and the number of the others of its group."""
     others = version.notes - 1
     more = f" and {others:,} other{'s' * (others > 1)}" if others else ""
-    return f"{one_line(version.path)}{more}"
+    return f"{shown_path(version.path)}{more}"
 
 
 def _touched(memory: Memory, paths: list[str] | None, undone: int | None) -> list[str]:
@@ -177,7 +178,7 @@ def _summary(version: Version, *, is_kept: bool) -> Text:
     from rich.text import Text
 
     if version.moved_from:
-        done = f"{one_line(version.moved_from)} is {one_line(version.path)} now"
+        done = f"{shown_path(version.moved_from)} is {shown_path(version.path)} now"
     else:
         done = f"{version.change} of {note_label(version)}"
     undo = f"; 'commonplace undo {version.id}' takes it back" if is_kept else ""

@@ -13,6 +13,7 @@ from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import print_json, print_text, warn
 from commonplace.display import one_line, origin_label
 from commonplace.errors import CommonplaceError
+from commonplace.text.lookalikes import shown_path
 
 if TYPE_CHECKING:
     from commonplace.types import BlameLine, Origin, Version
@@ -64,7 +65,7 @@ def blame(options: Options, path: str, *, as_json: bool) -> None:
 
 
 def _version_cells(version: Version) -> list[str]:
-    moved = f"{one_line(version.moved_from)} -> " if version.moved_from else ""
+    moved = f"{shown_path(version.moved_from)} -> " if version.moved_from else ""
     when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
     author = "" if version.change in _OF_OTHERS else _author(version.origin)
     path = f"{moved}{note_label(version)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.display.marks import matched_words, query_terms
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.printable import one_line, printable
 
 if TYPE_CHECKING:
@@ -265,9 +266,9 @@ def flush_rows(report: FlushReport) -> list[tuple[str, str]]:
 
 def version_rows(version: Version) -> list[tuple[str, str]]:
     """Return the names and values of a version, in display order."""
-    moved = f" (was {version.moved_from})" if version.moved_from else ""
+    moved = f" (was {shown_path(version.moved_from)})" if version.moved_from else ""
     rows = [
-        ("note", f"{version.path}{moved}"),
+        ("note", f"{shown_path(version.path)}{moved}"),
         ("notes", f"{version.notes:,}" if version.notes > 1 else ""),
         ("change", f"{version.change}, version {version.id}"),
         ("when", _moment(version.when)),

@@ -34,6 +34,7 @@ from commonplace.display.facts import (
 )
 from commonplace.display.marks import matched_spans
 from commonplace.display.style import STYLE
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.printable import one_line, printable
 from commonplace.types import (
     BlameLine,
@@ -243,7 +244,7 @@ def _more(count: int) -> str:
 
 
 def _place(name: str) -> str:
-    return f'<code class="cp-place"><bdi>{_text(one_line(name))}</bdi></code>'
+    return f'<code class="cp-place"><bdi>{_text(shown_path(name))}</bdi></code>'
 
 
 def _folded(text: str) -> str:

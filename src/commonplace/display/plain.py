@@ -14,6 +14,7 @@ from commonplace.display.facts import (
     supersession_notes,
     to_do,
 )
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.printable import one_line, printable
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def plain_results(results: SearchResults, *, explain: bool = False) -> str:
 def plain_result(result: SearchResult, *, explain: bool = False) -> str:
     """Render a result: ``0.72  MEMORY.md#L3-L9``, origin, context and snippet."""
     origin = origin_label(result.origin)
-    lines = [f"{result.score:.2f}  {one_line(result.citation)}" + f"  {origin}" * bool(origin)]
+    lines = [f"{result.score:.2f}  {shown_path(result.citation)}" + f"  {origin}" * bool(origin)]
     if explain and result.explanation is not None:
         lines.append("      " + " · ".join(_named(result)))
         lines += [f"      {note}" for note in supersession_notes(result)]
@@ -63,7 +64,7 @@ def plain_status(status: Status) -> str:
     """Render a status, a line for each fact; the last line is the command to run next."""
     text = _aligned(status_rows(status))
     for path, reason in status.stale:
-        text += f"stale: {one_line(path)}: {one_line(reason)}\n"
+        text += f"stale: {shown_path(path)}: {one_line(reason)}\n"
     for warning in status.warnings:
         text += f"warning: {one_line(warning)}\n"
     if wanted := to_do(status):
@@ -73,8 +74,12 @@ def plain_status(status: Status) -> str:
 
 def plain_verification(report: VerifyReport) -> str:
     """Render a verification, a line for each problem; the last line says what was read."""
-    text = "".join(f"repaired: {one_line(f'{part}: {why}')}\n" for part, why in report.repaired)
-    text += "".join(f"wrong: {one_line(f'{part}: {why}')}\n" for part, why in report.problems)
+    text = "".join(
+        f"repaired: {shown_path(part)}: {one_line(why)}\n" for part, why in report.repaired
+    )
+    text += "".join(
+        f"wrong: {shown_path(part)}: {one_line(why)}\n" for part, why in report.problems
+    )
     return text + (
         f"{report.files} files, {report.chunks} chunks, {report.versions} versions, "
         f"{report.entries} journal entries: "

@@ -27,6 +27,7 @@ from commonplace.display.facts import (
     version_rows,
 )
 from commonplace.display.marks import matched_spans
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.printable import one_line, printable
 from commonplace.types import (
     BlameLine,
@@ -172,9 +173,9 @@ def excerpt_view(excerpt: Excerpt) -> RenderableType:
     from rich.text import Text
 
     if excerpt.status == "not_found":
-        return Text(f"{one_line(excerpt.path)}: there is no such file")
+        return Text(f"{shown_path(excerpt.path)}: there is no such file")
     last = max(excerpt.from_line, excerpt.from_line + excerpt.lines - 1)
-    place = Text(one_line(citation(excerpt.path, excerpt.from_line, last)), style="bold")
+    place = Text(shown_path(citation(excerpt.path, excerpt.from_line, last)), style="bold")
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -205,7 +206,7 @@ def _hit(
     from rich.text import Text
 
     explained = explain and result.explanation is not None
-    place = Text(one_line(result.citation), style="bold")
+    place = Text(shown_path(result.citation), style="bold")
     if result.heading:
         place.append(f"  {clipped(result.heading, _MOST_HEADING)}", style="not bold dim")
     if origin := origin_label(result.origin):

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 
 from commonplace.display.facts import clipped
 from commonplace.explorer.palettes import palette_of
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def label(text: str, most: int = 40) -> str:
 
 def file_label(path: str, most: int = 34) -> str:
     """Sanitize a path for a figure; a long one is truncated before its end."""
-    shown = path.removeprefix("memory/")
+    shown = shown_path(path.removeprefix("memory/"))
     return label(shown if len(shown) <= most else "…" + shown[1 - most :], most)
 
 
@@ -112,7 +113,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def place_label(place: str, most: int = 34) -> str:
     """Sanitize a citation for a figure; a long one is truncated before its line numbers."""
-    path, mark, lines = place.rpartition("#")
+    path, mark, lines = shown_path(place).rpartition("#")
     return label(path, most - len(lines) - 1) + mark + lines if mark else label(place, most)
 
 

@@ -13,6 +13,7 @@ from commonplace.display import (
     matched_words,
     supersession_note,
 )
+from commonplace.text.lookalikes import shown_path
 
 if TYPE_CHECKING:
     from commonplace.types import Explanation, SearchResult
@@ -48,7 +49,7 @@ class Comparison:
     rows: tuple[tuple[str, str, str], ...]
 
     def _repr_html_(self) -> str:
-        head = ("", self.this.citation, self.that.citation)
+        head = ("", shown_path(self.this.citation), shown_path(self.that.citation))
         lines = ("line", best_text(self.this), best_text(self.that))
         return html_box(
             html_table([("why", self.reason)]), html_table([lines, *self.rows], head=head)
@@ -96,7 +97,7 @@ def _reason(this: SearchResult, that: SearchResult, ours: Explanation, theirs: E
         }
         nearest = max(near, key=lambda name: near[name])
         best = nearest if near[nearest] >= _LEAST else best
-    return f"{this.citation} comes first: {_FACTS[best][1]}."
+    return f"{shown_path(this.citation)} comes first: {_FACTS[best][1]}."
 
 
 def _holds(result: SearchResult, place: str) -> bool:

@@ -18,6 +18,7 @@ from commonplace.display.facts import clipped
 from commonplace.explorer.line_map import LISTED
 from commonplace.explorer.palettes import Palette, Theme, palette_of
 from commonplace.explorer.rows import AGE_SPANS, NO_DATE, age_span, line_map
+from commonplace.text.lookalikes import shown_path
 
 if TYPE_CHECKING:
     from commonplace.explorer.rows import LineMap, MapGroup
@@ -131,8 +132,10 @@ def _files(found: LineMap, palette: Palette) -> _Keys:
     largest = sorted(count, key=lambda path: (-count[path], path))
     named = dict(zip(largest, palette.series, strict=False))
     others = f"{len(largest) - len(named)} other files"
-    of = [_label(point.path) if point.path in named else others for point in found.points]
-    colours = {_label(path): colour for path, colour in named.items()}
+    of = [
+        _label(shown_path(point.path)) if point.path in named else others for point in found.points
+    ]
+    colours = {_label(shown_path(path)): colour for path, colour in named.items()}
     return _Keys(of, colours | {others: palette.faint}, "file")
 
 
@@ -237,7 +240,7 @@ def _points(found: LineMap, keys: _Keys) -> Iterator[dict[str, Any]]:
         row = {
             "x": point.x, "y": point.y, "key": key,
             "line": _label(point.text.lstrip("-*+> ")),
-            "citation": _label(point.citation),
+            "citation": _label(shown_path(point.citation)),
             "group": " · ".join(found.groups[point.group].words) or "no words in common",
         }  # fmt: skip
         yield row if point.rank is None else row | {"rank": str(point.rank)}

@@ -10,6 +10,7 @@ import ipywidgets
 from commonplace.display import as_html, best_text, html_box, html_table, one_line
 from commonplace.errors import CommonplaceError
 from commonplace.explorer.comparison import compare_results
+from commonplace.text.lookalikes import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,7 +158,9 @@ class SearchBox(ipywidgets.VBox):  # type: ignore[misc]  # it has no types
         result = self._found[at]
         is_shown = any(_overlap(result, shown) for shown in self._shown)
         place = f"{at + 1}" + " (behind)" * (not is_shown)
-        return one_line(f"{place} · {result.citation} · {best_text(result)}")[:_NAME_CHARS]
+        return one_line(f"{place} · {shown_path(result.citation)} · {best_text(result)}")[
+            :_NAME_CHARS
+        ]
 
     def _explain(self, _change: object = None) -> None:
         chosen = self.this.value, self.that.value

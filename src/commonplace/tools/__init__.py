@@ -1,5 +1,6 @@
 """Tools for agents: their schemas, and one renderer of their answers for all frameworks."""
 
+from commonplace.text.lookalikes import shown_path
 from commonplace.text.quotation import UNTRUSTED_MARK, quoted_context, quoted_snippet
 from commonplace.tools.answers import (
     MAX_GET_CHARS,
@@ -86,6 +87,7 @@ __all__ = [
     "results_payload",
     "search_answer",
     "selected_paths",
+    "shown_path",
     "unavailable_answer",
     "with_memory_name",
     "write_answer",

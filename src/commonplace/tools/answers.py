@@ -11,10 +11,12 @@ import json
 import logging
 import math
 import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInputError
+from commonplace.text.lookalikes import path_json
 from commonplace.text.printable import escaped_json
 from commonplace.text.quotation import quoted_context, quoted_lines, quoted_snippet
 from commonplace.text.redaction import redact as mask_secrets
@@ -23,7 +25,6 @@ from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, 
 from commonplace.types import Excerpt, Origin, SearchResult, SearchResults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import date
 
 __all__ = [
@@ -47,6 +48,7 @@ MAX_GET_CHARS = 12_000
 
 Citations = Literal["auto", "on", "off"]
 
+_PATH_KEYS = {"path", "citation", "moved_from", "movedFrom", "from", "to", "target"}
 _LAST_LINE = 2**31 - 1
 _QUOTA = re.compile(r"insufficient_quota|quota|429", re.IGNORECASE)
 
@@ -246,10 +248,27 @@ def excerpt_payload(excerpt: Excerpt) -> dict[str, Any]:
 def answer_json(answer: Mapping[str, Any]) -> str:
     """Return an answer as compact JSON.
 
-    Invisible characters are escaped; lone surrogates, which no encoder takes, become U+FFFD.
+    Invisible characters are escaped, and look-alikes in paths; lone surrogates, which no encoder
+    takes, become U+FFFD.
     """
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for path in set(_paths(answer)):
+        text = path_json(text, path)
     return escaped_json(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+
+
+def _paths(value: object) -> Iterator[str]:
+    """Yield the paths, and citations, in an answer."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(inner, str):
+                if key in _PATH_KEYS:
+                    yield inner
+            else:
+                yield from _paths(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _paths(inner)
 
 
 def _result_payload(result: SearchResult, *, cited: bool) -> dict[str, Any]:
