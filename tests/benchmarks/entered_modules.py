@@ -28,11 +28,11 @@ from commonplace.settings import SyncSettings
 
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
-    "search": 20,
-    "append": 38,
-    "first index": 39,
-    "flush from LangChain, nothing indexed yet": 38,
-    "flush from LangChain with its append": 52,
+    "search": 21,
+    "append": 43,
+    "first index": 43,
+    "flush from LangChain, nothing indexed yet": 42,
+    "flush from LangChain with its append": 58,
 }
 """How many modules the thread of each verb may enter.
 

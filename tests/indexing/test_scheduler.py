@@ -83,6 +83,28 @@ def test_a_run_at_once_does_what_opening_has_asked_for(notes):
         assert memory.index().added == 1
 
 
+def test_each_of_two_runs_at_once_reports_what_ran_in_the_background_meanwhile(notes, monkeypatch):
+    notes.write("memory/new.md", "- the heron")
+    begun, go_on = threading.Event(), threading.Event()
+    with notes.open(None, LINES) as memory, ThreadPoolExecutor(1) as pool:
+        scheduler, run = memory._background.scheduler, memory._index.run
+
+        def waiting(**options):
+            report = run(**options)
+            if threading.current_thread() is not threading.main_thread():
+                begun.set()
+                assert go_on.wait(20)
+            return report
+
+        monkeypatch.setattr(memory._index, "run", waiting)
+        first = pool.submit(scheduler.run_now)
+        assert begun.wait(20)
+        report = scheduler.run_now()
+        scheduler._notify(replace(report, added=7))  # as a run in the background ends
+        go_on.set()
+        assert first.result(20).added >= 7
+
+
 def test_opening_with_another_model_rebuilds_beside_the_old_index(notes):
     indexed(notes, HashedWords())
     other = HashedWords(48, model_id="another")

@@ -108,3 +108,95 @@ def test_a_child_uses_the_memories_of_a_pool(tmp_path):
                 print(len(bob.search("coffee")))
         """
     assert run(tmp_path / "notes", code) == ["0", "1", "1"]
+
+
+def test_a_fork_waits_for_transactions_and_not_for_those_that_begin_meanwhile(tmp_path):
+    """Threads that end one transaction and begin the next take no turn before a fork."""
+    code = """
+        from commonplace.system import forks
+        stop = threading.Event()
+        def busy():
+            while not stop.is_set():
+                with forks.gate:
+                    end = time.perf_counter() + 0.002
+                    while time.perf_counter() < end:
+                        pass
+        threads = [threading.Thread(target=busy) for _ in range(4)]
+        [thread.start() for thread in threads]
+        codes, longest = [], 0.0
+        for _ in range(20):
+            began = time.monotonic()
+            process = os.fork()
+            if not process:
+                with forks.gate:
+                    os._exit(0)
+            longest = max(longest, time.monotonic() - began)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+        stop.set()
+        [thread.join() for thread in threads]
+        print(set(codes), longest < 3.0 or longest)  # it gives up after 5 s
+        """
+    assert run(tmp_path / "notes", code) == ["{0} True"]
+
+
+def test_threads_fork_at_once_and_each_child_uses_the_memory(tmp_path):
+    code = """
+        memory = opened()
+        memory.index()
+        def forking(number):
+            def work():
+                memory.append(f"- child {number} {turn}", path=f"memory/c{number}.md")
+                assert memory.search("cat")
+                memory.close()
+            for turn in range(3):
+                codes.append(in_child(work))
+        codes = []
+        threads = [threading.Thread(target=forking, args=(n,)) for n in range(4)]
+        [thread.start() for thread in threads]
+        for turn in range(5):
+            memory.append(f"- parent {turn}")
+        [thread.join() for thread in threads]
+        print(codes == [0] * 12 or codes)
+        print([memory.get(f"memory/c{n}.md").text.count("child") for n in range(4)])
+        memory.close()
+        """
+    assert run(tmp_path / "notes", code) == ["True", "[3, 3, 3, 3]"]
+
+
+def test_a_fork_that_fails_leaves_all_as_it_was(tmp_path):
+    code = """
+        import resource, tempfile, shutil
+        if not os.geteuid():  # root has no limit of processes
+            place = tempfile.mkdtemp()
+            shutil.copytree(root, f"{place}/notes")
+            for folder, _, names in os.walk(place):
+                [os.chown(os.path.join(folder, name), 65534, 65534) for name in ["", *names]]
+            root = Path(place) / "notes"
+        memory = opened()
+        memory.index()
+        memory.search("cat")  # NumPy starts threads, which the limit would refuse, too
+        for folder, _, names in os.walk(root.parent):
+            if not os.geteuid():
+                [os.chown(os.path.join(folder, name), 65534, 65534) for name in ["", *names]]
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        if not os.geteuid():
+            os.setresuid(65534, 65534, 65534)
+        failed = 0
+        for turn in range(5):
+            try:
+                if not os.fork():
+                    os._exit(0)
+            except OSError:
+                failed += 1
+            began = time.monotonic()
+            memory.append(f"- parent {turn}")
+            assert memory.search("parent")
+            assert time.monotonic() - began < 10
+        print(failed, memory.search("parent 4", max_results=1)[0].snippet.count("parent"))
+        from commonplace.system import forks
+        print(forks._forking, forks._taken, forks.gate.door.locked())
+        memory.close()
+        """
+    lines = run(tmp_path / "notes", code)
+    assert lines[0].startswith("5 "), lines
+    assert lines[1] == "None 0 False"

@@ -39,10 +39,15 @@ _reopening = threading.RLock()
 
 
 class _ForkGate:
-    """Semaphore that forks take whole; re-entrant, so that a thread holds one permit at most."""
+    """Semaphore that forks take whole; re-entrant, so that a thread holds one permit at most.
+
+    A fork closes the door first: else threads that end one transaction and begin the next would
+    take their permits again before it does, for as long as it waits.
+    """
 
     def __init__(self) -> None:
         self.permits = threading.BoundedSemaphore(_PERMITS)
+        self.door = threading.Lock()
         self._thread = threading.local()
 
     @property
@@ -52,7 +57,8 @@ class _ForkGate:
 
     def __enter__(self) -> None:
         if not self.held:
-            self.permits.acquire()
+            with self.door:
+                self.permits.acquire()
             self._thread.depth = 0
         self._thread.depth += 1
 
@@ -65,6 +71,8 @@ class _ForkGate:
 gate = _ForkGate()
 """Held while SQLite opens, closes, or begins and ends a transaction: no process is forked then."""
 _taken = 0
+_closed = False
+"""Whether a fork has closed the door."""
 _switch_s = 0.005
 _one_fork = threading.Lock()
 """Held from before a fork until it is done, or has failed."""
@@ -106,13 +114,14 @@ class ReopenedInChild:
 
 def _wait_for_threads() -> None:
     """Wait for transactions, and for modules that are imported: a child would wait for ever."""
-    global _forking, _switch_s, _taken
+    global _closed, _forking, _switch_s, _taken
     deadline = time.monotonic() + _WAIT_S
     if not _one_fork.acquire(timeout=_WAIT_S):
         return
     # Read first: an interrupt may end this function anywhere, and the fork goes on.
     _switch_s, _forking = sys.getswitchinterval(), threading.get_ident()
     wanted = _PERMITS - gate.held
+    _closed = gate.door.acquire(timeout=max(0.0, deadline - time.monotonic()))
     while _taken < wanted and gate.permits.acquire(timeout=max(0.0, deadline - time.monotonic())):
         _taken += 1
     while True:  # imports last, for one may begin while the permits are waited for
@@ -125,13 +134,15 @@ def _wait_for_threads() -> None:
 
 def _release() -> None:
     """Let other threads go on, after a fork or after one that failed."""
-    global _forking, _taken
+    global _closed, _forking, _taken
     if _forking != threading.get_ident():
         return  # another thread forks
     sys.setswitchinterval(_switch_s)
     if _taken:
         gate.permits.release(_taken)
-    _taken, _forking = 0, None
+    if _closed:
+        gate.door.release()
+    _taken, _closed, _forking = 0, False, None
     _one_fork.release()
 
 
@@ -155,10 +166,10 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def _renew_all() -> None:
-    global _forking, _one_fork, _reopening, _taken, gate
+    global _closed, _forking, _one_fork, _reopening, _taken, gate
     sys.setswitchinterval(_switch_s)
     _reopening, _taken, gate = threading.RLock(), 0, _ForkGate()
-    _forking, _one_fork = None, threading.Lock()
+    _closed, _forking, _one_fork = False, None, threading.Lock()
     for value in _class_attributes():
         if isinstance(value, functools.cached_property) and hasattr(value, "lock"):
             value.lock = threading.RLock()  # Python 3.11: one for all instances

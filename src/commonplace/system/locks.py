@@ -22,7 +22,7 @@ __all__ = ["FileLease", "lock_descriptor"]
 _LOCK_BYTES = 32
 """Bytes that a lock file has at most: the id of a process."""
 
-_POLL_S = 0.01
+_POLL_S = 0.002
 
 if sys.platform == "win32":  # pragma: no cover - exercised on Windows only
     import msvcrt

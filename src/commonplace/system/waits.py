@@ -19,7 +19,7 @@ WRITER_WAIT_S = 30.0
 STEP_WAIT_S = 1.0
 """Seconds that each lock is waited for even so: what is half made is brought to its end."""
 
-_POLL_S = 0.01
+_POLL_S = 0.002
 _deadline = contextvars.ContextVar("deadline", default=math.inf)
 
 

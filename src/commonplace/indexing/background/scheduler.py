@@ -138,7 +138,8 @@ class Scheduler:
             raise
         finally:
             with self._wake:
-                self._waiting.remove(background)
+                # By identity: two lists without a report are equal.
+                self._waiting = [one for one in self._waiting if one is not background]
                 # This run has served the scan that a search asked for.
                 self._next_search_scan = min(self._next_search_scan, time.monotonic())
         self._file_backoff = None
