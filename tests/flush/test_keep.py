@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 from datetime import timedelta
@@ -153,7 +154,7 @@ def test_messages_that_are_in_no_journal_on_the_disk_are_not_safe(chat):
 
 def test_hashes_of_messages_do_not_only_grow(chat):
     def marks(thread):
-        with sqlite3.connect(chat.state / "state.sqlite") as state:
+        with contextlib.closing(sqlite3.connect(chat.state / "state.sqlite")) as state:
             rows = state.execute("SELECT count(*) FROM flush_marks WHERE thread = ?", (thread,))
             return next(rows)[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
+import sys
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.stdio import stdio_server
@@ -30,7 +31,14 @@ def serve_stdio(server: Server[Any]) -> None:
     try:
         asyncio.run(_stdio(server))
     except* (BrokenPipeError, ConnectionResetError):
-        pass  # the client ended before it had read its answers
+        # The client ended before it had read its answers. The SDK's writer still holds one, which
+        # Python reports, from 3.13 on, when it frees the writer.
+        sys.unraisablehook = _report_unless_client_is_gone
+
+
+def _report_unless_client_is_gone(error: sys.UnraisableHookArgs) -> None:
+    if not isinstance(error.exc_value, BrokenPipeError | ConnectionResetError):
+        sys.__unraisablehook__(error)
 
 
 async def _stdio(server: Server[Any]) -> None:
