@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from importlib.metadata import version
 
 import pytest
 
@@ -25,6 +26,10 @@ ODD = ["/memories", "/memories/", "/memories/a", "/memories/b/", "/memories/a/c"
 ODD += ["/memories/a/../x.md", "/memories/../x.md", "/memories/../../etc/x.md", "/etc/x.md", ""]
 ODD += ["/memories/./y.md", "/memories//x.md", "/memories/x.md/y.md", "/memories/new/deep/x.md"]
 WORDS = ["tea", "port 51820", "", "äé", "a\tb", "- item", "tea tea", "\u4f60\u597d", "x"]
+WORDED_ALIKE = pytest.mark.skipif(
+    tuple(map(int, version("anthropic").split(".")[:2])) < (2, 12),
+    reason="older SDKs word some answers in another way",
+)
 COMMANDS = ["view", "create", "str_replace", "insert", "delete", "rename"]
 
 
@@ -114,12 +119,14 @@ def oracle_answer(oracle, command):
     return said
 
 
+@WORDED_ALIKE
 @pytest.mark.parametrize("seed", range(2))
 def test_random_commands_are_answered_as_the_sdk_answers_them(memory, tmp_path, seed):
     oracle = BetaLocalFilesystemMemoryTool(str(tmp_path / "oracle"))
     assert not differences(memory, oracle, seed=seed, commands=150)
 
 
+@WORDED_ALIKE
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_thousands_of_random_commands_are_answered_as_the_sdk_answers_them(memory, tmp_path):

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from commonplace.store.memory.store import MemoryStore
-from commonplace.store.sqlite.store import SqliteStore
 from support.fakes import HashedWords
 from support.notes import CHUNKS, LINES
 
@@ -63,12 +62,11 @@ def test_an_index_that_followed_changes_is_that_of_the_last_text(notes, settings
         assert notes.rows() == notes.rows(fresh)
 
 
-def store_class(engine):
-    if engine == "postgresql":
-        from commonplace.store.postgres.store import PostgresStore
-
-        return PostgresStore
-    return {"memory": MemoryStore, "sqlite": SqliteStore}[engine]
+def store_class(notes):
+    if notes.engine == "memory":
+        return MemoryStore  # what tests share wraps it
+    with notes.store() as store:
+        return type(store)
 
 
 def test_an_engine_without_windows_writes_whole_files(notes, monkeypatch):
@@ -81,7 +79,7 @@ def test_an_engine_without_windows_writes_whole_files(notes, monkeypatch):
 
         return note
 
-    store = store_class(notes.engine)
+    store = store_class(notes)
     monkeypatch.setattr(store, "capabilities", frozenset({"exact-fts5-bm25"}))
     monkeypatch.setattr(store, "write", noted(store.write))
     draw = random.Random(9)

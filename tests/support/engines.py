@@ -23,7 +23,9 @@ def index_at(engine: str, folder: Path, name: str = "index.sqlite") -> Path | st
     """Return where an index is; the memories that a test opens there share it."""
     if engine == "postgresql":
         return postgres.url_of(folder, name)
-    return folder / name if engine == "sqlite" else f"shared://{folder}/{name}"
+    if engine == "memory":
+        return f"shared://{folder}/{name}"
+    return folder / name if engine == "sqlite" else f"{engine}://{folder}/{name}"
 
 
 class SharedIndex:

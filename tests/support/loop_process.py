@@ -40,10 +40,12 @@ def core():
     async def written_and_known(memory):
         return await written(memory), (await memory.ahistory(NOTE))[0].id
 
-    async def opened(memory):
+    async def another(memory):
         async with asyncio.timeout(20):
-            again = await Memory.aopen(memory.workspace.root, index="memory://")
-            again.close()
+            return await Memory.aopen(memory.workspace.root, index="memory://")
+
+    async def opened(memory):
+        (await another(memory)).close()
 
     def changed(call):
         return written, call
@@ -51,6 +53,7 @@ def core():
     return {
         "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
         "Memory.ablame": changed(lambda memory: memory.ablame(NOTE)),
+        "Memory.aclose": (another, lambda memory: memory.aclose()),
         "Memory.acorrect": changed(lambda memory: memory.acorrect(f"{NOTE}#L3", "- Rack 7.")),
         "Memory.adelete": changed(lambda memory: memory.adelete(NOTE)),
         "Memory.aedit": changed(lambda memory: memory.aedit(NOTE, "rack 6", "rack 7")),

@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from commonplace.errors import SettingsError
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.store.registry import open_store
@@ -67,13 +69,13 @@ class Notes:
         if not fresh:
             sync = replace(settings.sync, on_open=False, on_search=False)
             settings = replace(settings, sync=sync)
-        return Memory.open(
-            self.root,
-            settings=settings,
-            embedder=embedder,
-            index=index or self.index,
-            now=clock(),
-        )
+        options = {"settings": settings, "embedder": embedder, "now": clock()}
+        try:
+            return Memory.open(self.root, index=index or self.index, **options)
+        except SettingsError as error:
+            if "needs an index engine with" in str(error):
+                pytest.skip(str(error))
+            raise
 
     def index_at(self, name):
         """Where another index of the same engine is."""
@@ -96,22 +98,26 @@ class Notes:
                 return len(store._state.cache)
         if self.engine == postgres.NAME:
             return postgres.rows(self.index, "SELECT count(*) FROM vector_cache")[0][0]
+        if self.engine != "sqlite":
+            pytest.skip(f"the cache of the engine {self.engine} is counted by its own tests")
         with contextlib.closing(sqlite3.connect(self.index)) as db:
             return db.execute("SELECT count(*) FROM embedding_cache").fetchone()[0]
 
     def chunks(self, index=None):
         """All chunks of an index, in the order of the files."""
-        with self.store(index) as store:
+        with self.store(index) as store, store.snapshot() as snapshot:
+            # Those of no file, too, which an engine should not have left behind.
             if self.engine == "memory":
                 seqs = list(store._state.rows)
             elif self.engine == postgres.NAME:
                 found = postgres.rows(index or self.index, "SELECT seq FROM {chunks}")
                 seqs = [seq for (seq,) in found]
-            else:
+            elif self.engine == "sqlite":
                 with contextlib.closing(sqlite3.connect(index or self.index)) as db:
                     seqs = [seq for (seq,) in db.execute("SELECT seq FROM chunks")]
-            with store.snapshot() as snapshot:
-                found = snapshot.chunks(seqs).values()
+            else:
+                seqs = [place.seq for path in snapshot.files() for place in snapshot.places(path)]
+            found = snapshot.chunks(seqs).values()
         return sorted(found, key=lambda chunk: (chunk.path, chunk.start_line, chunk.id))
 
     def rows(self, index=None):

@@ -180,7 +180,9 @@ class Export:
                 opened.seek(0)
                 prefix = "item"
                 if start == b"{" and (lists or single):
-                    prefix = _list_in(ijson.parse(opened, buf_size=_READ_BYTES), lists)
+                    # Others may follow an object: older versions of ijson read ahead of the break.
+                    events = ijson.parse(opened, buf_size=_READ_BYTES, multiple_values=True)
+                    prefix = _list_in(events, lists)
                     opened.seek(0)
                 if start not in (b"[", b"") and not (prefix != "item" and (prefix or single)):
                     raise ValueError(f"it begins with {start.decode('latin-1')!r}")
