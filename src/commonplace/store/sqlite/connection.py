@@ -38,8 +38,9 @@ __all__ = [
     "translated",
 ]
 
-_WRITER_CACHE_KIB = 16 * 1024
-"""Page cache while writing: a batch of chunks with its vectors, and the words they merge into."""
+_WRITER_CACHE_KIB = 48 * 1024
+"""Page cache while writing: a batch of chunks with its vectors, and the words they merge into. With
+16 MiB pages leave it before they are full, and a first index writes a seventh more."""
 _MAX_CACHED = 20_000
 """Entries of each kind of lookups that are cached."""
 _CACHE_KIB = 4096
