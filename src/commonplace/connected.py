@@ -7,6 +7,7 @@ import functools
 import hashlib
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
@@ -40,7 +41,15 @@ if TYPE_CHECKING:
     from commonplace.retrieval.rerank import Reranker
     from commonplace.store.base import Snapshot, Store
     from commonplace.store.records import FileRecord
-    from commonplace.types import BlameLine, Excerpt, ForgetReceipt, Origin, VerifyReport, Version
+    from commonplace.types import (
+        BlameLine,
+        Excerpt,
+        ForgetReceipt,
+        Origin,
+        Status,
+        VerifyReport,
+        Version,
+    )
     from commonplace.workspace.file_text import FileText
 
 __all__ = ["ConnectedMemory"]
@@ -150,6 +159,10 @@ class ConnectedMemory(Memory):
         return f"Memory.connect({self.index_location!r})"
 
     # -- index -----------------------------------------------------------------------------------
+
+    def status(self, *, deep: bool = False) -> Status:
+        """Return what is indexed, and how many changes wait for the host with the folder."""
+        return replace(super().status(deep=deep), workspace=self.index_location)
 
     def index(
         self, *, force: bool = False, progress: Progress | None = None, backend: bool = True

@@ -73,7 +73,9 @@ class MemoryFileBackend(FilesystemBackend):
     @property
     def cwd(self) -> Path:
         """The folder that paths are relative to: the workspace of the run in progress."""
-        return self.memory.workspace.root
+        workspace = self.memory.workspace
+        workspace.require("a file backend")
+        return workspace.root
 
     @cwd.setter
     def cwd(self, folder: Path) -> None:

@@ -70,6 +70,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         self._memory = memory
         self._session = session
         self._redact = redact
+        memory.workspace.require("Anthropic's memory tool")
         self._folder = NoteFolder(memory.workspace)
         self._origin = agent_origin("memory", session=session, agent=None)
 

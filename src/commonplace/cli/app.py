@@ -77,9 +77,10 @@ class _App(click.Group):
     "--workspace",
     envvar="COMMONPLACE_WORKSPACE",
     default=".",
-    type=click.Path(path_type=Path, readable=False),
     metavar="FOLDER",
-    help="The folder of notes; default: COMMONPLACE_WORKSPACE, else the current folder.",
+    help="The folder of notes; default: COMMONPLACE_WORKSPACE, else the current folder. Or the URL"
+    " of an index on a server, postgresql://host/database?name=team: its notes, of which another"
+    " host has the folder.",
 )
 @click.option(
     "--agent",
@@ -105,7 +106,7 @@ class _App(click.Group):
 def app(
     ctx: click.Context,
     *,
-    workspace: Path,
+    workspace: str,
     agent: str | None,
     embedder: str | None,
     settings_file: str | None,
@@ -113,7 +114,8 @@ def app(
     """Markdown memory for agents: files that people read, an index that finds the right lines."""
     # Shells do not expand ~ in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
     folder = Path(os.path.expanduser(workspace))
-    ctx.obj = Options(folder, embedder, settings_file)
+    url = workspace if "://" in workspace else None
+    ctx.obj = Options(folder, embedder, settings_file, url=url)
     if agent is not None:
         ctx.obj = _of_agent(ctx, ctx.obj, agent)
 

@@ -29,9 +29,10 @@ def get(
             print_json(get_answer(memory, arguments))
             return
         excerpt = memory.get(path, from_line=from_line, lines=lines)
+        place = memory.index_location if options.url else options.workspace
     if excerpt.status == "not_found":
         raise CommonplaceError(
-            f"there is no file {excerpt.path} in {options.workspace}. "
+            f"there is no file {excerpt.path} in {place}. "
             "'commonplace search' shows the paths that there are."
         )
     if excerpt.text:

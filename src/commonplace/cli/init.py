@@ -11,7 +11,7 @@ import click
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, warn
 from commonplace.cli.unindexed import unindexed_notes_hint
-from commonplace.errors import WorkspaceError, WorkspaceReadOnlyError
+from commonplace.errors import CommonplaceError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ def init(options: Options) -> None:
     """Create the folder, MEMORY.md and memory/ with a first note. Nothing is overwritten."""
     from commonplace.workspace.discovery import Workspace
 
+    if options.url is not None:
+        raise CommonplaceError(
+            "a folder is created where the notes are to be; a URL was given. Name a folder with -w."
+        )
     settings = options.settings()
     zone = settings.timezone
     today = datetime.now(ZoneInfo(zone) if zone else None).date()

@@ -27,6 +27,7 @@ class Options:
         settings_file: Settings file; None when it is not given.
         agent: Agent of the settings file, whose workspace and index are used; None for none.
         index: Index of the agent, or of the command; None is the workspace's.
+        url: Memory whose folder another host has, in place of the workspace; None for none.
     """
 
     workspace: Path
@@ -34,6 +35,7 @@ class Options:
     settings_file: str | None = None
     agent: str | None = None
     index: Path | str | None = None
+    url: str | None = None
 
     def settings(self) -> Settings:
         """Load the settings from the file of the options, else from the default one."""
@@ -68,6 +70,8 @@ class Options:
             )
             settings = replace(settings, sync=sync)
         embedder = None if self.embedder == "none" else self.embedder or "auto"
+        if self.url is not None:
+            return Memory.connect(self.url, settings=settings, embedder=embedder)
         return Memory.open(self.workspace, settings=settings, embedder=embedder, index=self.index)
 
 

@@ -45,6 +45,7 @@ def restore_export(memory: Memory, folder: Path, *, dry_run: bool = False) -> Ex
         if path.is_file() and not crosses_link(folder, path.relative_to(folder).parts)
     ]
     sessions = sorted(path for path in (folder / SESSIONS).glob("*.jsonl") if path.is_file())
+    memory.workspace.require("an import of an export")
     root = memory.workspace.root
     targets = {path: memory.workspace.locate(path.relative_to(folder).as_posix()) for path in notes}
     history = HistoryFile(memory.state.history)

@@ -56,6 +56,7 @@ def export_memory(memory: Memory, folder: Path) -> ExportReport:
         WorkspaceError: The folder holds something, or is in the memory's own.
         OSError: It cannot be written.
     """
+    memory.workspace.require("an export")
     root = memory.workspace.root
     if folder.resolve() == root or root in folder.resolve().parents:
         raise WorkspaceError(f"{folder} is in the memory's own folder; export to another place.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-import os
 import time
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
@@ -267,14 +266,7 @@ def skip_reason(memory: FlushMemory) -> str | None:
     """Return why a memory takes no notes now; None if it does."""
     if not memory.settings.flush.enabled:
         return FLUSH_DISABLED
-    root = memory.workspace.root
-    log = root / log_path(memory.now().date())
-    place = next((path for path in (log, log.parent, root) if path.exists()), None)
-    if place is None:
-        return f"the workspace {root} is gone"
-    if not os.access(place, os.W_OK):
-        return f"{place} cannot be written: the workspace is read-only"
-    return None
+    return memory.workspace.unwritable(log_path(memory.now().date()))
 
 
 def merge_reports(empty: FlushReport, reports: Sequence[FlushReport]) -> FlushReport:

@@ -39,6 +39,7 @@ class ItemStore:
     """
 
     def __init__(self, memory: Memory, *, fields: Sequence[str] | None = None) -> None:
+        memory.workspace.require("a store of items")
         self._memory = memory
         # Items are no log: one that says the same as another does not stand back.
         self._searched = memory.with_search_settings(mmr=False, decay=False)

@@ -158,6 +158,8 @@ class DatabaseMutator:
                 raise WorkspaceReadOnlyError(
                     f"{mutations[0].path} cannot be written: {error} Nothing was changed."
                 ) from error
+            if cause.group is not None and cause.group.value is None and number:
+                cause.group.value = WAITING_FROM + STEPS * number
             return [_state(step, cause, number, at) for step in steps]
         raise ConflictError(
             f"{mutations[0].path} is being changed by other hosts; nothing was written. Read it "

@@ -7,6 +7,7 @@ versions, with numbers from `WAITING_FROM` on, until the host with the folder ha
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,30 @@ STEPS = 1_000
 """Numbers between two changes of the inbox."""
 
 
+class _ReplicaFile(HistoryFile):
+    """History file in memory, whose readers and writers take turns: it has no write-ahead log."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._turn = threading.RLock()
+        self._writing: apsw.Connection | None = None
+
+    @contextlib.contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        with self._turn, super().transaction(durable=durable) as connection:
+            self._writing = connection
+            try:
+                yield connection
+            finally:
+                self._writing = None
+
+    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._turn:
+            if self._writing is not None:  # by this thread
+                return list(self._writing.execute(statement, values))
+            return super().rows(statement, values)
+
+
 class HistoryReplica:
     """Replica of the published origins and versions.
 
@@ -45,7 +70,7 @@ class HistoryReplica:
     """
 
     def __init__(self, publication: Publication) -> None:
-        self.file = HistoryFile(None)
+        self.file = _ReplicaFile()
         self.ledger = OriginLedger(self.file)
         self.log = PublishedVersionLog(self)
         self._publication = publication
@@ -78,18 +103,21 @@ class HistoryReplica:
             now = self._publication.numbers()
             if now == self._held._replace(origins=now.origins):
                 return
+            is_rewritten = now.rewrites != self._held.rewrites
+            last = 0 if is_rewritten else self._last_version
+            versions = self._publication.versions_since(last)
+            waiting = self._publication.waiting()
             with self.file.transaction() as connection:
-                if now.rewrites != self._held.rewrites:
-                    self._last_version = 0
+                if is_rewritten:
                     self._whole.clear()
                     connection.execute("DELETE FROM version")
                     connection.execute("DELETE FROM change_group")
                 connection.execute("DELETE FROM version WHERE id >= ?", (WAITING_FROM,))
-                for version in self._publication.versions_since(self._last_version):
+                for version in versions:
                     self._add(connection, version)
-                    self._last_version = version.id
                     self._whole.discard(version.path)
-                self._add_waiting(connection, self._publication.waiting())
+                self._add_waiting(connection, waiting)
+            self._last_version = versions[-1].id if versions else last
             self._held = now._replace(origins=self._held.origins)
 
     def _add(self, connection: apsw.Connection, version: PublishedVersion) -> None:

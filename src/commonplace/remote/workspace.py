@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from commonplace.errors import WorkspaceNotFoundError
 from commonplace.types import MemoryFile
 from commonplace.workspace.discovery import Scan, Workspace
 from commonplace.workspace.file_text import FileText, decode_text
@@ -65,6 +66,17 @@ class PublishedWorkspace(Workspace):
 
     def check_there(self) -> None:
         """Check nothing: the notes are as near as the index."""
+
+    def require(self, what: str) -> None:
+        """Refuse what works on files."""
+        raise WorkspaceNotFoundError(
+            f"{what} needs the folder of the notes, which another host has. Open it there, with "
+            "Memory.open(...)."
+        )
+
+    def unwritable(self, path: str) -> str | None:
+        """Return None: the database tells when a note is written."""
+        return None
 
     def locate(self, path: str) -> Path:
         """Return the name that a note has as a path; see `WorkspacePaths`."""

@@ -71,6 +71,26 @@ class Workspace(WorkspacePaths):
         """Return whether anything has the path of a search result, such as a folder."""
         return os.path.lexists(self.locate(path))
 
+    def require(self, what: str) -> None:
+        """Check that this host has the folder, for what works on the files themselves.
+
+        Args:
+            what: The subject of the error.
+
+        Raises:
+            WorkspaceNotFoundError: Another host has it; see `commonplace.Memory.connect`.
+        """
+
+    def unwritable(self, path: str) -> str | None:
+        """Return why a note cannot be written now, as far as its folder tells; None if it can."""
+        log = self.root / path
+        place = next((path for path in (log, log.parent, self.root) if path.exists()), None)
+        if place is None:
+            return f"the workspace {self.root} is gone"
+        if not os.access(place, os.W_OK):
+            return f"{place} cannot be written: the workspace is read-only"
+        return None
+
     def watched_folders(self) -> dict[Path, bool]:
         """Return the folders to watch for changes, and whether to watch the folders below them.
 
