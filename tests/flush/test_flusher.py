@@ -304,7 +304,7 @@ def test_a_flush_that_is_off_is_skipped(tmp_path, flush):
 
 
 def test_a_read_only_workspace_is_skipped_with_a_reason(chat, flush, monkeypatch):
-    monkeypatch.setattr("commonplace.flush.entry_processor.os.access", lambda path, mode: False)
+    monkeypatch.setattr("commonplace.workspace.discovery.os.access", lambda path, mode: False)
     model = Noting()
     report = flush(chat.flusher(model), said(1))
     assert "read-only" in report.skipped
