@@ -66,7 +66,7 @@ class FolderHost:
         self._stopped = False
         self._lost = False
         self._problem = ""
-        self._has_led = False
+        self._has_begun = False
 
     def stop(self) -> None:
         """Let `run` return at its next step."""
@@ -93,7 +93,7 @@ class FolderHost:
             except (CommonplaceError, OSError) as error:
                 if self._stopped:
                     return
-                if not self._has_led:
+                if not self._has_begun:
                     raise
                 self._report(error)
             if time.monotonic() - began > _LAST_RETRY_S:
@@ -106,7 +106,7 @@ class FolderHost:
         self._lost = False
         self._say("leads: this host watches the files")
         self._on_run(self._memory.index())
-        self._has_led, self._problem = True, ""
+        self._has_begun, self._problem = True, ""
         with (
             self._hosts.followed(self._wake.set),
             self._memory.watch(on_run=self._on_run),
@@ -143,7 +143,7 @@ class FolderHost:
                 raise _StoppedError
             if not said:
                 said = True
-                self._has_led = True  # a host that waits outlives the server, too
+                self._has_begun = True  # a host that waits outlives the server, too
                 leader = self._hosts.status().leader or "another host"
                 self._say(f"waits: {leader} leads")
 

@@ -216,6 +216,11 @@ def test_a_memory_that_watches_its_files_follows_the_writes_of_others(tmp_path, 
         assert not any(it.name == "commonplace-listen" for it in threading.enumerate())
 
 
+def test_a_deep_status_tries_whether_notices_arrive(store):
+    checks = {check.name: check.run() for check in store.health_checks()}
+    assert checks["notices"] == "ok: notifications"
+
+
 def test_what_a_follower_raises_ends_nothing(store, reader, caplog):
     heard = []
 

@@ -130,6 +130,8 @@ class Database:
     def write(self, change: Callable[[Connection], _T]) -> _T:
         """Run a change in a transaction; again after a deadlock, or a connection lost before it.
 
+        A server that restarts is waited for.
+
         When the connection is lost during the commit, the server is asked whether the transaction
         was committed: a change is never made twice.
 
@@ -141,8 +143,11 @@ class Database:
         for attempt in range(_ATTEMPTS):
             try:
                 return self._write_once(change)
-            except (TransientError, ConnectionLostError):
+            except TransientError:
                 if attempt == _ATTEMPTS - 1:
+                    raise
+            except ConnectionLostError:
+                if attempt == _ATTEMPTS - 1 or not self.is_back():
                     raise
         raise AssertionError
 

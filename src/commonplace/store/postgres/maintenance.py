@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ _REWRITTEN = (
 )
 """Tables that hold texts or vectors of deleted chunks, and the index that orders them."""
 _LOCK_TIMEOUT_MS = 2000
+_NOTICE_S = 5
 
 
 def purge(store: PostgresStore) -> bool:
@@ -76,6 +78,7 @@ def health_checks(store: PostgresStore) -> Iterable[HealthCheck]:
     """Return the checks of ``status --deep``."""
     yield HealthCheck("server", lambda: _check_server(store))
     yield HealthCheck("words", lambda: _check_words(store))
+    yield HealthCheck("notices", lambda: _check_notices(store))
 
 
 def _check_server(store: PostgresStore) -> str:
@@ -97,3 +100,12 @@ def _check_words(store: PostgresStore) -> str:
     if counted != held:
         return f"failed: {counted} chunks have terms, {held} were written; index with --force"
     return f"ok: {held} chunks"
+
+
+def _check_notices(store: PostgresStore) -> str:
+    """Find out how a reader here would notice what others write."""
+    heard = threading.Event()
+    with store.hosts.followed(heard.set):
+        if not heard.wait(_NOTICE_S):
+            return f"failed: nothing was heard of the server for {_NOTICE_S} s"
+        return f"ok: {store.hosts.freshness}"
