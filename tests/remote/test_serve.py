@@ -285,3 +285,28 @@ def test_a_connected_memory_follows_while_it_watches(folder, url):
         memory.index()
     with Memory.connect(url, embedder=None, settings=QUIET) as memory, memory.watch():
         wait_for(lambda: memory.status().server.freshness == "notifications")
+
+
+@pytest.mark.parametrize("more", ["", "- A line of an editor.\n"])
+def test_what_a_killed_leader_has_written_is_not_written_again_by_the_next(folder, url, more):
+    """The next leader has the same folder and a history of its own."""
+    with Memory.open(folder, index=url, settings=QUIET, embedder=None) as home:
+        home.index()
+    with Memory.connect(url, embedder=None, settings=QUIET) as memory:
+        log = memory.append("- The heron nests in March.")
+        memory.append("- The otter sleeps.", path="MEMORY.md")
+        texts = {path: memory.get(path).text + more for path in (log, "MEMORY.md")}
+        for path, text in texts.items():
+            (folder / path).write_text(text)  # as the killed leader, before it told the database
+        with Memory.open(folder, index=url, settings=QUIET, embedder=None) as home:
+            assert home.apply_inbox()
+            assert {path: text_of(folder, path) for path in texts} == texts
+            (warning,) = home.status().warnings
+            assert "by keywords only" in warning
+            memory.edit("MEMORY.md", "port 51820", "port 1194")
+            edited = memory.get("MEMORY.md").text
+            (folder / "MEMORY.md").write_text(edited + more)
+            home.apply_inbox()
+            assert text_of(folder, "MEMORY.md") == edited + more
+            assert home.status().server.waiting == 0
+            (warning,) = home.status().warnings
