@@ -167,7 +167,7 @@ def test_every_acknowledged_change_is_there_once_and_in_order(tmp_path, clients,
             stack.enter_context(contextlib.closing(Supervised(folder, url, tmp_path / name)))
             for name in ("one", "two")
         ]
-        wait_for(lambda: any("1 added" in host.log() for host in hosts))
+        wait_for(lambda: any("1 added" in host.log() for host in hosts), deadline_s=60)
         names = [f"client{number:02}" for number in range(clients)]
         processes = [
             stack.enter_context(

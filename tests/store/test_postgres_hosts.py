@@ -76,7 +76,8 @@ def terminate(url, application):
     with contextlib.closing(postgres.connected(postgres.database())) as admin:
         admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE starts_with(application_name, %s) AND pid <> pg_backend_pid()",
+            "WHERE starts_with(application_name, %s) AND pid <> pg_backend_pid() "
+            "AND datname = current_database()",
             (application,),
         )
 
@@ -318,7 +319,8 @@ def test_the_leadership_holds_back_no_vacuum(store):
     ):
         found = admin.execute(
             "SELECT backend_xid, backend_xmin FROM pg_stat_activity "
-            "WHERE starts_with(application_name, 'commonplace lead')"
+            "WHERE starts_with(application_name, 'commonplace lead') "
+            "AND datname = current_database()"
         ).fetchall()
     assert found == [(None, None)]
 
