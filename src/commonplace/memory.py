@@ -888,7 +888,10 @@ class Memory(ReopenedInChild, AsyncTwins):
         messages = list(messages)
         if quotes_untrusted(messages):
             self.record_exposure(session)
-        said = last_messages(messages, self.settings.sessions.archive_messages)
+        settings = self.settings
+        said = last_messages(
+            messages, settings.sessions.archive_messages, personal=settings.mask_personal
+        )
         if not said:
             raise ValueError("neither user nor assistant said anything; there is no session.")
         now = self._now().astimezone(self.profile.note_zone)

@@ -141,7 +141,7 @@ class DefaultProfile:
         """Rules that leave out the messages of programs, and find the days of the others."""
         from commonplace.transcripts.rendering import TranscriptRules
 
-        return TranscriptRules(self.note_zone)
+        return TranscriptRules.from_settings(self._settings)
 
     @property
     def flush(self) -> FlushRules:

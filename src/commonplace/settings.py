@@ -492,8 +492,8 @@ class Settings(_Checked):
         timezone: IANA name of the time zone of the logs' days; None is the machine's.
         citations: Whether tools answer with citations: ``auto`` is on in private use.
         mask_personal: Whether numbers of persons are masked, too, where secrets are, in what models
-            write: payment cards, IBANs, US social security. Off: an invoice's IBAN may be what a
-            user wants to find again.
+            write, in transcripts and imports: payment cards, IBANs, US social security. Off: an
+            invoice's IBAN may be what a user wants to find again.
         profile: Rules of chunking, ranking, dating, discovery and prompts. ``openclaw`` has those
             of OpenClaw 2026.3.24 and, where no other value is given, its settings: see
             `Settings.openclaw`. A change rebuilds the index.

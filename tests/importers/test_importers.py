@@ -25,6 +25,7 @@ from commonplace.types import Origin
 
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
 KEY = "sk-ant-api03-" + "Ab1" * 20
+CARD = "4111 1111 1111 1111"
 MAY = 1_777_629_600  # 2026-05-01T10:00:00Z
 
 
@@ -120,6 +121,20 @@ def test_a_conversation_is_a_dated_note_with_a_line_a_message(memory, tmp_path, 
     authors = [line.origin for line in memory.blame(first)]
     assert authors[2] == Origin("tool", tool=f"import {source}")
     assert authors[0] == authors[3] == hit.origin == Origin(outside, tool=f"import {source}")
+
+
+@pytest.mark.parametrize("choice", [True, False], ids=["masked", "kept"])
+def test_the_setting_masks_numbers_of_persons_in_imports(tmp_path, choice):
+    path = export(tmp_path, [claude(0, ["My card is 4111 1111 1111 1111"], title=CARD)])
+    settings = replace(SETTINGS, mask_personal=choice)
+    index = tmp_path / "index.sqlite"
+    (tmp_path / "notes").mkdir()
+    with Memory.open(tmp_path / "notes", settings=settings, embedder=None, index=index) as memory:
+        assert import_notes(memory, "claude", path).added == 1
+        assert import_notes(memory, "claude", path).unchanged == 1
+        ((name, text),) = disk(memory).items()
+    shown = [CARD in text, CARD.replace(" ", "-") in name, "4111 1…1111" in text]
+    assert shown == ([False, False, True] if choice else [True, True, False])
 
 
 @pytest.mark.parametrize("source", MADE)

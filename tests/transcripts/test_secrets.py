@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -164,3 +165,34 @@ def test_the_note_of_a_session_has_no_secret(tmp_path):
         path = memory.write_session_note(said, slug=f"key {SECRET}", key=SECRET, session=SECRET)
         text = (talk.root / path).read_text()
     assert SECRET[8:20].lower() not in (path + text).lower()
+
+
+def test_the_setting_masks_numbers_of_persons_in_sessions(tmp_path):
+    """In what is indexed and shown, also after a change of the setting, and in a session's note."""
+    card = "4111 1111 1111 1111"
+    talk = Talk(tmp_path)
+    talk.say(user(f"Gutenberg pays with {card}"))
+    shown = []
+    for choice in (False, True):
+        with talk.open(settings=replace(talk.settings, mask_personal=choice)) as memory:
+            memory.index()
+            (hit,) = memory.search("Gutenberg pays", sources=("sessions",))
+            assert hit.snippet == memory.get(hit.path).text.rstrip()
+            said = [{"role": "user", "content": f"use {card}"}]
+            note = (talk.root / memory.write_session_note(said)).read_text()
+            shown.append((card in hit.snippet, card in note))
+    assert shown == [(True, True), (False, False)]
+
+
+@pytest.mark.parametrize("choice", [True, False], ids=["masked", "kept"])
+def test_the_setting_masks_numbers_of_persons_in_archived_sessions(tmp_path, choice):
+    card = "4111 1111 1111 1111"
+    chat = Chat(tmp_path)
+    with chat.memory(mask_personal=choice) as memory:
+        call = ToolCall("pay", {"card": card}, "c1")
+        messages = [FlushMessage("user", f"use {card}"), FlushMessage("assistant", "", (call,))]
+        flusher = chat.flusher(FailingAt(1, 2, 3), memory=memory)
+        paths = [flusher.archive(messages, thread="t")]
+        paths += filter(None, (flusher.flush(messages).transcript for _ in range(3)))
+    assert len(paths) == 2
+    assert {card in Path(path).read_text() for path in paths} == {not choice}

@@ -139,8 +139,11 @@ class EntryProcessor:
         kept = f"attempt {attempts} of {MAX_ATTEMPTS}, the journal keeps the messages"
         if attempts >= MAX_ATTEMPTS:
             folder = self._memory.state.sessions
+            personal = self._memory.settings.mask_personal
             try:
-                path = write_session_file(folder, entry.messages, **self._session(entry))
+                path = write_session_file(
+                    folder, entry.messages, personal=personal, **self._session(entry)
+                )
             except OSError as error:
                 kept = f"and no session file: {error_text(error)}"
                 attempts = entry.attempts
@@ -150,7 +153,7 @@ class EntryProcessor:
                     "written down after a flush that succeeds"
                 )
                 report = replace(report, transcript=str(path), safe=True)
-                failed = _masked(failed)
+                failed = _masked(failed, personal)
         with log_state_errors("a failure could not be counted"):
             self._journal.record_failure(replace(failed, attempts=attempts), problem)
         return replace(report, failed=f"{problem}; {kept}")
@@ -226,13 +229,14 @@ class _SilentTurn:
         )
 
 
-def _masked(entry: JournalEntry) -> JournalEntry:
+def _masked(entry: JournalEntry, personal: bool) -> JournalEntry:
     """Return an entry with the secrets of its messages and of the model's replies masked."""
     replies = []
     for reply in entry.replies:
-        said = masked_message(FlushMessage("assistant", reply.text, reply.tool_calls))
+        message = FlushMessage("assistant", reply.text, reply.tool_calls)
+        said = masked_message(message, personal=personal)
         replies.append(replace(reply, text=said.text, tool_calls=said.tool_calls))
-    messages = tuple(map(masked_message, entry.messages))
+    messages = tuple(masked_message(message, personal=personal) for message in entry.messages)
     return replace(entry, messages=messages, replies=tuple(replies))
 
 

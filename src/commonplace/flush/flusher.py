@@ -198,7 +198,10 @@ class Flusher:
         moment = self._memory.now()
         key = f"{self._workspace}\0{thread}\0{moment.isoformat()}"
         folder = self._memory.state.sessions
-        return write_session_file(folder, messages, session=thread, moment=moment, key=key)
+        personal = self._memory.settings.mask_personal
+        return write_session_file(
+            folder, messages, session=thread, moment=moment, key=key, personal=personal
+        )
 
     # -- steps: generators that yield at each model call -------------------------------------------
 

@@ -6,11 +6,12 @@ people, and of an assistant from the point on where it had read pages, files or 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
@@ -84,6 +85,16 @@ class ImportedNote:
         if not self.key:
             return ""
         return hashlib.sha256(self.key.encode("utf-8", "replace")).hexdigest()[:_MARK_CHARS]
+
+    def without_personal_numbers(self) -> ImportedNote:
+        """Return the note with the numbers of persons masked besides secrets."""
+        masked = functools.partial(redact, personal=True)
+        return replace(
+            self,
+            text=masked(self.text),
+            title=masked(self.title),
+            outside=frozenset(map(masked, self.outside)),
+        )
 
     def place(self, zone: tzinfo | None) -> str:
         """Return the path of the note below the source's folder; no export can leave it.

@@ -115,10 +115,14 @@ class _Import:
         """Add a note to what is written next."""
         if isinstance(note, Skipped):
             self.report.skipped[note.reason] += 1
-            return
-        if len(note.text.encode()) > MAX_FILE_BYTES:
+        elif len(note.text.encode()) > MAX_FILE_BYTES:
             self.report.skipped["too large"] += 1
-            return
+        elif self.memory.settings.mask_personal:
+            self._add(note.without_personal_numbers())
+        else:
+            self._add(note)
+
+    def _add(self, note: ImportedNote) -> None:
         path = self._folder + note.place(self.memory.now().tzinfo)
         if note.key:
             path = self._known.setdefault(note.mark, path)

@@ -36,6 +36,7 @@ def write_session_file(
     moment: datetime,
     key: str | None = None,
     unwritten: bool = False,
+    personal: bool = False,
 ) -> Path:
     """Write a conversation to a session file atomically, and return its path.
 
@@ -47,6 +48,7 @@ def write_session_file(
         key: Distinguishes sessions of one name and day; the same key gives the same file.
         unwritten: Whether the flush of the messages failed for good. The file's name then says
             so, and search finds it even where sessions are not enabled.
+        personal: Whether numbers of persons are masked besides secrets.
 
     Raises:
         OSError: The file cannot be written; no partial file is left behind.
@@ -56,7 +58,7 @@ def write_session_file(
     session = redact(session)
     lines = [
         json.dumps(record, ensure_ascii=True, default=str)
-        for record in session_records(messages, session=session, moment=moment)
+        for record in session_records(messages, session=session, moment=moment, personal=personal)
     ]
     _write_whole(path, "\n".join(lines) + "\n")
     return path
@@ -73,9 +75,10 @@ def session_file(
 
 
 def session_records(
-    messages: Iterable[FlushMessage], *, session: str, moment: datetime
+    messages: Iterable[FlushMessage], *, session: str, moment: datetime, personal: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of a session file."""
+    """Yield the records of a session file, by the arguments of `write_session_file`."""
+    masked = (masked_message(message, personal=personal) for message in messages)
     yield {
         "type": "session",
         "version": _VERSION,
@@ -83,7 +86,7 @@ def session_records(
         "timestamp": moment.isoformat(timespec="milliseconds"),
     }
     before = None
-    for number, message in enumerate(map(masked_message, messages), start=1):
+    for number, message in enumerate(masked, start=1):
         at = message.at or moment
         name = f"{number:08x}"
         yield {
@@ -96,10 +99,17 @@ def session_records(
         before = name
 
 
-def masked_message(message: FlushMessage) -> FlushMessage:
-    """Return a message with the secrets of its text and of its tool calls masked."""
-    calls = [replace(call, arguments=_masked(call.arguments)) for call in message.tool_calls]
-    return replace(message, text=redact(message.text), tool_calls=tuple(calls))
+def masked_message(message: FlushMessage, *, personal: bool = False) -> FlushMessage:
+    """Return a message with the secrets of its text and of its tool calls masked.
+
+    Args:
+        message: The message.
+        personal: Whether numbers of persons are masked, too.
+    """
+    calls = [
+        replace(call, arguments=_masked(call.arguments, personal)) for call in message.tool_calls
+    ]
+    return replace(message, text=redact(message.text, personal=personal), tool_calls=tuple(calls))
 
 
 def _message(message: FlushMessage) -> dict[str, Any]:
@@ -120,21 +130,21 @@ def _message(message: FlushMessage) -> dict[str, Any]:
     return {"role": message.role, "content": content}
 
 
-def _masked(value: Any) -> Any:
+def _masked(value: Any, personal: bool) -> Any:
     """Mask every text in the arguments of a tool call; a value is judged with its name."""
     if isinstance(value, str):
-        return redact(value)
+        return redact(value, personal=personal)
     if isinstance(value, dict):
-        return {str(name): _masked_value(str(name), item) for name, item in value.items()}
+        return {str(name): _masked_value(str(name), item, personal) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(item) for item in value]
+        return [_masked(item, personal) for item in value]
     return value
 
 
-def _masked_value(name: str, value: Any) -> Any:
+def _masked_value(name: str, value: Any, personal: bool) -> Any:
     if isinstance(value, str) and value and redact(f"{name}={_PROBE}") != f"{name}={_PROBE}":
         return mask(value)
-    return _masked(value)
+    return _masked(value, personal)
 
 
 def _file_name(session: str, moment: datetime, key: str, *, keep_end: bool) -> str:

@@ -22,7 +22,7 @@ __all__ = [
     "unread_content",
 ]
 
-_VERSION = 2
+_VERSION = 3
 """Version of the rendering: raised when the same file is rendered differently."""
 _BLOCK = 16 * 1024
 _PARTIAL = "its last line is not complete yet"
@@ -84,7 +84,8 @@ class UnreadContent:
 
 def rules_key(settings: Settings) -> str:
     """Return the key of the rules for rendering: other rules give another text, or other days."""
-    return f"{_VERSION}/{settings.profile}/{settings.timezone or 'local'}"
+    personal = "/personal" if settings.mask_personal else ""
+    return f"{_VERSION}/{settings.profile}/{settings.timezone or 'local'}{personal}"
 
 
 def can_resume(file: BinaryIO, size: int, mtime_ns: int, cursor: ReadCursor) -> bool:

@@ -59,16 +59,19 @@ class TranscriptMessage:
         return f"{self.speaker}: {self.text}"
 
 
-def messages_in(value: Any, *, filters_noise: bool = True) -> Iterator[TranscriptMessage]:
+def messages_in(
+    value: Any, *, filters_noise: bool = True, personal: bool = False
+) -> Iterator[TranscriptMessage]:
     """Yield the messages of a record, or of a list of records; other values have none.
 
     Args:
         value: A value parsed from JSON.
         filters_noise: Whether to leave out messages that programs wrote.
+        personal: Whether numbers of persons are masked besides secrets.
     """
     if isinstance(value, list):
         for item in value:
-            yield from messages_in(item, filters_noise=filters_noise)
+            yield from messages_in(item, filters_noise=filters_noise, personal=personal)
     elif isinstance(value, dict):
         role, body = _role_and_body(value)
         speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
@@ -77,7 +80,7 @@ def messages_in(value: Any, *, filters_noise: bool = True) -> Iterator[Transcrip
         text = "\n".join(_texts(body))
         if filters_noise:
             text = _without_noise(text, speaker)
-        line = _one_line(text)
+        line = _one_line(text, personal=personal)
         if line:
             yield TranscriptMessage(speaker, line)
 
@@ -143,11 +146,11 @@ def _without_noise(text: str, speaker: str) -> str:
     return _RECALLED.sub("", text) if "[Recalled from memory" in text else text
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: str, *, personal: bool) -> str:
     """Mask secrets, collapse white space, and mask secrets that were broken over lines."""
-    masked = redact(_UNFIT.sub("\ufffd", text))
+    masked = redact(_UNFIT.sub("\ufffd", text), personal=personal)
     line = " ".join(masked.split())
-    return line if line == masked else redact(line)
+    return line if line == masked else redact(line, personal=personal)
 
 
 def _moment(value: Any, zone: tzinfo | None) -> datetime | None:

@@ -45,16 +45,18 @@ class TranscriptRules:
         zone: Time zone of the days of messages; None is the machine's.
         filters_noise: Whether messages that programs wrote are left out: silent replies,
             heartbeats, prompts of flushes.
+        masks_personal: Whether numbers of persons are masked besides secrets.
     """
 
     zone: tzinfo | None = None
     filters_noise: bool = True
+    masks_personal: bool = False
 
     @classmethod
     def from_settings(cls, settings: Settings) -> TranscriptRules:
         """Return the rules that a memory's settings select."""
         zone = ZoneInfo(settings.timezone) if settings.timezone else None
-        return cls(zone)
+        return cls(zone, masks_personal=settings.mask_personal)
 
 
 class LinePosition(NamedTuple):
@@ -161,7 +163,10 @@ class SessionReader:
         if (moment := moment_of(value, zone=rules.zone)) is not None:
             with contextlib.suppress(OverflowError):  # the first or the last day of the calendar
                 self._day = moment.astimezone(rules.zone).date().toordinal()
-        text = "  ".join(map(str, messages_in(value, filters_noise=rules.filters_noise)))
+        messages = messages_in(
+            value, filters_noise=rules.filters_noise, personal=rules.masks_personal
+        )
+        text = "  ".join(map(str, messages))
         return TranscriptLine(number, offset, self._day, text)
 
 

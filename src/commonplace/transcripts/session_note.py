@@ -26,18 +26,22 @@ _PROMPT_CHARS = 2_000
 """Characters of the conversation in the prompt for a name."""
 
 
-def last_messages(messages: Iterable[Any], count: int) -> list[TranscriptMessage]:
+def last_messages(
+    messages: Iterable[Any], count: int, *, personal: bool = False
+) -> list[TranscriptMessage]:
     """Return the last messages of user and assistant, on one line each, secrets masked.
 
     Args:
         messages: `FlushMessage`; mappings with ``role`` and ``content``, and other records of
             session files; or messages of LangChain and LlamaIndex.
         count: Maximum number of messages.
+        personal: Whether numbers of persons are masked besides secrets.
 
     Raises:
         TypeError: A message is none of these.
     """
-    found = [one for message in messages for one in messages_in(_record(message))]
+    records = map(_record, messages)
+    found = [one for record in records for one in messages_in(record, personal=personal)]
     spoken = [one for one in found if not one.text.startswith("/")]  # commands to a program
     return spoken[-count:] if count else []
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from commonplace.compat.openclaw.chunking import openclaw_chunks
 from commonplace.compat.openclaw.log_dates import openclaw_log_date
@@ -48,8 +48,7 @@ class OpenClawProfile:
         """Rules that keep every message of user and assistant."""
         from commonplace.transcripts.rendering import TranscriptRules
 
-        zone = self._settings.timezone
-        return TranscriptRules(ZoneInfo(zone) if zone else None, filters_noise=False)
+        return replace(TranscriptRules.from_settings(self._settings), filters_noise=False)
 
     @property
     def flush(self) -> FlushRules:
