@@ -54,9 +54,14 @@ _DOORS = (
     r"|2fa|otp|mfa|login|sign-?in|confirmation|backup|recovery|one-time|parental|voicemail|vault"
     r"|keypad|elevator|lift|screen|phone|card|activation|pairing"
 )
+_NO_CODES = (
+    "zip|postal|post|area|promo|country|source|discount|voucher|dress|error|exit|referral|tax|qr"
+)
 _PINS = (
     rf"(?:{_DOORS})(?:[ _-]|: )codes?|use code|totp|pins?(?:-?codes?|-?nummer|番号)?|geheimzahl"
-    rf"|digicode|pin-kód|(?:2fa|mfa|otp)[ _-](?:backups?|recovery)(?:[ _-]codes?)?"
+    rf"|digicode|pin-kód|lockbox|key ?safe"
+    rf"|(?:your|ihr|dein|votre|ton|tu|su)(?: (?!{_NO_CODES})[\w-]{{1,16}}){{0,3}}"
+    r" (?:code|código)|(?:2fa|mfa|otp)[ _-](?:backups?|recovery)(?:[ _-]codes?)?"
     rf"|pinkod[ei]?n?"
     r"|(?:tür|alarm|zugangs|sicherheits|tor|bestätigungs|haus|zahlen|safe|tresor|schloss)-?codes?"
     r"|(?:code|codice|código) (?:secret|segreto|secreto|confidentiel)|code[ -](?:pin"

@@ -67,6 +67,7 @@ _COMMANDS = (
     _option(r"-N\s{1,4}", "ssh-keygen"),
     _option(r"(?:add_user|change_password)\s\S{1,64}\s", "rabbitmqctl"),
     _option(r"--base64\s", "virsh"),
+    _option(r"/rp\s", "schtasks"),
     _option(r"(?:obscure|unlock)\s", "rclone bw"),
     _option(r"-U\s{0,2}[^\s%]{1,64}%", "smbclient smbget rpcclient winexe wmic smbmap net"),
     _option(r"/p:", "xfreerdp wfreerdp mstsc net cmdkey"),
@@ -96,8 +97,10 @@ _COMMANDS = (
     pattern("http-basic", regex=r"\bhttp-basic\.\S{1,80}\s[^\s-]\S{0,63}\s([^\s\"'$-]\S{3,127})"),
     pattern("ftp> user", regex=r"ftp>\s{0,2}user\s\S{1,64}\s(\S{4,128})"),
     pattern("<<<", regex=r"\b(?:kinit|sudo|passwd|gpg|openssl|docker|cryptsetup|gh"
-                r"|su)\s[^\n]{0,120}?"
-            rf"<<<\s{{0,2}}{_OPENED}{_MIXED}([^\s\"'$]{{5,128}})"),
+                r"|su|chpasswd)(?:\s[^\n]{0,120}?)?\s"
+            rf"<<<\s{{0,2}}{_OPENED}(?:[\w.-]{{1,32}}:)?{_MIXED}([^\s\"'$]{{5,128}})"),
+    pattern(" login ", regex=r"(?mi)(?:^\w{1,8}|\bimap)\sLOGIN\s[\"']?[\w.@+-]{1,64}[\"']?\s[\"']?"
+            rf"{_MIXED}([^\s\"']{{5,128}})[\"']?[ \t]*$"),
     pattern("echo", regex=r"pass[\w-]{0,20}=?[ \t]?[\"']?(?:<\()?\s{0,2}echo\s{1,4}"
                 r"([^\s\"'$)]{4,128})"),
     pattern("htpasswd", regex=r"\bhtpasswd\s[^\n]{0,80}?-\w{0,4}b\w{0,4}\s[^\n]{0,120}?"
@@ -105,6 +108,8 @@ _COMMANDS = (
     pattern("pass:", regex=r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"'$]{1,128})"),
 )  # fmt: skip
 
+_NAME = r"(?:password|passwd|passphrase|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key)"
+_FIELDS = r"\s{0,4},[^{}\n]{0,120}?[\"']"
 _CODE = (
     _called(r"mysqli|\w{0,30}connect|\w{0,20}login", before=2,
             hints=("mysqli", "connect(", "login(")),
@@ -124,6 +129,13 @@ _CODE = (
             r"\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
     pattern("identified by", regex=r"\bIDENTIFIED\s{1,4}(?:WITH\s\w{1,40}\s)?BY\s{1,4}[\"']"
             r"([^\"'\n]{1,200})[\"']", flags=_I),
+    # A record of a name and its value, in this order or the other.
+    pattern("name", "key",
+            regex=rf"(?:name|key)[\"']\s{{0,4}}:\s{{0,4}}[\"'][^\"'\n]{{0,60}}{_NAME}[\"']{_FIELDS}"
+            r"value[\"']\s{0,4}:\s{0,4}[\"']([^\"'\n<$]{5,512})[\"']", flags=_I),
+    pattern("name", "key",
+            regex=rf"value[\"']\s{{0,4}}:\s{{0,4}}[\"']([^\"'\n<$]{{5,512}})[\"']{_FIELDS}"
+            rf"(?:name|key)[\"']\s{{0,4}}:\s{{0,4}}[\"'][^\"'\n]{{0,60}}{_NAME}[\"']", flags=_I),
     # Keys of a JSON Web Key, and of an XML one.
     pattern('"kty"', regex=r"[\"'](?:d|k|p|q|dp|dq|qi)[\"']\s{0,4}:\s{0,4}[\"']([\w-]{20,})[\"']"),
     pattern("<rsakeyvalue", "<dsakeyvalue",
@@ -183,8 +195,8 @@ _DEVICES = (
     pattern("radius", "tacacs", "isakmp",
             regex=r"\b(?:radius|tacacs|isakmp)\S{0,20}\s(?:[^\n]{0,60}?\b)?key\s(?:\d\s)?"
             rf"{_MIXED}(\S{{4,128}})"),
-    pattern("pre-shared-key",
-            regex=r"\bpre-shared-key\s(?:[\w-]{1,20}\s){0,2}[\"']?"
+    pattern("pre-shared-", "authentication-key",
+            regex=r"\b(?:pre-shared-(?:key|secret)|authentication-key)\s(?:[\w-]{1,20}\s){0,2}[\"']?"
             rf"{_MIXED}([^\s\"';]{{4,128}})"),
     # A line of a shadow file, whatever its hash; a line of a browser's file of cookies.
     pattern(":", regex=r"(?m)^[\w.-]{1,32}:([./A-Za-z0-9$]{13,128}):\d{4,6}:\d{0,6}:\d{0,6}:"),
@@ -197,6 +209,9 @@ _PAIRS = (
             regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(\d{4,8}|\d{3}[ -]\d{3})"
             r"\s(?:is your|ist (?:Ihr|dein)|est (?:votre|ton)"
             r"|es (?:tu|su))e?r?\s[^\n.]{0,40}?(?:code|código|pin|otp|passcode)\b", flags=_I),
+    pattern(" to ", " for ", regex=r"(?<![\w.,-])(\d{6}|\d{3}[ -]\d{3})\s(?:to|for|as)\s"
+            r"(?:[a-z]{2,12}\s){0,3}(?:log(?:ging)? ?in|sign(?:ing)?[ -]?in|verif|authenticat)",
+            flags=_I),
     pattern("expect", "send",
             regex=r"(?i:pass(?:word|phrase)|pin|secret)[^\n]{0,40}?[\s{;]send\s{1,4}"
             r"(?:--\s)?[\"']([^\"'\\\n$]{4,128})\\[rn]"),

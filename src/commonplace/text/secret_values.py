@@ -19,7 +19,6 @@ __all__ = [
     "is_sample",
     "is_seed_phrase",
     "is_sentence_word",
-    "literal",
     "looks_chosen",
     "looks_invented",
     "looks_random",
@@ -249,25 +248,3 @@ def seed_phrase(words: str) -> tuple[int, int] | None:
     if len(found) - last - 1 not in _SEED_LENGTHS:
         return None
     return found[last + 1].start(), found[-1].end()
-
-
-_LITERAL = re.compile(
-    r"(?:new )?(?:\[\])?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret"
-    r"|SecureString"
-    r"|Some|unhex"
-    r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
-    r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"
-)
-"""Text that is given to a function: ``bytes.fromhex("...")``."""
-
-
-def literal(text: str, start: int) -> tuple[int, int] | None:
-    """Return the place of a secret that a function makes of a text, or has as its default."""
-    found = _LITERAL.match(text, start)
-    if found is None:
-        return None
-    value = found["value"][:JUDGED_CHARS]
-    if is_harmless(value, quoted='"'):
-        return None
-    made = found["maker"] and looks_strong(value)
-    return found.span("value") if made or looks_random(value) else None
