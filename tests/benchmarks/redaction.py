@@ -21,6 +21,8 @@ BEFORE = {
     3: ("87.4%", "4.8%"),
     4: ("97.1%", "3.1%"),
     5: ("88.9%", "3.1%"),
+    6: ("91.2%", "0.7%"),
+    7: ("95.4%", "0.5%"),
 }
 """What was masked and touched of each later list when it was written."""
 PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "

@@ -195,10 +195,8 @@ class Flusher:
         Raises:
             OSError: The file cannot be written.
         """
-        moment = self._memory.now()
-        key = f"{self._workspace}\0{thread}\0{moment.isoformat()}"
-        folder = self._memory.state.sessions
-        personal = self._memory.settings.mask_personal
+        folder, personal = self._memory.state.sessions, self._memory.settings.mask_personal
+        key = f"{self._workspace}\0{thread}\0{(moment := self._memory.now()).isoformat()}"
         return write_session_file(
             folder, messages, session=thread, moment=moment, key=key, personal=personal
         )

@@ -21,6 +21,7 @@ from commonplace.text.secret_separators import (
     FROM_TO,
     LISTED,
     MORE,
+    MORE_BELOW,
     NEXT_LINES,
     PAIR,
     PROSE,
@@ -221,9 +222,10 @@ class _NamedValues(SecretContext):
         """Yield the values after the first one: of a list, or what it was changed to."""
         pattern = FROM_TO if self.text[self.end : self.end + 6] == " from " else MORE
         for _ in range(12):
-            sep = pattern.match(self.text, end)
+            sep = pattern.match(self.text, end) or MORE_BELOW.match(self.text, end)
             value = self._value(sep.end()) if sep else None
-            if value is None or not looks_chosen(value.text):
+            is_next = looks_random if sep and "\n" in sep[0] else looks_chosen
+            if value is None or not is_next(value.text):
                 return
             yield value[:2]
             end = value.end

@@ -28,10 +28,11 @@ _PHRASE = re.compile(
 )
 _CLAUSE = re.compile(
     r"(?:[ \t][^\s\d,;:.]{1,20}){1,6}?[ \t]?(?::|[ \t](?:is|was|ist|est|es|è|é|="
-    r"|c['’]est)(?=[ \t]))[ \t]{0,3}"
+    r"|c['’]est)(?=[ \t])|,[ \t]it['’]?s(?=[ \t]))[ \t]{0,3}"
 )
 _ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=\d{4,8}(?![\w.,-]))")
 _BLANKS = re.compile(r"[ \t]{1,3}(?=\d)")
+_FOUR = re.compile(r"[ \t](?!(?:19|20)\d\d)\d{4,8}(?=[ \t]*(?:$|[\n,.;)]))")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
 _CODES = ("cod", "kod", "cód")
@@ -99,7 +100,7 @@ def _first(text: str, word: str, end: int, *, many: bool) -> int | None:
         return bullet.end() if bullet else below.end()
     if not many and word.lower() != "combination" and (sep := _CLAUSE.match(text, end)):
         return sep.end()
-    if word.isupper() or word.lower() != "pin":
+    if word.isupper() or word.lower() != "pin" or _FOUR.match(text, end):
         sep = ADJACENT.match(text, end)
         if sep and " " not in word and (other := _ONE_WORD.match(text, end)):
             return other.end()

@@ -37,7 +37,7 @@ _SHORT_PASSWORDS = (
 )
 _TOKENS = (
     r"secrets?|tokens?|credentials?|creds|zugang|wi-?fi|wlan|jetons?(?: d['’]acc[eè]s)?"
-    r"|(?:log|sign)(?:ging|ged|s)?[ -]?(?:in|on)(?:to)?(?: [\w.-]{1,20}){0,4}? with"
+    r"|(?:log|sign)(?:ging|ged|s)?[ -]?(?:in|on)(?:to)?(?: [\"'`]?[\w.@-]{1,40}[\"'`]?){0,5}? with"
     r"|logins?|(?:log|sign) in"
     r"|(?:anmelden|einloggen)(?: \w{1,20}){0,3}? mit"
     r"|(?:se connecter|connecte[rz]?-?(?:toi|vous)?) avec"
@@ -51,9 +51,14 @@ _KEYS = (
 _CJK_KEYS = r"キー|密钥|密鑰|金鑰|키|ログイン|登录"
 _DOORS = (
     r"door|gate|alarm|entry|access|security|safe|unlock|lock|lockbox|garage|verification|sms|pin"
-    r"|2fa|otp|mfa|login|sign-?in|confirmation|backup|recovery|one-time|parental|voicemail|vault"
+    r"|2fa|otp|mfa|token|login|sign-?in|confirmation|backup|recovery|one-time|parental|voicemail|vault"
     r"|keypad|elevator|lift|screen|phone|card|activation|pairing"
 )
+_LOCKS = (
+    r"locker|door|gate|alarm\w{0,6}|safe|\w{0,8}lock|garage|tablet|i?phone|ipad|keypad|elevator"
+    r"|\w{0,8}tür|tresor|handy|porte|puerta|porta"
+)
+"""What a code opens."""
 _NO_CODES = (
     "zip|postal|post|area|promo|country|source|discount|voucher|dress|error|exit|referral|tax|qr"
 )
@@ -74,7 +79,8 @@ _PINS = (
     r"|(?:code|codice|código|kod|codigo)(?= (?:for|für|to|of|pour|por|para|per|de|du|del|della|di"
     r"|do"
     r"|da|dos|vom|von|zum|zur|van|voor|till|til|do) )"
-    r"|(?:opens|unlocks|öffnet)(?= (?:with|mit))"
+    r"|(?:opens|unlocks|disarms|opened|unlocked|disarmed|öffnet|entsperrt)(?= (?:with|mit))"
+    rf"|(?:{_LOCKS})[^\n.;:|]{{0,24}}? (?:code|pin)"
     r"|(?:totp|otp|2fa|mfa)[ _-]?(?:(?:setup|auth\w{0,9})[ _-])?(?:secret|key|seed)|otps?"
 )
 _CJK_PINS = r"暗証番号|验证码|驗證碼|인증번호"
@@ -115,7 +121,8 @@ HINTS = (
     "klucz", "nyckel", "키", "ログ", "登录", "auth", "pat", "bearer", "hmac",
     "code", "codice", "código", "kod", "kód", "pin", "combination", "combo", "puk", "otp", "opens",
     "unlocks", "öffnet", "lock", "schloss", "пин", "пін", "暗証", "验证", "驗證", "인증",
-    "2fa", "mfa", "jeton", "anmelden", "einlogg", "connecte", "question", "answer", "antwort",
+    "logs in", "logged in", "logging in", "2fa", "mfa", "jeton", "anmelden", "einlogg", "connecte",
+    "question", "answer", "antwort",
     "seed", "mnemonic", "phrase", "word", "wallet", "totp",
     "код", "metamask", "ledger", "trezor", "electrum",
     "phantom", "bip", "wörter",

@@ -13,6 +13,7 @@ __all__ = [
     "FROM_TO",
     "LISTED",
     "MORE",
+    "MORE_BELOW",
     "NEXT_LINES",
     "OTHERS",
     "PAIR",
@@ -24,7 +25,8 @@ ASSIGNED = re.compile(
     r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?|\]|\[\d{0,4}\]){0,3}"
     r"(?:[ \t]{1,4}As[ \t]{1,4}[A-Z]\w{1,20}(?=[ \t]{0,4}=))?"
     r"(?::?[ \t]{0,3}(?P<markup></\w{1,8}>\s{0,4}(?:<\w{1,8}[^<>\n]{0,60}>\s{0,4}){0,2}:?)"
-    r"|[ \t]{0,20}(?::=|=>|->|<-(?=[ \t])|(?:\|\||[?+])=|[:=：＝](?![:=])|→|—(?=\s)|–(?=\s)|\t)"
+    r"|[ \t]{0,20}(?::=|=>|->|<-(?=[ \t])|(?:\|\||[?+])=|[:=：＝](?![:=])"
+    r"|::(?=[ \t]{1,2}[A-Za-z0-9+/]{8,}={0,2}[ \t]*(?:\n|$))|→|—(?=\s)|–(?=\s)|\t)"
     r"|(?P<made>[({](?=[brfuLN@]?[\"']))"
     r"|[ \t]{0,20}(?P<cell>\|)|(?P<tag>>(?![@.]))|[\"'][ \t]{1,4}value[ \t]{0,4}=)"
     r"[*_]{0,3}[ \t]{0,20}(?:\\\r?\n[ \t]{0,20})?"
@@ -97,7 +99,7 @@ CLAUSE = re.compile(
 NEXT_LINES = re.compile(
     r"[:=：]?[*_]{0,2}[ \t]{0,8}\r?\n(?:[ \t>]{0,16}\r?\n){0,2}"
     r"(?:[ \t>]{0,16}(?:```|~~~)[^\n`]{0,40}\n)?"
-    r"[ \t>]{0,16}[`\"']?(?P<value>[^\s\"'`|]{12,4000})[`\"']?[ \t]*(?=\r?\n|$)"
+    r"[ \t>]{0,16}(?:[-*][ \t]{1,3})?[`\"']?(?P<value>[^\s\"'`|]{12,4000})[`\"']?[ \t]*(?=\r?\n|$)"
 )
 PAIR = re.compile(
     r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
@@ -116,6 +118,7 @@ FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 MORE = re.compile(
     r"[\"'`]?(?:[ \t](?:first|zuerst))?"
     r"(?:,[ \t]?(?:(?:now|jetzt|then|otherwise|else|and|or|sonst)[ \t])?"
+    r"(?:(?:it['’]?s|it is|ist es|is|ist)[ \t])?"
     r"|[ \t](?:and|or|und|oder|et|ou|y|o)[ \t])[\"'`]?"
 )
 OTHERS = re.compile(
@@ -125,10 +128,12 @@ OTHERS = re.compile(
     r"|(?-i:[A-Z])\w{1,20}['’]s)(?:[ \t](?:one|is|was)){0,2}[ \t:]{1,2}",
     re.IGNORECASE,
 )
+MORE_BELOW = re.compile(r"[\"'`]?\r?\n[ \t>]{0,16}[-*][ \t]{1,3}[\"'`]?")
+"""From a value in a list to the next one."""
 REVERSED = re.compile(
     r"(?:^|(?<=[\s\"'`(<*]))(?P<value>[^\s\"'`<>*()]{6,160})[\"'`*]{0,2}[ \t]"
     r"(?:\(|(?:is|as|was|ist|war|als|est|es|comme|como)"
-    r"(?![ \t](?:a[ \t])?(?:bad|weak|wrong|terrible|poor|good|strong|schlecht))(?:[ \t](?:the|my"
+    r"(?![ \t](?:a[ \t])?(?:bad|weak|wrong|terrible|poor|good|strong|schlecht))(?:[ \t]?(?:the|my"
     r"|our|your|his|her|their|a|das|der|die|mein|unser|le|la|mon|notre|el|mi))?"
     r"(?:[ \t][\w.-]{1,20}){0,3}?[ \t]?[\w.-]{0,30})$"
 )

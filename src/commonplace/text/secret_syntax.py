@@ -50,7 +50,7 @@ def _called(names: str, *, hints: tuple[str, ...], before: int) -> SecretPattern
 
 _COMMANDS = (
     _option(rf"(?:-[a-zA-Z]{{0,5}}u|--user|-a)[\s=]{{1,8}}{_OPENED}[^\s:\"'$]{{1,128}}:", "curl"
-            " http https wget",
+            " http https wget xh",
             value=r"[^\s\"'$]{1,256}"),
     _option(r"-p\s{0,4}", "sshpass", value=r"[^\s\"'$][^\s\"']{0,255}"),
     _option("-p", "mysql* mariadb* mongo* 7z 7za unrar rar",
@@ -65,6 +65,8 @@ _COMMANDS = (
     _option(r"-(?:c|A|X)\s{1,4}", "snmp*"),
     _option(r"-X\s{1,4}", "snmp*"),
     _option(r"-N\s{1,4}", "ssh-keygen"),
+    _option(r"-P\s{1,4}", "ssh-keygen"),
+    _option(r"-s\s{1,4}", "ldappasswd"),
     _option(r"(?:add_user|change_password)\s\S{1,64}\s", "rabbitmqctl"),
     _option(r"--base64\s", "virsh"),
     _option(r"/rp\s", "schtasks"),
@@ -113,15 +115,17 @@ _FIELDS = r"\s{0,4},[^{}\n]{0,120}?[\"']"
 _CODE = (
     _called(r"mysqli|\w{0,30}connect|\w{0,20}login", before=2,
             hints=("mysqli", "connect(", "login(")),
-    _called(r"(?:\w{1,20}\.){0,3}(?:log_?in|sign_?in|authenticate|setcredentials|basic_?auth)"
+    _called(r"(?:\w{1,20}\.){0,3}(?:log_?in(?:_as)?|sign_?in|authenticate|setcredentials|basic_?auth)"
             r"|\w{0,20}(?:basicauth|credentials?|passwordauthentication)",
-            hints=("login(", "log_in(", "signin(", "sign_in(", "authenticate(", "auth(",
+            hints=("login(", "login_as(", "log_in(", "signin(", "sign_in(", "authenticate(",
+                   "auth(",
                    "credential(", "credentials(", "passwordauthentication("), before=1),
     _called("(?:drivermanager\\.)?getconnection", hints=("getconnection(",), before=2),
     _called(r"jwt\.(?:sign|encode|decode|verify)|createhmac|createcipher\w{0,4}|sign_?jwt",
             hints=("jwt.", "createhmac(", "createcipher", "signjwt(", "sign_jwt("), before=1),
-    _called(r"hmac\.new|fernet|aes\.new|secretkeyspec|cookie_?session|securecookie", before=0,
-            hints=("hmac.new(", "fernet(", "aes.new(", "secretkeyspec(", "cookiesession(")),
+    _called(r"(?:hmac|cipher|aes)\.new|fernet|secretkeyspec|cookie_?session|securecookie", before=0,
+            hints=("hmac.new(", "cipher.new(", "fernet(", "aes.new(", "secretkeyspec(",
+                   "cookiesession(")),
     pattern("convertto-securestring",
             regex=r"ConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?[\"']([^\"'\n]{1,200})[\"']",
             flags=_I),
@@ -147,7 +151,7 @@ _CODE = (
 
 _PARAMETERS = (
     r"[a-z_-]{0,24}token|api_?key|key|sig|signature|secret|client_secret|password|pass|passwd|pwd"
-    r"|x-amz-(?:signature|credential|security-token)|code|app_?id|auth|access_?key|jwt|ticket"
+    r"|x-(?:amz|goog)-(?:signature|credential|security-token)|code|app_?id|auth|access_?key|jwt|ticket"
 )
 _ADDRESSES = (
     pattern("://", regex=r"(?<=://)[^\s:/?#@\"'<>]{0,256}:([^\s/\"'<>$]{1,512})@(?=[^\s@])"),
@@ -173,6 +177,7 @@ _HEADERS = (
             regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
             r"(?:(?:Bearer|Basic|Token|ApiKey)\s{1,40}(?=[^\s\"',]{0,64}[\dA-Z]|[^\s\"',]{12})([^\s\"',;<>\\$]+)"
             r"|(?:[A-Za-z][\w-]{1,20}\s{1,4})?([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
+    pattern("signature=", regex=r"\bSignature=\"?([0-9a-f]{64})\b"),
     pattern("digest", regex=r"\bDigest\s[^\n]{0,400}?\bresponse=\"?([0-9a-f]{32,64})", flags=_I),
     pattern("bearer", regex=r"\bBearer,?\s{1,40}([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
     pattern("auth", regex=r"auth[\w-]{0,20}[\"']?\]?\s{0,4}[:=]\s{0,4}f?[\"']"
@@ -220,6 +225,9 @@ _PAIRS = (
                         r"|operator|system)[ \t]{1,2}/[ \t]{1,2}[`\"']?"
             r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])(?![^\s,;|]{0,64}[()/])"
             r"([^\s,;|`\"']{6,64})", flags=_I),
+    pattern("admin:", "root:", "postgres:", "guest:", "test:", "demo:",
+            regex=r"(?<![\w/.@-])(?:admin|administrator|root|postgres|guest|test|demo):(?![\s/*])"
+            rf"{_MIXED}([^\s:/@,;|`\"'<>(){{}}]{{6,64}})(?=[\s`\"',;)]|$)", flags=_I),
     pattern(" p:", regex=r"\bu(?:ser)?:\s?[^\s,;]{1,64}[\s,;]{1,3}p:\s?([^\s,;]{4,128})"),
     pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"
             r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|/]{6,64})(?!/)"),

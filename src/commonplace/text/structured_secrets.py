@@ -10,6 +10,7 @@ from commonplace.text.secret_values import (
     JUDGED_CHARS,
     is_harmless,
     is_mask,
+    is_opaque,
     is_seed_phrase,
     looks_chosen,
     looks_random,
@@ -28,6 +29,8 @@ __all__ = [
 Span = tuple[int, int]
 
 _ROW = re.compile(r"^[ \t]{0,12}\|[^\n]*$", re.MULTILINE)
+_DRAWN = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+"""Key in a column that is called so, and nothing else."""
 _CELL = re.compile(r"\|[ \t]*[*`_]{0,3}([^|\n]*?)[*`_]{0,3}[ \t]*(?=\||$)", re.MULTILINE)
 _RULE = re.compile(r"[ \t]{0,12}\|?[ \t:|-]{3,}$")
 
@@ -55,6 +58,8 @@ def _is_secret(cell: str, kind: str) -> bool:
         return cell.isdecimal() and 4 <= len(cell) <= 8
     if not cell or " " in cell or is_mask(cell):
         return False
+    if kind == "opaque":
+        return is_opaque(cell) or bool(_DRAWN.match(cell))
     return looks_random(cell) or (kind in ("password", "short") and looks_chosen(cell))
 
 
@@ -69,6 +74,8 @@ def _secret_columns(lowered: str, head: list[Span]) -> dict[int, str]:
             kind = kind_of(match)
             if kind != "key" or QUALIFIED_KEY.search(lowered[start : match.start()]):
                 found[index] = kind
+            elif match.span() == (start, end):
+                found[index] = "opaque"
     return found
 
 
