@@ -81,17 +81,20 @@ def put_notes(connection: Connection, notes: Sequence[PublishedNote]) -> None:
     number = 0
     if any(note.origins != held.get(note.path) for note in notes):
         number = bump(connection, "origins")
-    for note in notes:
-        is_new = note.origins != held.get(note.path)
-        connection.execute(
+    rows = [
+        (
+            *(note.path, note.source, bytes(note.data), note.hash, note.indexed, note.origins),
+            number if note.origins != held.get(note.path) else 0,
+        )
+        for note in notes
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(  # one round trip for all
             """INSERT INTO notes AS n VALUES (%s, %s, %s::bytea, %s, %s, %s, %s)
             ON CONFLICT (path) DO UPDATE SET source = excluded.source, data = excluded.data,
             hash = excluded.hash, indexed = excluded.indexed, origins = excluded.origins,
             changed = greatest(n.changed, excluded.changed)""",
-            (
-                *(note.path, note.source, bytes(note.data), note.hash, note.indexed),
-                *(note.origins, number if is_new else 0),
-            ),
+            rows,
         )
 
 
