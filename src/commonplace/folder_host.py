@@ -42,6 +42,7 @@ class FolderHost:
 
     Raises:
         StoreError: The index is one of this machine.
+        WorkspaceNotFoundError: The memory is a connected one, without the folder.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class FolderHost:
         say: Callable[[str], object] = logger.info,
         on_run: Callable[[IndexReport], object] = lambda _: None,
     ) -> None:
+        memory.workspace.require("serving a memory")
         hosts = memory.hosts
         if hosts is None:
             raise StoreError(

@@ -280,6 +280,17 @@ def test_a_memory_that_is_only_opened_leaves_the_inbox_to_the_leader(tmp_path, f
         assert text_of(copy, path) == ""
 
 
+def test_a_host_without_the_folder_cannot_serve_it(folder, url):
+    with Memory.open(folder, index=url, settings=QUIET, embedder=None) as memory:
+        memory.index()
+    serving = Host(url, "", folder.parent / "one")
+    with contextlib.closing(serving):
+        assert serving.process.wait(30) == 1
+        serving._reader.join(10)
+    (line,) = serving.lines
+    assert "needs the folder of the notes" in line
+
+
 def test_a_connected_memory_follows_while_it_watches(folder, url):
     with Memory.open(folder, index=url, settings=QUIET, embedder=None) as memory:
         memory.index()

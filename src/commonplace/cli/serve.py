@@ -48,21 +48,21 @@ def serve(options: Options, *, url: str | None) -> None:
         except BaseException as error:  # noqa: BLE001 - the command raises it
             failed.append(error)
 
-    memory = replace(options, index=url or options.index).open_memory()
-    host = FolderHost(memory, say=_say, on_run=print_run)
-    # The main thread only waits: a signal ends the command however busy the host is.
-    thread = threading.Thread(target=run, name="commonplace-serve", daemon=True)
-    try:
-        with until_signalled():
-            thread.start()
-            while thread.is_alive():
-                thread.join(3600)
-    finally:
-        host.stop()
-        memory.close()
-        thread.join(_END_S)
-        if thread.is_alive():
-            os._exit(0)
+    with replace(options, index=url or options.index).open_memory() as memory:
+        host = FolderHost(memory, say=_say, on_run=print_run)
+        # The main thread only waits: a signal ends the command however busy the host is.
+        thread = threading.Thread(target=run, name="commonplace-serve", daemon=True)
+        try:
+            with until_signalled():
+                thread.start()
+                while thread.is_alive():
+                    thread.join(3600)
+        finally:
+            host.stop()
+            memory.close()
+            thread.join(_END_S)
+            if thread.is_alive():
+                os._exit(0)
     if failed:
         raise failed[0]
 
