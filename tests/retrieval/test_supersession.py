@@ -1,5 +1,6 @@
 """What holds now comes first: corrections, struck lines, keys, and questions of a past time."""
 
+import unicodedata
 from collections import Counter
 from datetime import UTC, date, datetime
 
@@ -9,6 +10,7 @@ from benchmarks.corrections import cases, is_right
 from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
 from commonplace.display.plain import plain_results
+from commonplace.text.correction_cues import asks_for_past, words_of
 from support.engines import ENGINES, index_at, install
 from support.fakes import clock
 
@@ -104,6 +106,41 @@ def test_a_correction_comes_before_what_it_corrects(opened, newer, options, embe
 def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
     memory = opened(logs(f"- {OLD_PORT}", f"- {newer}"))
     assert OLD_PORT in memory.search(PORT)[0].snippet
+
+
+@pytest.mark.parametrize(
+    ("question", "line", "other"),
+    [
+        (
+            "Is pickup on Saturdays possible?",
+            "Pickup on Saturdays is possible.",
+            "Delivery on Saturdays is no longer possible.",
+        ),
+        (
+            "Where do we buy flour?",
+            "We buy flour at the mill in Altdorf.",
+            "Instead of the mill we buy oats at the organic shop in town now.",
+        ),
+        (
+            "Which supplier delivers the paper?",
+            "The paper is delivered by Igepa.",
+            "If prices rise again, the paper will be delivered by Papyrus instead of Igepa.",
+        ),
+    ],
+    ids=["first word", "object", "condition"],
+)
+def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
+    opened, question, line, other
+):
+    memory = opened(logs(f"- {line}", f"- {other}"))
+    assert line in memory.search(question)[0].snippet
+
+
+def test_an_accent_tells_a_time_from_a_verb_at_the_end_of_a_question():
+    for past in ("Kdo to vedl dříve?", unicodedata.normalize("NFD", "Kdo to vedl dříve?")):
+        assert asks_for_past(words_of(past), past)
+    present = "Which car do the Webers drive?"
+    assert not asks_for_past(words_of(present), present)
 
 
 @pytest.mark.parametrize(

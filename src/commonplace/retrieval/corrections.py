@@ -233,6 +233,8 @@ def _other_subject(question: Question, older: ComparedLine, newer: ComparedLine)
     }
     if any(term_of(head) in heads and _is_subject(word, older) for word, head in newer.pairs):
         return True
+    if _begins_alike(older, newer, missing) or _is_other_object(older, newer, missing):
+        return True
     # "the licence of the *plugin*" and "the *theme's* licence", "the *other* licence"
     if any(
         term_of(head) in shared
@@ -243,6 +245,26 @@ def _other_subject(question: Question, older: ComparedLine, newer: ComparedLine)
         return True
     # "for the *frontend*" and "for the *docs site*", or for nothing that the question names
     return any(term_of(noun) in missing for noun in _nouns(older))
+
+
+def _begins_alike(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
+    """Return whether two lines differ in their first word: "*pickup* on …", "*delivery* on …"."""
+    if len(older.terms) < 2 or older.terms[1:2] != newer.terms[1:2]:
+        return False
+    return older.terms[0] in missing and _is_subject(newer.words[0], older)
+
+
+def _is_other_object(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
+    """Return whether one verb has two objects, the first of them missing: "we buy *flour*"."""
+    objects = {verb: noun for verb, noun in _objects(newer) if _is_subject(noun, older)}
+    return any(older.term_of(noun) in missing and verb in objects for verb, noun in _objects(older))
+
+
+def _objects(line: ComparedLine) -> Iterator[tuple[str, str]]:
+    """Yield the verbs that follow a pronoun, each with the next word."""
+    for (subject, verb), (same, noun) in pairwise(line.pairs):
+        if same == verb and is_word("pronoun", subject):
+            yield verb, noun
 
 
 def _nouns(line: ComparedLine) -> Iterator[str]:

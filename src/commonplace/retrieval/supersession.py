@@ -169,17 +169,20 @@ class _Comparison:
     def order(self) -> list[Precedence]:
         """Return which lines stand back for which, at the time that the question asks for."""
         corrections: list[Precedence] = []
-        doubts: list[Precedence] = []
+        doubts: dict[int, Precedence] = {}
         for older, newer, judgement in self._judgements():
             if judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
             elif self._asks_now:
-                doubts.append(Precedence(older.row, newer.row, judgement.reason))
+                # For the best line alone: others would be raised above it, too, and equal it.
+                best = doubts.get(newer.row)
+                if best is None or self._scores[older.row] > self._scores[best.first]:
+                    doubts[newer.row] = Precedence(older.row, newer.row, judgement.reason)
         for row in self.struck:
             newest = self._replacement(row)
             corrections += [] if newest is None else self._at_time(newest, row, "struck")
         correcting = {first for first, _, _ in corrections}
-        return corrections + [pair for pair in doubts if pair.behind not in correcting]
+        return corrections + [pair for row, pair in doubts.items() if row not in correcting]
 
     def shares(self, order: Iterable[Precedence]) -> NDArray[np.float64]:
         """Return the lines' shares of the evidence after some of them stood back."""

@@ -24,9 +24,17 @@ __all__ = [
 ]
 
 WordKind = Literal[
-    "article", "companion", "copula", "indefinite", "negation", "other", "relative", "which"
+    "article",
+    "companion",
+    "copula",
+    "indefinite",
+    "negation",
+    "other",
+    "pronoun",
+    "relative",
+    "which",
 ]
-"""Kinds of words: in front of a noun; "with"; "is"; "a"; "not"; "other"; "sister"; "which"."""
+"""Kinds of words: before a noun; "with"; "is"; "a"; "not"; "other"; "we"; "sister"; "which"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
@@ -61,8 +69,9 @@ def is_doubtful(words: Sequence[str], text: str = "") -> bool:
 
 def asks_for_past(words: Sequence[str], text: str) -> bool:
     """Return whether a question asks for what was before, without a date: "used to"."""
-    at_end = _cues("past_at_end").words
-    return _cues("past").are_in(words, text) or (bool(words) and words[-1] in at_end)
+    return _cues("past").are_in(words, text) or not _ends().isdisjoint(
+        _WORD.findall(unicodedata.normalize("NFC", text).lower())[-1:]
+    )
 
 
 def is_word(kind: WordKind, word: str) -> bool:
@@ -103,6 +112,12 @@ def _cues(kind: str) -> _Cues:
         frozenset((entry[0], entry[1]) for entry in spaced if len(entry) == 2),
         tuple(parts),
     )
+
+
+@cache
+def _ends() -> frozenset[str]:
+    """Return the words of a past time at the end of a question, with their accents."""
+    return frozenset(entry.strip() for entry in _lists()["past_at_end"]["all"].split(","))
 
 
 @cache
