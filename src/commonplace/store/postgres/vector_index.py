@@ -33,7 +33,10 @@ _MAX_DIMENSION = 4000
 _COMPARED = 400
 """Chunks that the graph returns to be compared exactly, at least (``hnsw.ef_search``)."""
 _COMPARED_A_HIT = 8
+_SHARE = 2000
+"""One chunk in this many is compared besides: in a larger graph more are nearly as near."""
 _MOST_COMPARED = 1000
+"""What pgvector allows."""
 _DECIMALS = 4
 """Decimals of the mean: where vectors are seen from needs no more, and its text is short."""
 _BUILD_MEMORY = "1GB"
@@ -77,7 +80,8 @@ def nearest_by_index(
         condition: Filter of the rows as SQL, and its values. Of a filter that few rows pass, fewer
             are found than there are.
     """
-    compared = min(_MOST_COMPARED, max(_COMPARED, _COMPARED_A_HIT * limit))
+    share = state.of_source(None).vectors // _SHARE
+    compared = min(_MOST_COMPARED, max(_COMPARED, _COMPARED_A_HIT * limit) + share)
     connection.execute(
         f"SET LOCAL hnsw.ef_search = {compared}; SET LOCAL hnsw.iterative_scan = relaxed_order"
     )
