@@ -51,7 +51,7 @@ def record(command: list[str], root: Path, trace: Path) -> list[Event]:
 
 
 def _events(lines, root):
-    count, waiting = 0, {}
+    count, waiting, offsets = 0, {}, {}
     for line in lines:
         if resumed := _RESUMED.match(line):
             call, text, began = waiting.pop(resumed["task"], ("", "", 0))
@@ -63,14 +63,15 @@ def _events(lines, root):
                 continue
         else:
             continue
-        event = _event(call, text, root)
+        event = _event(call, text, root, offsets)
         if event is not None:
             event.began = began
             count += 1
             yield event
 
 
-def _event(call, text, root):
+def _event(call, text, root, offsets):
+    """Return the event of a call; `offsets` are those of descriptors that do not append."""
     arguments, _, result = text.rpartition(" = ")
     if not call or result.startswith("-1"):
         return None
@@ -81,14 +82,21 @@ def _event(call, text, root):
         numbers = [int(word["other"]) for word in words if (word["other"] or "x").isdigit()]
         if arguments.startswith("1<"):
             return Event("said", data=texts[0])
-        at = numbers[-1] if call == "pwrite64" else None
-        return _below(root, Event("data", (folders[0],), texts[0][: int(result.split()[0])], at))
+        descriptor, written = arguments.partition(",")[0], int(result.split()[0])
+        at = numbers[-1] if call == "pwrite64" else offsets.get(descriptor)
+        if call == "write" and at is not None:
+            offsets[descriptor] += written
+        return _below(root, Event("data", (folders[0],), texts[0][:written], at))
     if call == "ftruncate":
         return _below(root, Event("size", (folders[0],), at=int(words[-1]["other"])))
     if call in ("fsync", "fdatasync"):
         return _below(root, Event("sync", (folders[0],)))
     names = [os.path.join(folders.pop(0) if folders else "/", text.decode()) for text in texts]
     if call in ("open", "openat", "openat2", "creat"):
+        opened = result.strip()
+        offsets.pop(opened, None)
+        if "O_APPEND" not in arguments:
+            offsets[opened] = 0
         made = "O_CREAT" in arguments or call == "creat"
         return _below(root, Event("make", tuple(names[:1]))) if made else None
     kind = {"rmdir": "unlink"}.get(call, re.sub(r"(at2?|2)$", "", call))
