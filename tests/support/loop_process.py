@@ -7,6 +7,7 @@ many seconds the event loop stood still at most while each of the methods ran, o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import multiprocessing
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from commonplace import Memory
 from commonplace.demo import write_demo_workspace
 from commonplace.embeddings.providers.bundled import is_available
+from commonplace.errors import StoreError
 from support.event_loop import Meter
 from support.fakes import NOON, clock
 
@@ -47,6 +49,11 @@ def core():
     async def opened(memory):
         (await another(memory)).close()
 
+    async def connected(memory):
+        """As far as one gets without a server, which another module's tests have."""
+        with contextlib.suppress(StoreError):
+            await Memory.aconnect(f"sqlite:///{memory.index_location}")
+
     def changed(call):
         return written, call
 
@@ -54,6 +61,7 @@ def core():
         "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
         "Memory.ablame": changed(lambda memory: memory.ablame(NOTE)),
         "Memory.aclose": (another, lambda memory: memory.aclose()),
+        "Memory.aconnect": connected,
         "Memory.acorrect": changed(lambda memory: memory.acorrect(f"{NOTE}#L3", "- Rack 7.")),
         "Memory.adelete": changed(lambda memory: memory.adelete(NOTE)),
         "Memory.aedit": changed(lambda memory: memory.aedit(NOTE, "rack 6", "rack 7")),

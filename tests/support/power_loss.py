@@ -93,10 +93,7 @@ def _event(call, text, root, offsets):
         return _below(root, Event("sync", (folders[0],)))
     names = [os.path.join(folders.pop(0) if folders else "/", text.decode()) for text in texts]
     if call in ("open", "openat", "openat2", "creat"):
-        opened = result.strip()
-        offsets.pop(opened, None)
-        if "O_APPEND" not in arguments:
-            offsets[opened] = 0
+        offsets[result.strip()] = None if "O_APPEND" in arguments else 0
         made = "O_CREAT" in arguments or call == "creat"
         return _below(root, Event("make", tuple(names[:1]))) if made else None
     kind = {"rmdir": "unlink"}.get(call, re.sub(r"(at2?|2)$", "", call))
