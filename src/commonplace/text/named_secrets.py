@@ -57,7 +57,9 @@ _VARIABLE_OPTION = re.compile(r"(?:^|\s)(?:-e|--env|--build-arg|unset|--secret)[
 _DEFINE = re.compile(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$")
 _USER = re.compile(r"\b(?:user(?:name)?|login|account|benutzer)\b|@")
 _IN_LINE_CHARS = 120
-_APART = re.compile(r"(?P<end>\n)|(?<![^\s\"'`(=:,])(?P<value>[^\s\"'`,;<>|()\[\]{}]{6,})")
+_APART = re.compile(
+    r"(?P<end>\n)|(?<![^\s\"'`(=:,])(?P<value>(?=\D{0,40}\d)[^\s\"'`,;<>|()\[\]{}]{6,})"
+)
 _NOT_BETWEEN = re.compile(
     r"(?i)(?:hash|sha\d*|commit|checksum|digest|fingerprint|public|version|https?|uuid|file|path|class"
     r"|policy|rule|function|method|field|type|id)s?\b"
@@ -210,11 +212,12 @@ class _NamedValues(SecretContext):
             return None
         is_secret = is_opaque if self.kind in ("key", "token") else looks_invented
         for found in _APART.finditer(self.text, self.end, self.end + _IN_LINE_CHARS):
-            start = found.start("value")
-            if found["end"] or _NOT_BETWEEN.search(self.text, self.end, start):
+            if found["end"]:
                 return None
-            value = found["value"].rstrip(TRAILING)
+            value, start = found["value"].rstrip(TRAILING), found.start("value")
             if is_secret(value) and not is_harmless(value, quoted='"'):
+                if _NOT_BETWEEN.search(self.text, self.end, start):
+                    return None
                 return start, start + len(value)
         return None
 
