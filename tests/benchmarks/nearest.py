@@ -2,7 +2,8 @@
 
 The notes are docstrings of the Python that runs this, or of folders that are named; the questions
 are first sentences of others. Each is looked up among all chunks twice: with all vectors compared,
-and with those that the sketch chooses, as a search does it.
+and with those that the sketch chooses, as a search does it; with ``--index
+'postgresql://...&resident_mb=0'`` those that an HNSW index finds.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="with Python files")
     parser.add_argument("--chunks", type=int, default=10_000, help="about so many")
+    parser.add_argument("--index", help="URL of an index to be made; by default a SQLite file")
     options = parser.parse_args()
     paths = sysconfig.get_paths()
     folders = options.folders or [Path(paths["stdlib"]), Path(paths["purelib"])]
@@ -46,10 +48,11 @@ def main() -> None:
     asked = [text.split(". ")[0] for text in texts[:_QUESTIONS]]
     with tempfile.TemporaryDirectory(prefix="commonplace-nearest-") as folder:
         write(Path(folder), texts[_QUESTIONS:], sections=options.chunks)
-        index = Path(folder) / "index.sqlite"
+        index = options.index or Path(folder) / "index.sqlite"
         with Memory.open(folder, embedder="bundled", index=index) as memory:
             memory.index()
             print(f"{memory.status().chunks:,} chunks, {len(asked)} questions")
+            print(f"vectors: {memory.status().vector_engine}")
             if 4 * BundledEmbedder.dimension * memory.status().chunks < _SKETCHED_FROM:
                 parser.exit(1, "So few are all compared; ask for more --chunks.\n")
             compare(memory, asked)
@@ -102,7 +105,7 @@ def compare(memory: Memory, questions: list[str]) -> None:
             right = [seq in found for seq, _ in every]
             missed.append((1 - np.mean(right[:6]), 1 - np.mean(right)))
     exact, sketched = np.median(taken, axis=0)
-    print(f"all compared {exact:.2f} ms, by the sketch {sketched:.2f} ms")
+    print(f"all compared {exact:.2f} ms, some of them {sketched:.2f} ms")
     first, every = np.mean(missed, axis=0)
     print(f"missed of the nearest 6: {first:.2%}, of the nearest {_CANDIDATES}: {every:.2%}")
 
