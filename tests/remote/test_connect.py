@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import zlib
 from datetime import timedelta
 
 import pytest
@@ -365,3 +366,46 @@ def test_an_index_of_the_first_version_is_upgraded_in_place(hosts):
     far = hosts.connect()
     assert far.get("MEMORY.md").text == NOTE
     assert far.history() == home.history()
+
+
+def test_what_is_forgotten_is_in_no_table(hosts):
+    far = hosts.connect()
+    far.append("- The password of the safe is Rumpelstilzchen.")
+    hosts.home.apply_inbox()
+    far.append("- Rumpelstilzchen, once more.")
+    far.edit("MEMORY.md", "51820", "Rumpelstilzchen")
+    (hosts.root / "MEMORY.md").write_text(NOTE.replace("51820", "1194"))
+    hosts.home.index()  # the edit is refused, and kept
+    far.append("- Rumpelstilzchen waits in the inbox.")
+    assert found_in_tables(hosts, "Rumpelstilzchen")
+    far.close()
+    hosts.home.forget(text="Rumpelstilzchen")
+    assert "Rumpelstilzchen" not in hosts.text(LOG)
+    assert found_in_tables(hosts, "Rumpelstilzchen") == set()
+    again = hosts.connect()
+    assert not again.search("Rumpelstilzchen") or "stilz" not in snippets(again, "Rumpelstilzchen")
+    assert again.history() == hosts.home.history()
+    for version in again.history(LOG):
+        assert "stilz" not in again.get(LOG, as_of=version.when).text
+
+
+def found_in_tables(hosts, word):
+    """Tables of the memory in which a word stands, in texts, bytes or compressed versions."""
+    found = set()
+    with contextlib.closing(open_store(hosts.url)) as store:
+        schema = store._address.schema
+    with contextlib.closing(postgres.connected(postgres.database())) as admin:
+        tables = admin.execute(
+            "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
+            "WHERE nspname = %s AND relkind = 'r'",
+            (schema,),
+        )
+        for (table,) in tables.fetchall():
+            for row in admin.execute(f"SELECT * FROM {schema}.{table}").fetchall():
+                texts = [cell if isinstance(cell, bytes) else str(cell).encode() for cell in row]
+                for cell in tuple(texts):
+                    with contextlib.suppress(zlib.error):
+                        texts.append(zlib.decompress(cell))
+                if any(word.encode() in text or word.lower().encode() in text for text in texts):
+                    found.add(table)
+    return found

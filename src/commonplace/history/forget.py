@@ -96,6 +96,8 @@ class Forgetter:
         given = [value for value in (path, citation, text, session) if value is not None]
         if len(given) != 1 or not given[0].strip():
             raise ValueError("give one of path, citation, text and session, and not an empty one.")
+        if not dry_run:  # what hosts without the folder wrote is in the notes then
+            self._index.runner.publisher.before_run()
         plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
         forgotten = self._forgotten(plan)
         if dry_run:
@@ -159,6 +161,7 @@ class Forgetter:
         removed["chunks"] = self._chunk_count(plan)
         if not dry_run:
             self._change_files(plan)
+            self._index.runner.publisher.forget(forgotten.is_in)
         removed += forget_in_sessions(
             self._state.sessions, forgotten, session=plan.session, dry_run=dry_run
         )
@@ -274,6 +277,7 @@ class Forgetter:
         store = self._index.store
         if store.exists() and store.access == "read-write":
             self._refresh()
+            self._index.runner.publisher.reconcile()
             with store.lease("run", timeout_s=_RUN_TIMEOUT_S):
                 is_pure = store.purge()
             if not is_pure:

@@ -78,9 +78,9 @@ class TextRecorder:
         with _reported():
             self._record(met)
 
-    def exported_origins(self, path: str) -> str | None:
-        """Return the origins of a note's lines, for hosts without the folder; None for none."""
-        return exported_origins(self._log.file, path)
+    def exported_origins(self, paths: Sequence[str]) -> dict[str, str]:
+        """Return the origins of the lines of notes, for hosts without the folder."""
+        return exported_origins(self._log.file, paths)
 
     def record_append(self, path: str) -> None:
         """Record an append to a note that was not indexed, whatever became of the note since."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from commonplace.history.ledger import note_id, stored_origin
@@ -16,15 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["exported_origins", "import_origins", "merge_origins"]
 
 
-def exported_origins(file: HistoryFile, path: str) -> str | None:
-    """Return the origins of a note's lines as JSON; None where users wrote all of them."""
+def exported_origins(file: HistoryFile, paths: Iterable[str]) -> dict[str, str]:
+    """Return the origins of the lines of notes as JSON, by path; none where users wrote all."""
+    found: dict[str, list[tuple[object, ...]]] = {}
     rows = file.rows(
-        "SELECT lower(hex(hash)), travels, author, session, tool FROM line_origin"
-        " JOIN origin ON id = origin"
-        " WHERE note = (SELECT id FROM note WHERE path = ?) ORDER BY hash",
-        (path,),
+        "SELECT path, lower(hex(hash)), travels, author, session, tool FROM note"
+        " JOIN line_origin ON line_origin.note = note.id JOIN origin ON origin.id = origin"
+        " WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, hash",
+        (json.dumps(list(paths)),),
     )
-    return json.dumps(rows) if rows else None
+    for path, *origin in rows:
+        found.setdefault(path, []).append(tuple(origin))
+    return {path: json.dumps(origins) for path, origins in found.items()}
 
 
 def import_origins(

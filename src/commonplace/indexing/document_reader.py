@@ -103,8 +103,8 @@ class TextRecorder(Protocol):
     def record(self, documents: Sequence[ReadDocument]) -> None:
         """Record texts that are about to be indexed; by the thread that writes them."""
 
-    def exported_origins(self, path: str) -> str | None:
-        """Return the origins of a note's lines, for hosts without the folder; None for none."""
+    def exported_origins(self, paths: Sequence[str]) -> dict[str, str]:
+        """Return the origins of the lines of notes, for hosts without the folder."""
 
     def reconcile(self, scan: Scan) -> None:
         """Record, at the end of a run, files that are gone, and files that were never met."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,6 +31,16 @@ class RunPublisher(Protocol):
     def after_change(self) -> None:
         """Publish a change that was indexed by itself."""
 
+    def reconcile(self) -> None:
+        """Publish what the folder and its history have, and nothing else.
+
+        Raises:
+            StoreError: The index cannot be written.
+        """
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Remove changes that were refused and hold a line that is forgotten."""
+
 
 class NoPublisher:
     """Publisher of an engine that publishes nothing."""
@@ -48,6 +58,12 @@ class NoPublisher:
     def after_change(self) -> None:
         """Do nothing."""
 
+    def reconcile(self) -> None:
+        """Do nothing."""
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Do nothing."""
+
 
 def with_notes(
     documents: Sequence[ReadDocument], files: Sequence[IndexedFile], recorder: TextRecorder
@@ -60,13 +76,14 @@ def with_notes(
         recorder: Knows the origins of the lines.
     """
     found = []
+    origins = recorder.exported_origins([file.record.path for file in files])
     for document, file in zip(documents, files, strict=True):
         record = file.record
         note = PublishedNote(
             *(record.path, record.source, document.data),
             hash=digest_of(document.data).hex(),
             indexed=record.hash,
-            origins=recorder.exported_origins(record.path),
+            origins=origins.get(record.path),
         )
         found.append(replace(file, note=note) if document.data else file)
     return found

@@ -183,12 +183,11 @@ class DatabaseMutator:
         files = self._indexed(present)
         notes = []
         self._attribute(steps, cause)
+        origins = exported_origins(self._replica.file, present)
         for file in files:
             path, data = file.record.path, present[file.record.path]
-            origins = exported_origins(self._replica.file, path)
-            notes.append(
-                PublishedNote(path, "memory", data, _hash(data), file.record.hash, origins)
-            )
+            known = _hash(data), file.record.hash
+            notes.append(PublishedNote(path, "memory", data, *known, origins.get(path)))
         change = InboxChange(
             change=cause.change,
             when=at,

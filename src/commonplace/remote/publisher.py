@@ -21,7 +21,7 @@ from commonplace.store.publication import (
     VersionSums,
 )
 from commonplace.transcripts.rendering import render_lines
-from commonplace.workspace.file_text import UnreadableFileError
+from commonplace.workspace.file_text import UnreadableFileError, decode_text
 
 if TYPE_CHECKING:
     from commonplace.history.database import HistoryFile
@@ -134,10 +134,11 @@ class Publisher:
         if number == self._origins:
             return
         found = self._publication.origins_since(self._origins)
+        held = exported_origins(self._history, found)
         new = {
             path: origins
             for path, origins in found.items()
-            if origins is not None and origins != exported_origins(self._history, path)
+            if origins is not None and origins != held.get(path)
         }
         if new:
             with self._history.transaction() as connection:
@@ -155,8 +156,26 @@ class Publisher:
         if self._store.access == "read-only":
             return
         with _reported():
+            self.reconcile()
+
+    def reconcile(self) -> None:
+        """Publish what the folder and its history have, and nothing else.
+
+        Raises:
+            StoreError: The index cannot be written.
+        """
+        if self._is_begun():
             self._publish_notes()
             self._reconcile_versions()
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Remove changes that were refused and hold a line that is forgotten."""
+        if not self._is_begun() or self._store.access == "read-only":
+            return
+        for change in self._publication.refused():
+            texts = [data for step in change.steps for data in (step.before, step.data) if data]
+            if any(is_forgotten(line) for text in texts for line in _lines(text)):
+                self._publication.acknowledge(change)
 
     def after_change(self) -> None:
         """Publish the versions of a change that this host made, and apply what waits."""
@@ -213,7 +232,7 @@ class Publisher:
                 data = read.data
         except (OSError, UnreadableFileError, CommonplaceError):
             return None
-        origins = exported_origins(self._history, path)
+        origins = exported_origins(self._history, [path]).get(path)
         return PublishedNote(path, source, data, content_hash(data), indexed, origins)
 
     def _reconcile_versions(self) -> None:
@@ -239,6 +258,10 @@ class Publisher:
         while rows := self._history.rows(_ROWS, (last,)):
             yield [PublishedVersion(*row) for row in rows]
             last = int(rows[-1][0])
+
+
+def _lines(data: bytes) -> list[str]:
+    return decode_text(data)[0].split("\n")
 
 
 @contextlib.contextmanager

@@ -220,6 +220,9 @@ class Publication(Protocol):
             limit: Number of changes, at most.
         """
 
+    def refused(self) -> list[InboxChange]:
+        """Return the changes that were refused."""
+
     def inbox(self) -> InboxState:
         """Return the state of the inbox."""
 

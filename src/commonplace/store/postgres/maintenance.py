@@ -27,6 +27,10 @@ _REWRITTEN = (
     ("words_{g}", "words_{g}_pkey"),
     ("vectors_{g}", "vectors_{g}_pkey"),
     ("terms_{g}", "terms_{g}_pkey"),
+    ("notes", "notes_pkey"),
+    ("versions", "versions_pkey"),
+    ("inbox", "inbox_pkey"),
+    ("inbox_steps", "inbox_steps_pkey"),
 )
 """Tables that hold texts or vectors of deleted chunks, and the index that orders them."""
 _LOCK_TIMEOUT_MS = 2000
@@ -51,6 +55,8 @@ def purge(store: PostgresStore) -> bool:
         dropped = [drop_generation(connection, generation) for (generation,) in unused]
         if not all(dropped):
             return False
+        # A term that is in no chunk any more is a word of a deleted text.
+        connection.execute(f"DELETE FROM terms_{state.generation} WHERE n <= 0")
         for table, index in _REWRITTEN:
             names = table.format(g=state.generation), index.format(g=state.generation)
             connection.execute("CLUSTER {} USING {}".format(*names))

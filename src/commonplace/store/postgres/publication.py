@@ -45,9 +45,12 @@ __all__ = ["PostgresPublication"]
 _VERSION_COLUMNS = (
     "id, batch, of_group, path, moved_from, at_ms, change, author, session, tool, size, hash, base"
 )
+_VERSION_TYPES = (
+    "int8", "int8", "int8", "text", "text", "int8", "int4", "text", "text", "text", "int8", "bytea",
+    "int8", "bytea",
+)  # fmt: skip
 _MAX_REFUSED = 20
 """Refused changes that the state of the inbox names."""
-_BATCH = 1_000
 
 
 class PostgresPublication:
@@ -98,14 +101,20 @@ class PostgresPublication:
 
     def waiting(self, *, after: int = 0, limit: int | None = None) -> list[InboxChange]:
         """Return the changes that are not applied yet, in their order."""
+        return self._changes("refused IS NULL AND id > %s ORDER BY id LIMIT %s", after, limit)
+
+    def refused(self) -> list[InboxChange]:
+        """Return the changes that were refused."""
+        return self._changes("refused IS NOT NULL")
+
+    def _changes(self, where: str, *values: Any) -> list[InboxChange]:
         rows = self._read(
-            """SELECT c.id, c.key::text, c.at_ms, c.change, c.author, c.session, c.tool, c.host,
+            f"""SELECT c.id, c.key::text, c.at_ms, c.change, c.author, c.session, c.tool, c.host,
                 s.path, s.kind, s.before_hash, s.before, s.data, s.after_hash, s.after_size,
                 s.target, s.untrusted
-            FROM (SELECT * FROM inbox WHERE refused IS NULL AND id > %s ORDER BY id LIMIT %s) c
+            FROM (SELECT * FROM inbox WHERE {where}) c
             JOIN inbox_steps s USING (id) ORDER BY c.id, s.ordinal""",
-            after,
-            limit,
+            *values,
         )
         steps: dict[int, list[InboxStep]] = {}
         heads: dict[int, Sequence[Any]] = {}
@@ -264,12 +273,12 @@ class PostgresPublication:
             ).rowcount
             if deleted:
                 bump(connection, "rewrites")
-            marks = ", ".join(["%s"] * len(PublishedVersion._fields))
-            with connection.cursor() as cursor:
-                for at in range(0, len(versions), _BATCH):
-                    cursor.executemany(
-                        f"INSERT INTO versions ({_VERSION_COLUMNS}, body) VALUES ({marks})",
-                        versions[at : at + _BATCH],
-                    )
+            if not versions:
+                return
+            statement = f"COPY versions ({_VERSION_COLUMNS}, body) FROM STDIN (FORMAT BINARY)"
+            with connection.cursor() as cursor, cursor.copy(statement) as copy:
+                copy.set_types(_VERSION_TYPES)
+                for version in versions:
+                    copy.write_row(version)
 
         self._store.write_transaction(put)

@@ -78,24 +78,24 @@ def put_notes(connection: Connection, notes: Sequence[PublishedNote]) -> None:
             [note.path for note in notes],
         )
     )
-    number = 0
-    if any(note.origins != held.get(note.path) for note in notes):
-        number = bump(connection, "origins")
-    rows = [
+    changed = [note.origins != held.get(note.path) for note in notes]
+    number = bump(connection, "origins") if any(changed) else 0
+    connection.execute(
+        """INSERT INTO notes AS n SELECT * FROM unnest(%s::text[], %s::text[], %s::bytea[],
+            %s::text[], %s::text[], %s::text[], %s::bigint[])
+        ON CONFLICT (path) DO UPDATE SET source = excluded.source, data = excluded.data,
+        hash = excluded.hash, indexed = excluded.indexed, origins = excluded.origins,
+        changed = greatest(n.changed, excluded.changed)""",
         (
-            *(note.path, note.source, bytes(note.data), note.hash, note.indexed, note.origins),
-            number if note.origins != held.get(note.path) else 0,
-        )
-        for note in notes
-    ]
-    with connection.cursor() as cursor:
-        cursor.executemany(  # one round trip for all
-            """INSERT INTO notes AS n VALUES (%s, %s, %s::bytea, %s, %s, %s, %s)
-            ON CONFLICT (path) DO UPDATE SET source = excluded.source, data = excluded.data,
-            hash = excluded.hash, indexed = excluded.indexed, origins = excluded.origins,
-            changed = greatest(n.changed, excluded.changed)""",
-            rows,
-        )
+            [note.path for note in notes],
+            [note.source for note in notes],
+            [bytes(note.data) for note in notes],
+            [note.hash for note in notes],
+            [note.indexed for note in notes],
+            [note.origins for note in notes],
+            [number if is_new else 0 for is_new in changed],
+        ),
+    )
 
 
 def remove_notes(connection: Connection, paths: Sequence[str]) -> None:
