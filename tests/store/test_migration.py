@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import sqlite3
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -170,6 +171,15 @@ def test_a_copy_that_differs_is_not_put_in_place(notes, tmp_path, change, why):
     with contextlib.closing(open_store(there)) as store:
         assert store.identity is None
     assert migrate(here, there).copied > 20  # from the beginning
+
+
+def test_an_engine_without_its_extra_names_the_command(notes, tmp_path, monkeypatch):
+    indexed(notes, tmp_path / "here.sqlite")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    said = said_by(tmp_path / "here.sqlite", "postgresql://ann:s3cret@db/notes")
+    assert "pip install 'commonplace[postgres]'" in said
+    assert "s3cret" not in said
+    assert "no index engine is called 'mysql'" in said_by(tmp_path / "here.sqlite", "mysql://db/x")
 
 
 def test_a_target_that_is_being_written_is_waited_for_and_then_named(notes, tmp_path, monkeypatch):

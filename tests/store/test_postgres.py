@@ -188,11 +188,13 @@ def test_what_is_missing_is_said_with_the_statement_that_makes_it(admin):
     bare = postgres.database(f"bare_{role}")
     with contextlib.closing(open_store(as_role(bare, role))) as store:
         assert "CREATE EXTENSION vector;" in said_by(lambda: store.identity)
-    latin = postgres.database(
-        f"latin_{role}", "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
-    )
-    with contextlib.closing(open_store(latin)) as store:
-        assert "LATIN1; UTF8 was expected" in said_by(lambda: store.identity)
+    for encoding in ("LATIN1", "SQL_ASCII"):
+        other = postgres.database(
+            f"{encoding.lower()}_{role}",
+            f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+        )
+        with contextlib.closing(open_store(other)) as store:
+            assert f"{encoding}; UTF8 was expected" in said_by(lambda: store.identity)
 
 
 @pytest.mark.slow
