@@ -3,7 +3,8 @@
 Each appends, writes, edits, renames, deletes and searches, by chance, with a memory of its own; one
 of them watches the files. Every quarter of a minute one is killed with SIGKILL and another begins.
 In the end the index has to equal a fresh one, row for row, and every note that `append` took has
-to be there. Nothing is written but a temporary folder.
+to be there. With ``--clock``, the clock of each process jumps by hours, back and forth, and so do
+times of files. Nothing is written but a temporary folder.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -60,14 +62,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--clock", action="store_true", help="set clocks back and forth")
     parser.add_argument("--worker", nargs=2, metavar=("FOLDER", "NUMBER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         folder, number = options.worker
-        Worker(Path(folder), int(number)).work()
+        Worker(Path(folder), int(number), clock=Clock() if options.clock else None).work()
         return
     with tempfile.TemporaryDirectory(prefix="commonplace-soak-") as folder:
-        rows = soak(Path(folder), seconds=60 * options.minutes, chance=random.Random(options.seed))
+        chance, extra = random.Random(options.seed), ["--clock"] * options.clock
+        rows = soak(Path(folder), seconds=60 * options.minutes, chance=chance, extra=extra)
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     width = max(len(row.name) for row in rows)
     for row in rows:
@@ -87,11 +91,28 @@ class Row:
 
 # -- one process ---------------------------------------------------------------------------------
 
+_now_s = time.time
+
+
+class Clock:
+    """Clock of a process, and of its memories, that is set back and forth."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0
+        time.time = lambda: _now_s() + self.ahead_s
+        real_ns = time.time_ns
+        time.time_ns = lambda: real_ns() + self.ahead_s * 10**9
+
+    def now(self) -> datetime:
+        """Return the time as this clock has it."""
+        return datetime.fromtimestamp(time.time(), UTC)
+
 
 class Worker:
     """Does by chance what agents, editors and people do."""
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, folder: Path, number: int, *, clock: Clock | None) -> None:
+        self.clock = clock
         self.notes = folder / "notes"
         self.index = folder / "index.sqlite"
         self.number = number
@@ -116,11 +137,14 @@ class Worker:
             settings=Settings.from_mapping({"sync": sync}),
             embedder=Embedder(),
             index=self.index,
+            now=self.clock and self.clock.now,
         )
 
     def _act(self, memory: Memory) -> None:
         acts = {self._search: 50, self._append: 25, self._write: 12, self._rename: 4}
         acts |= {self._delete: 4, self._index: 3, self._status: 1, self._rest: 10}
+        if self.clock:
+            acts |= {self._set_clock: 15, self._set_times: 10}
         (act,) = self.chance.choices(list(acts), weights=list(acts.values()))
         try:
             act(memory)
@@ -180,6 +204,19 @@ class Worker:
             (self.notes / "memory" / "files" / f"{self.chance.randrange(FILES)}.md").unlink()
             self._note("deleted", "")
 
+    def _set_clock(self, _memory: Memory) -> None:
+        assert self.clock
+        self.clock.ahead_s = self.chance.choice([0, 1, -1, 7_200, -7_200, 172_800, -172_800])
+        self._note("clock", self.clock.ahead_s)
+
+    def _set_times(self, _memory: Memory) -> None:
+        """Set a file's times to some of before or to come, as copies and archives do."""
+        path = self.notes / "memory" / "files" / f"{self.chance.randrange(FILES)}.md"
+        at = _now_s() + self.chance.choice([-86_400, -7_200, -2, 0, 3_600])
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(path, (at, at))
+            self._note("times", path.name)
+
     def _index(self, memory: Memory) -> None:
         report = memory.index(force=self.chance.random() < 0.02)
         self._note("index", 1000 * report.seconds)
@@ -193,7 +230,7 @@ class Worker:
 
     def _note(self, kind: str, value: object) -> None:
         """Take a line down; in one write, that a kill cannot cut."""
-        os.write(self.log, f"{json.dumps([kind, time.time(), value])}\n".encode())
+        os.write(self.log, f"{json.dumps([kind, _now_s(), value])}\n".encode())
 
 
 def _text(chance: random.Random) -> str:
@@ -209,6 +246,8 @@ class Crew:
     """The processes that are at work."""
 
     folder: Path
+    extra: Sequence[str] = ()
+    """Options of the processes."""
     numbers: itertools.count = field(default_factory=lambda: itertools.count(PROCESSES))
     processes: dict[int, subprocess.Popen] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
@@ -219,7 +258,7 @@ class Crew:
     def start(self, number: int) -> None:
         """Start a process."""
         errors = (self.folder / f"errors-{number}").open("wb")
-        command = [sys.executable, __file__, "--worker", str(self.folder), str(number)]
+        command = [sys.executable, __file__, "--worker", str(self.folder), str(number), *self.extra]
         self.processes[number] = subprocess.Popen(command, stderr=errors)
         errors.close()
 
@@ -255,13 +294,15 @@ class Crew:
                 self.complaints.append(f"a process ended with {process.returncode}")
 
 
-def soak(folder: Path, *, seconds: float, chance: random.Random) -> list[Row]:
+def soak(
+    folder: Path, *, seconds: float, chance: random.Random, extra: Sequence[str] = ()
+) -> list[Row]:
     """Let the processes work, then look at what is left."""
     files = folder / "notes" / "memory" / "files"
     files.mkdir(parents=True)
     for number in range(FILES):
         (files / f"{number}.md").write_text(_text(chance), encoding="utf-8")
-    crew = Crew(folder)
+    crew = Crew(folder, extra)
     for number in range(PROCESSES):
         crew.start(number)
     until, next_kill = time.monotonic() + seconds, time.monotonic() + KILL_EVERY_S
@@ -298,7 +339,7 @@ def of_the_logs(folder: Path, crew: Crew) -> list[Row]:
     worst, ended = max((value, when) for kind, when, value in events if kind == "search")
     beside = (ended - worst / 1000 - 1, ended + 1)
     p99 = float(np.percentile(searches, 99))
-    names = ("append", "wrote", "renamed", "deleted", "index", "status")
+    names = ("append", "wrote", "renamed", "deleted", "index", "status", "clock", "times")
     return [
         *(Row(name, f"{counts[name]:,}") for name in names),
         Row("kills", str(len(crew.kills))),

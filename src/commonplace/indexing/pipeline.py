@@ -13,7 +13,7 @@ from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
 from commonplace.indexing.document_reader import DocumentReader, ReadDocument, TextRecorder
-from commonplace.indexing.planner import IndexPlan
+from commonplace.indexing.planner import IndexPlan, is_current
 from commonplace.indexing.published_files import with_notes
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
@@ -300,7 +300,7 @@ class IndexPipeline:
         for item in batch:
             if item.file.path not in skipped:
                 self._count(item)
-            elif (now := self._record(item.file.path)) and now.indexed_ns >= item.record.indexed_ns:
+            elif (now := self._record(item.file.path)) and is_current(now, item.file.absolute):
                 self._counts.unchanged += 1
             else:
                 again.append((item.file, now, "was written by another process"))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from commonplace.store.records import FileRecord
 from commonplace.transcripts.cursor import UnreadContent
 from commonplace.types import MemoryFile
 from commonplace.workspace.discovery import Scan
+from commonplace.workspace.file_text import file_stamp
 
-__all__ = ["IndexPlan", "plan_index"]
+__all__ = ["IndexPlan", "is_current", "is_of", "plan_index", "was_indexed_since"]
 
 UnreadIn = Callable[[MemoryFile, FileRecord, bool], UnreadContent | None]
 """Returns the new content of a session file, which may have changed or not; None without any."""
@@ -85,10 +88,32 @@ def plan_index(
     return IndexPlan(tuple(read), tuple(removed), unchanged, tuple(waiting))
 
 
+def is_of(record: FileRecord, file: MemoryFile) -> bool:
+    """Return whether a record is of a file as it is now."""
+    return (file.size, file.mtime_ns, file.stamp) == (record.size, record.mtime_ns, record.stamp)
+
+
+def was_indexed_since(written_ns: int, file: MemoryFile | None, record: FileRecord | None) -> bool:
+    """Return whether a file was indexed after a time, as it is now: a clock may be set back."""
+    if record is None or file is None:
+        return False
+    return record.indexed_ns > written_ns and is_of(record, file)
+
+
+def is_current(record: FileRecord, place: Path) -> bool:
+    """Return whether a record is of what is on the disk: times of records are of several clocks."""
+    try:
+        info = os.lstat(place)
+    except OSError:
+        return False
+    found = info.st_size, info.st_mtime_ns, file_stamp(info)
+    return found == (record.size, record.mtime_ns, record.stamp)
+
+
 def _why(file: MemoryFile, record: FileRecord | None, *, embeds: bool) -> str | None:
     if record is None:
         return "new"
-    if (file.size, file.mtime_ns, file.stamp) != (record.size, record.mtime_ns, record.stamp):
+    if not is_of(record, file):
         return "changed on disk"
     if record.pending and embeds:
         return record.pending

@@ -14,7 +14,7 @@ from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.document_reader import TextRecorder
 from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.pipeline import IndexPipeline, Progress
-from commonplace.indexing.planner import IndexPlan
+from commonplace.indexing.planner import IndexPlan, was_indexed_since
 from commonplace.indexing.runner import IndexRunner, Skip
 from commonplace.indexing.slots import IndexSlot
 from commonplace.indexing.turns import Turns
@@ -319,7 +319,7 @@ class IndexService:
             with store.snapshot() as snapshot:
                 known = [(self._workspace.stat(path), snapshot.file(path), path) for path in paths]
             # What another process has indexed since is left out.
-            late = [one for one in known if one[1] is None or one[1].indexed_ns <= written_ns]
+            late = [one for one in known if not was_indexed_since(written_ns, *one[:2])]
             read = tuple((file, record, "was written") for file, record, _ in late if file)
             removed = tuple(path for file, record, path in late if record and not file)
             plan = IndexPlan(read, removed, 0)
