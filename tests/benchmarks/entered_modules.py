@@ -29,10 +29,10 @@ from commonplace.settings import SyncSettings
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
     "search": 21,
-    "append": 43,
+    "append": 44,
     "first index": 43,
     "flush from LangChain, nothing indexed yet": 42,
-    "flush from LangChain with its append": 58,
+    "flush from LangChain with its append": 59,
 }
 """How many modules the thread of each verb may enter.
 
