@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HealthCheck", "LeaseName", "Rebuild", "Recovery", "Snapshot", "Store"]
 
-LeaseName = Literal["run", "swap", "inbox"]
+LeaseName = Literal["run", "swap", "inbox", "change"]
 """``run``: one index run at a time among all processes. ``swap``: a rebuild is committed, or one
 file is indexed by itself, never both at once. ``inbox``: one process applies what other hosts wrote
-(see `commonplace.store.publication`)."""
+(see `commonplace.store.publication`); ``change``: hosts that change one note at once take turns."""
 
 
 class Recovery(NamedTuple):
