@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,8 @@ from commonplace.errors import (
     StoreError,
     WorkspaceReadOnlyError,
 )
+from commonplace.history.ledger import note_id
+from commonplace.history.lines import line_key
 from commonplace.indexing.published_files import NoPublisher
 from commonplace.settings import HistorySettings
 from commonplace.store.registry import open_store
@@ -274,6 +277,18 @@ def test_origins_go_with_the_lines(hosts):
     assert found.origin == tool
 
 
+def test_origins_that_change_without_their_note_are_published_by_the_next_run(hosts):
+    far = hosts.connect()
+    assert far.get("MEMORY.md").untrusted == ()
+    history = hosts.home._notes.log.file
+    key = line_key("- The printer is called Gutenberg.")
+    with history.transaction() as connection:
+        note = note_id(connection, "MEMORY.md")
+        hosts.home._ledger.insert(connection, note, {key: (UNTRUSTED, False)})
+    hosts.home.index()
+    assert far.get("MEMORY.md").untrusted == hosts.home.get("MEMORY.md").untrusted == (3,)
+
+
 def test_history_that_is_not_kept_changes_nothing(tmp_path):
     with contextlib.ExitStack() as stack:
         hosts = Hosts(tmp_path, postgres.url_of(tmp_path), stack)
@@ -409,3 +424,31 @@ def found_in_tables(hosts, word):
                 if any(word.encode() in text or word.lower().encode() in text for text in texts):
                     found.add(table)
     return found
+
+
+@pytest.mark.timeout(120)
+def test_many_writers_at_once_lose_nothing_and_double_nothing(hosts):
+    far = [hosts.connect(embedder=None) for _ in range(3)]
+
+    def write(number):
+        memory = far[number % 3]
+        for step in range(6):
+            memory.append(f"- Writer {number} says {step}.", origin=Origin("agent", str(number)))
+            memory.search(f"writer {number}")
+            memory.history(limit=3)
+        return number
+
+    with ThreadPoolExecutor(7) as threads:
+        writing = [threads.submit(write, number) for number in range(6)]
+        while not all(one.done() for one in writing):
+            hosts.home.append(f"- By hand {random.random()}.")
+            hosts.home.apply_inbox()
+        assert [one.result() for one in writing] == list(range(6))
+    hosts.home.index()
+    lines = hosts.text(LOG).split("\n")
+    for number in range(6):
+        said = [line for line in lines if line.startswith(f"- Writer {number} ")]
+        assert said == [f"- Writer {number} says {step}." for step in range(6)]
+    assert far[0].get(LOG).text == hosts.text(LOG)
+    assert far[0].history() == hosts.home.history()
+    assert hosts.home.index().updated == 0

@@ -84,6 +84,8 @@ class Publisher:
         self._history: HistoryFile = notes.log.file
         self._applier = InboxApplier(store, publication, notes, mutator)
         self._ledger = mutator.ledger
+        self._ledger_changes: int | None = None
+        """Changes of the ledger up to which origins are published; None where not known."""
         self._origins = 0
         """Number of the origins that were met last."""
         self._last: int | None = None
@@ -166,6 +168,7 @@ class Publisher:
         """
         if self._is_begun():
             self._publish_notes()
+            self._publish_origins()
             self._reconcile_versions()
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
@@ -234,6 +237,21 @@ class Publisher:
             return None
         origins = exported_origins(self._history, [path]).get(path)
         return PublishedNote(path, source, data, content_hash(data), indexed, origins)
+
+    def _publish_origins(self) -> None:
+        """Publish origins that changed without their notes, as where damage was mended."""
+        rows = self._history.rows("SELECT changes FROM ledger_sum")
+        if not rows or rows[0][0] == self._ledger_changes or not self._ledger.is_sound():
+            return
+        published = self._publication.origins_since(0)
+        noted = self._history.rows(
+            "SELECT path FROM note WHERE id IN (SELECT note FROM line_origin)"
+        )
+        held = exported_origins(self._history, [path for (path,) in noted])
+        paths = [path for path in {*published, *held} if published.get(path) != held.get(path)]
+        if paths:
+            self._publication.put_origins({path: held.get(path) for path in paths})
+        self._ledger_changes = rows[0][0]
 
     def _reconcile_versions(self) -> None:
         """Make the published versions those of the history: some may be gone, or rewritten."""

@@ -269,6 +269,9 @@ class Publication(Protocol):
     def put_notes(self, notes: Sequence[PublishedNote]) -> None:
         """Publish notes whose text the index has, unless a change of them waits."""
 
+    def put_origins(self, origins: Mapping[str, str | None]) -> None:
+        """Publish origins of the lines of notes, unless a change of them waits."""
+
     def version_sums(self) -> VersionSums:
         """Return the sums of the published versions."""
 

@@ -247,6 +247,22 @@ class PostgresPublication:
 
         self._store.write_transaction(put)
 
+    def put_origins(self, origins: Mapping[str, str | None]) -> None:
+        """Publish origins of the lines of notes, unless a change of them waits."""
+
+        def put(connection: Connection) -> None:
+            self._store.locked(connection)
+            waiting = waiting_paths(connection, list(origins))
+            paths = [path for path in origins if path not in waiting]
+            connection.execute(
+                """UPDATE notes SET origins = new.origins, changed = %s
+                FROM unnest(%s::text[], %s::text[]) AS new (path, origins)
+                WHERE notes.path = new.path AND notes.origins IS DISTINCT FROM new.origins""",
+                (bump(connection, "origins"), paths, [origins[path] for path in paths]),
+            )
+
+        self._store.write_transaction(put)
+
     def version_sums(self) -> VersionSums:
         """Return the sums of the published versions."""
         (row,) = self._read(
