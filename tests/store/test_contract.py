@@ -758,7 +758,7 @@ def test_an_engine_describes_itself(store: Store) -> None:
     assert store.location
     assert store.access == "read-write"
     assert set(store.engines) == {"vectors", "words"}
-    assert store.capabilities <= {"exact-fts5-bm25", "windows"}
+    assert store.capabilities <= {"exact-fts5-bm25", "hosts", "publication", "windows"}
     for check in store.health_checks():
         assert check.run().startswith(("ok", "not tried"))
 
