@@ -172,7 +172,11 @@ def test_a_secret_with_a_name_is_masked(kind, data, around):
     secret = data.draw(secrets.filter(lambda found: found.strip() == found and found[-1:] != "."))
     assume(secret.lower() not in NO_SECRETS and any(map(str.isalnum, secret)))
     assume(not re.fullmatch("[a-z]+([_-][a-z]+)+", secret))  # the name of a column, or the like
-    assume("assword" in form or not re.fullmatch("[A-Z]?[a-z]+([A-Z]+[a-z]+)+|[A-Z][a-z]+", secret))
+    # Chosen, and not a color, a count or a template: "#000", "__0__", "?AAAAAAA", "%D%0".
+    assume(len(secret) >= 8 and len(set(secret.strip("_"))) > 5)
+    assume(any(map(str.isdecimal, secret)) and not re.search("%.*%", secret))
+    # What a token or a key is given in code may be a variable: "clientSecret = configured".
+    assume("assword" in form or not re.fullmatch("[A-Za-z][a-z]*([A-Z]+[a-z]+)*", secret))
     text = around.replace("{}", form.format(secret))
     masked = redact(text)
     before, _, behind = form.format("\0").partition("\0")
