@@ -52,17 +52,17 @@ def serve(options: Options, *, url: str | None) -> None:
         host = FolderHost(memory, say=_say, on_run=print_run)
         # The main thread only waits: a signal ends the command however busy the host is.
         thread = threading.Thread(target=run, name="commonplace-serve", daemon=True)
-        try:
-            with until_signalled():
+        with until_signalled():
+            try:
                 thread.start()
                 while thread.is_alive():
                     thread.join(3600)
-        finally:
-            host.stop()
-            memory.close()
-            thread.join(_END_S)
-            if thread.is_alive():
-                os._exit(0)
+            finally:
+                host.stop()
+                memory.close()
+                thread.join(_END_S)
+                if thread.is_alive():
+                    os._exit(0)
     if failed:
         raise failed[0]
 
