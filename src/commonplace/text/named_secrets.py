@@ -214,7 +214,9 @@ class _NamedValues(SecretContext):
         for found in _APART.finditer(self.text, self.end, self.end + _IN_LINE_CHARS):
             if found["end"]:
                 return None
-            value, start = found["value"].rstrip(TRAILING), found.start("value")
+            start = found.start("value")  # its end may be behind the characters looked at
+            whole = _APART.match(self.text, start) or found
+            value = whole["value"].rstrip(TRAILING)
             if is_secret(value) and not is_harmless(value, quoted='"'):
                 if _NOT_BETWEEN.search(self.text, self.end, start):
                     return None

@@ -80,7 +80,7 @@ _PINS = (
     r"|do"
     r"|da|dos|vom|von|zum|zur|van|voor|till|til|do) )"
     r"|(?:opens|unlocks|disarms|opened|unlocked|disarmed|öffnet|entsperrt)(?= (?:with|mit))"
-    rf"|(?:{_LOCKS})[^\n.;:|]{{0,24}}? (?:code|pin)"
+    rf"|(?:{_LOCKS})[^\n.,;:|]{{0,24}}? (?:code|pin)"
     r"|(?:totp|otp|2fa|mfa)[ _-]?(?:(?:setup|auth\w{0,9})[ _-])?(?:secret|key|seed)|otps?"
 )
 _CJK_PINS = r"暗証番号|验证码|驗證碼|인증번호"

@@ -176,7 +176,8 @@ _HEADERS = (
     pattern("authorization",
             regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
             r"(?:(?:Bearer|Basic|Token|ApiKey)\s{1,40}(?=[^\s\"',]{0,64}[\dA-Z]|[^\s\"',]{12})([^\s\"',;<>\\$]+)"
-            r"|(?:[A-Za-z][\w-]{1,20}\s{1,4})?([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
+            r"|(?:[A-Za-z][\w-]{1,20}\s{1,4}(?=[^\s\"',]{0,64}\d))?"
+            r"([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
     pattern("signature=", regex=r"\bSignature=\"?([0-9a-f]{64})\b"),
     pattern("digest", regex=r"\bDigest\s[^\n]{0,400}?\bresponse=\"?([0-9a-f]{32,64})", flags=_I),
     pattern("bearer", regex=r"\bBearer,?\s{1,40}([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
@@ -211,7 +212,7 @@ _DEVICES = (
 
 _PAIRS = (
     pattern("is your", "ist ihr", "ist dein", "est votre", "est ton", "es tu", "es su",
-            regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(\d{4,8}|\d{3}[ -]\d{3})"
+            regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(?!(?:19|20)\d\d\s)(\d{4,8}|\d{3}[ -]\d{3})"
             r"\s(?:is your|ist (?:Ihr|dein)|est (?:votre|ton)"
             r"|es (?:tu|su))e?r?\s[^\n.]{0,40}?(?:code|código|pin|otp|passcode)\b", flags=_I),
     pattern(" to ", " for ", regex=r"(?<![\w.,-])(\d{6}|\d{3}[ -]\d{3})\s(?:to|for|as)\s"
@@ -227,6 +228,7 @@ _PAIRS = (
             r"([^\s,;|`\"']{6,64})", flags=_I),
     pattern("admin:", "root:", "postgres:", "guest:", "test:", "demo:",
             regex=r"(?<![\w/.@-])(?:admin|administrator|root|postgres|guest|test|demo):(?![\s/*])"
+            r"(?!\d[\w.]{0,20}-|[a-z]{3,20}\d{0,6}-[a-z]{2})"
             rf"{_MIXED}([^\s:/@,;|`\"'<>(){{}}]{{6,64}})(?=[\s`\"',;)]|$)", flags=_I),
     pattern(" p:", regex=r"\bu(?:ser)?:\s?[^\s,;]{1,64}[\s,;]{1,3}p:\s?([^\s,;]{4,128})"),
     pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.settings import Settings
+from commonplace.text.lookalikes import named_path
 from commonplace.types import MemoryFile
 from commonplace.workspace.file_text import file_stamp
 
@@ -197,8 +198,9 @@ class WorkspacePaths:
 
     @staticmethod
     def plain_name(path: str) -> str:
-        """Normalize a path to the spelling of search results: no outer blanks, no leading "./"."""
-        return path.strip().removeprefix("./")
+        """Normalize a path to that of the file: no outer blanks, no leading "./", no escapes."""
+        name = path.strip().removeprefix("./")
+        return named_path(name) if "<U+" in name else name
 
     def display_path(self, absolute: str | os.PathLike[str]) -> str:
         """Return a file's path as search results show it: POSIX, relative to the workspace."""

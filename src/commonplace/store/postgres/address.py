@@ -53,7 +53,10 @@ class Address:
         parameters = parse_qsl(query.replace("+", "%2B"), keep_blank_values=True)
         own = {key: value for key, value in parameters if key in _OWN}
         rest = urlencode([pair for pair in parameters if pair[0] not in _OWN], quote_via=quote)
+        authority, _, path = place.partition("://")[2].partition("/")
         try:
+            if authority.count("@") > 1 or "@" in path:
+                raise psycopg.ProgrammingError  # libpq would take a password's end for the host
             settings = conninfo_to_dict(f"{place}?{rest}")
         except psycopg.ProgrammingError:
             # libpq's text repeats parts of the URL, the password among them.
