@@ -98,6 +98,9 @@ def check(root, state, said, saved):
         known |= {text for _, text in saved}
         lines = {line for text in known for line in text.split("\n")}
         lines |= {line for one in every for line in one.get("begins", {}).values() if line}
+        # Another process may meet half of an append, before the writer takes it back.
+        parts = [one["begins"] for one in every if one.get("part")]
+        lines |= {line[:end] for one in parts for line in one.values() for end in range(len(line))}
         for path in NAMES:
             for state in log.states_of(path):  # no mixture: each line was written by a writer
                 text = log.text(state).decode() if state.exists else ""
