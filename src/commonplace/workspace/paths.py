@@ -199,8 +199,7 @@ class WorkspacePaths:
     @staticmethod
     def plain_name(path: str) -> str:
         """Normalize a path to that of the file: no outer blanks, no leading "./", no escapes."""
-        name = path.strip().removeprefix("./")
-        return named_path(name) if "<U+" in name else name
+        return named_path(path.strip().removeprefix("./"))
 
     def display_path(self, absolute: str | os.PathLike[str]) -> str:
         """Return a file's path as search results show it: POSIX, relative to the workspace."""
@@ -257,8 +256,7 @@ class WorkspacePaths:
         return self.rules.knows_user_file and name == USER_NAME
 
     def _absolute_extra(self, given: str) -> str:
-        path = os.path.join(self.root, os.path.expanduser(given.strip()))
-        path = os.path.normpath(path)
+        path = os.path.normpath(os.path.join(self.root, os.path.expanduser(given.strip())))
         # Only the parent is resolved: the last name may itself be a link, which must be refused.
         return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
