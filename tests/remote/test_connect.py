@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -18,13 +19,16 @@ from commonplace.errors import (
     ConflictError,
     EditError,
     PathNotAllowedError,
+    StateError,
     StoreError,
     WorkspaceReadOnlyError,
 )
+from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.ledger import note_id
 from commonplace.history.lines import line_key
 from commonplace.indexing.published_files import NoPublisher
 from commonplace.settings import HistorySettings
+from commonplace.store.postgres.rebuild import PostgresRebuild
 from commonplace.store.registry import open_store
 from support import postgres
 from support.fakes import NOON, HashedWords, clock
@@ -402,6 +406,90 @@ def test_what_is_forgotten_is_in_no_table(hosts):
     assert again.history() == hosts.home.history()
     for version in again.history(LOG):
         assert "stilz" not in again.get(LOG, as_of=version.when).text
+
+
+def test_forgetting_waits_until_the_leader_has_made_what_waits(hosts, monkeypatch):
+    far = hosts.connect()
+    far.append("- Rumpelstilzchen waits in the inbox.")
+    far.close()
+    leader = hosts.open()
+    with leader._index.store.hosts.leading():
+        with monkeypatch.context() as patch:
+            patch.setattr("commonplace.history.forget._INBOX_TIMEOUT_S", 0.3)
+            with pytest.raises(StateError, match=r"wait, and may hold .* nothing was changed"):
+                hosts.home.forget(text="Rumpelstilzchen")
+        assert found_in_tables(hosts, "Rumpelstilzchen") >= {"notes", "inbox_steps"}
+        makes = threading.Timer(0.5, leader.apply_inbox)
+        makes.start()
+        receipt = hosts.home.forget(text="Rumpelstilzchen")
+        makes.join(30)
+        assert receipt.removed["lines"] == 1
+    assert leader.apply_inbox() == 0
+    assert not any("Rumpelstilzchen" in text for text in hosts.files().values())
+    assert found_in_tables(hosts, "Rumpelstilzchen") == set()
+
+
+def test_what_is_computed_from_the_notes_while_they_forget_is_forgotten(hosts, monkeypatch):
+    far, leader = hosts.connect(), hosts.open()
+    plan, makes = ForgetPlanner.plan, threading.Timer(1, leader.apply_inbox)
+
+    def planned_late(planner, **given):
+        found = plan(planner, **given)
+        far.edit("MEMORY.md", "port 51820", "port 51820, still")
+        makes.start()
+        return found
+
+    monkeypatch.setattr(ForgetPlanner, "plan", planned_late)
+    with leader._index.store.hosts.leading():
+        hosts.home.forget(text="51820")
+        makes.join(30)
+    assert "51820" not in hosts.text("MEMORY.md")
+    assert hosts.home.status().server.waiting == 0
+    assert found_in_tables(hosts, "51820") == set()
+
+
+# -- rebuilds --------------------------------------------------------------------------------------
+
+
+def test_what_is_written_during_a_rebuild_is_found_during_it_and_after(hosts):
+    far, during = hosts.connect(), []
+
+    def progress(*_):
+        if not during:
+            far.append("- The heron nests in March.")
+            during.append(snippets(far, "heron nests"))
+
+    hosts.home.index(force=True, progress=progress)
+    assert "March" in during[0]
+    assert "March" in snippets(far, "heron nests")
+    assert "March" in hosts.text(LOG)
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_a_rebuild_is_swapped_in_with_what_is_written_up_to_then(hosts, monkeypatch, times):
+    monkeypatch.setattr("commonplace.indexing.rebuilder._SWAP_TRIES", 3)
+    far, during = hosts.connect(), []
+    commit = PostgresRebuild.commit
+
+    def committed_late(rebuild, **given):
+        if len(during) < times:
+            during.append(f"- Heron number {len(during)} nests in March.")
+            far.append(during[-1])
+        commit(rebuild, **given)
+
+    monkeypatch.setattr(PostgresRebuild, "commit", committed_late)
+    before = generation(hosts)
+    hosts.home.index(force=True)
+    assert (generation(hosts) != before) == (times == 1)
+    assert len(during) == min(times, 3)
+    for line in during:
+        assert line in far.get(LOG).text
+        assert line in snippets(far, line)
+
+
+def generation(hosts):
+    with hosts.home._index.store.snapshot() as snapshot:
+        return snapshot._state.generation
 
 
 def found_in_tables(hosts, word):

@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 _LEASE_TIMEOUT_S = 60.0
 _RUN_TIMEOUT_S = 60.0
 _RETRY_S = 0.05
+_INBOX_TIMEOUT_S = 30.0
+"""Seconds to wait for the leader to make the changes of hosts without the folder."""
 
 
 class _DryRunError(Exception):
@@ -96,8 +98,12 @@ class Forgetter:
         given = [value for value in (path, citation, text, session) if value is not None]
         if len(given) != 1 or not given[0].strip():
             raise ValueError("give one of path, citation, text and session, and not an empty one.")
-        if not dry_run:  # what hosts without the folder wrote is in the notes then
-            self._index.runner.publisher.before_run()
+        # What hosts without the folder wrote is in the notes then, and found there.
+        if not dry_run and not self._index.runner.publisher.settle(timeout_s=_INBOX_TIMEOUT_S):
+            raise StateError(
+                "changes of hosts without the folder wait, and may hold what is to be forgotten; "
+                "nothing was changed. Try again when 'commonplace serve' has made them, or stop it."
+            )
         plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
         forgotten = self._forgotten(plan)
         if dry_run:
@@ -111,8 +117,9 @@ class Forgetter:
             sql = "INSERT INTO forgetting (plan) VALUES (?)"
             with self._history.transaction() as connection:
                 connection.execute(sql, (plan.to_json(),))
-            removed = self._carry_out(plan, forgotten)
-            unreachable = [*self._overwrite(), *self._unreachable(forgotten)]
+            removed = self._carry_out(plan, forgotten, wait_s=_INBOX_TIMEOUT_S)
+            left = self._overwrite(wait_s=_INBOX_TIMEOUT_S)
+            unreachable = [*left, *self._unreachable(forgotten)]
         self._notes.shown.clear()
         return ForgetReceipt(removed, tuple(unreachable))
 
@@ -152,7 +159,12 @@ class Forgetter:
     # -- steps -------------------------------------------------------------------------------------
 
     def _carry_out(
-        self, plan: ForgetPlan, forgotten: ForgottenText, *, dry_run: bool = False
+        self,
+        plan: ForgetPlan,
+        forgotten: ForgottenText,
+        *,
+        dry_run: bool = False,
+        wait_s: float = 0.0,
     ) -> dict[str, int]:
         """Remove all that the plan names, wherever it is; return the numbers by kind."""
         removed: Counter[str] = Counter()
@@ -161,6 +173,9 @@ class Forgetter:
         removed["chunks"] = self._chunk_count(plan)
         if not dry_run:
             self._change_files(plan)
+            # Changes since the plan were computed from the notes before: they are merged, or
+            # refused. What waits yet, `_overwrite` waits for, and reports.
+            self._index.runner.publisher.settle(timeout_s=wait_s)
             self._index.runner.publisher.forget(forgotten.is_in)
         removed += forget_in_sessions(
             self._state.sessions, forgotten, session=plan.session, dry_run=dry_run
@@ -269,13 +284,15 @@ class Forgetter:
                 (key, path),
             )
 
-    def _overwrite(self) -> list[str]:
+    def _overwrite(self, *, wait_s: float = 0.0) -> list[str]:
         """Bring the index up to date, and rewrite all files without their free pages."""
         left: list[str] = []
         self._past.purge()
         delete_indexes(self._qmd_home)  # the next update makes it again
         store = self._index.store
         if store.exists() and store.access == "read-write":
+            if not self._index.runner.publisher.settle(timeout_s=wait_s):
+                left.append(_INBOX.format(file=store.location))
             self._refresh()
             self._index.runner.publisher.reconcile()
             with store.lease("run", timeout_s=_RUN_TIMEOUT_S):
@@ -320,6 +337,10 @@ class Forgetter:
 
 _LINES_OF_SESSION = """SELECT path, hash FROM line_origin JOIN note ON note.id = note
     JOIN origin ON origin.id = origin WHERE session = ?"""
+_INBOX = (
+    "Changes of hosts without the folder wait in {file}, and may hold the text. Forget it again "
+    "when 'commonplace serve' has made them."
+)
 _READER = (
     "Another process reads an earlier state of {file}; the next open of this memory overwrites it."
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +26,16 @@ class RunPublisher(Protocol):
 
     def before_run(self) -> None:
         """Make those changes in the folder; the run then indexes it."""
+
+    def settle(self, *, timeout_s: float) -> bool:
+        """Make the changes that wait now, or wait until the leader has; return whether it is so."""
+
+    def caught_up(self, *, check: Callable[[], object]) -> AbstractContextManager[None]:
+        """Make those changes, and keep every process from making more while the block runs.
+
+        Args:
+            check: Called while another process makes them; what it raises ends the wait.
+        """
 
     def after_run(self) -> None:
         """Publish notes and versions."""
@@ -51,6 +63,14 @@ class NoPublisher:
 
     def before_run(self) -> None:
         """Do nothing."""
+
+    def settle(self, *, timeout_s: float) -> bool:
+        """Return that nothing waits."""
+        return True
+
+    def caught_up(self, *, check: Callable[[], object]) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return contextlib.nullcontext()
 
     def after_run(self) -> None:
         """Do nothing."""

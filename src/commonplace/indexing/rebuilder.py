@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from commonplace.indexing import cost_estimate
 from commonplace.indexing.chunk_embedder import DimensionChangedError
 from commonplace.indexing.pipeline import Progress
 from commonplace.store.base import Rebuild, Store
+from commonplace.store.publication import InboxWaitsError
 from commonplace.store.records import IndexIdentity
 from commonplace.types import IndexReport
 
@@ -23,16 +25,20 @@ __all__ = ["Rebuilder"]
 logger = logging.getLogger(__name__)
 
 _SWAP_TIMEOUT_S = 3600.0
+_SWAP_TRIES = 20
+"""Times that a swap is tried, because hosts without the folder wrote meanwhile."""
+_SWAP_PAUSE_S = 0.2
 
 
 class _UnfinishedError(Exception):
-    """The shadow index lacks vectors that the index in use has.
+    """The shadow index lacks vectors or changes that the index in use has.
 
-    The embedder has failed, or, without a failure, jobs of the vendor's batch API are running.
+    The embedder has failed; or, without a failure, jobs of the vendor's batch API are running, or
+    changes of hosts without the folder wait.
     """
 
-    def __init__(self, report: IndexReport, failure: EmbedderError | None) -> None:
-        super().__init__(cost_estimate.BATCH_JOBS_RUNNING if failure is None else str(failure))
+    def __init__(self, report: IndexReport, failure: EmbedderError | None, reason: str) -> None:
+        super().__init__(reason)
         self.report = report
         self.failure = failure
 
@@ -82,20 +88,34 @@ class Rebuilder:
         plan, problems = runner.plan(client, store=shadow)
         taken, waits = runner.embed_ahead(pipeline, client, plan, progress, jobs=not force)
         if waits:
-            raise _UnfinishedError(IndexReport(embedded=taken), None)
+            reason = cost_estimate.BATCH_JOBS_RUNNING
+            raise _UnfinishedError(IndexReport(embedded=taken), None, reason)
         report = cost_estimate.with_embedded(pipeline.run(plan, progress=progress), taken)
         if pipeline.failure is not None and self._is_loss(shadow):
-            raise _UnfinishedError(report, pipeline.failure)
+            raise _UnfinishedError(report, pipeline.failure, str(pipeline.failure))
         failure = pipeline.failure
         if client is not None and not client.is_local:
             client = None  # the lease below is not held for requests over a network
             pipeline = runner.pipeline(None, store=shadow, sources=sources)
-        # Notes appended meanwhile are in the index in use only; from here on, appends wait.
-        with self._store.lease("swap", timeout_s=_SWAP_TIMEOUT_S, check=runner.check):
-            late = pipeline.run(runner.plan(client, store=shadow)[0])
-            after = _paths(shadow)
-            shadow.mark_complete()
-            rebuild.commit(keep_cache=runner.cache_entries)
+        for tries in range(1, _SWAP_TRIES + 1):
+            # Notes appended meanwhile are in the index in use only; from here on, appends wait.
+            # Hosts without the folder do not: what they write until the swap makes it fail.
+            with (
+                self._store.lease("swap", timeout_s=_SWAP_TIMEOUT_S, check=runner.check),
+                runner.publisher.caught_up(check=runner.check),
+            ):
+                late = pipeline.run(runner.plan(client, store=shadow)[0])
+                after = _paths(shadow)
+                shadow.mark_complete()
+                try:
+                    rebuild.commit(keep_cache=runner.cache_entries)
+                except InboxWaitsError as error:
+                    report = replace(report, embedded=report.embedded + late.embedded)
+                    if tries == _SWAP_TRIES:
+                        raise _UnfinishedError(report, None, str(error)) from error
+                else:
+                    break
+            time.sleep(_SWAP_PAUSE_S)  # where another process leads, it makes the changes now
         report = IndexReport(
             added=len(after - before),
             updated=len(after & before),

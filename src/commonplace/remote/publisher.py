@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 _BATCH_BYTES = 8 * 1024 * 1024
 """Bytes of notes that are published in one transaction."""
 _BATCH_VERSIONS = 5_000
+_SETTLE_POLL_S = 0.1
+_TURN_S = 3600.0
+"""Seconds to wait for another process that applies the inbox, before a rebuild is swapped in."""
 _SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
 _ROWS = f"""SELECT version.id, batch, change_group.id, note.path, moved.path, at, change, author,
         session, tool, size, hash, base, body
@@ -126,6 +130,39 @@ class Publisher:
         if self.waits():
             self._applier.apply()
             self.publish_versions()
+
+    def settle(self, *, timeout_s: float) -> bool:
+        """Make the changes that wait now in the folder, or wait until the leader has made them.
+
+        Returns:
+            Whether none of them waits; what was submitted meanwhile may.
+
+        Raises:
+            StoreError: The inbox cannot be read or written.
+        """
+        waiting = self._publication.waiting() if self._is_begun() else []
+        deadline = time.monotonic() + timeout_s
+        while waiting:
+            last = waiting[-1].id
+            if self._store.access != "read-only":
+                self.before_run()
+            waiting = [one for one in self._publication.waiting() if one.id <= last]
+            if waiting:
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(_SETTLE_POLL_S)
+        return True
+
+    @contextlib.contextmanager
+    def caught_up(self, *, check: Callable[[], object]) -> Iterator[None]:
+        """Apply the inbox, and keep every process from applying more while the block runs.
+
+        Raises:
+            IndexBusyError: Another process applies it for longer than an hour.
+        """
+        self.before_run()
+        with self._store.lease("inbox", timeout_s=_TURN_S, check=check):
+            yield
 
     def refresh_origins(self) -> None:
         """Learn the origins of lines that hosts without the folder wrote, and that wait.

@@ -341,6 +341,10 @@ class Rebuild(Protocol):
 
         Snapshots that are open keep their state. `Store.cached_identity` is the new one.
         The vectors of both indexes stay findable through the cache, up to `keep_cache` texts.
+
+        Raises:
+            InboxWaitsError: A change waits that only the index in use has; see
+                `commonplace.store.publication`. Nothing was swapped.
         """
 
     def abandon(self, *, keep_cache: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from commonplace.errors import StoreError
 from commonplace.types import Change, Origin, Source
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "InboxChange",
     "InboxState",
     "InboxStep",
+    "InboxWaitsError",
     "NoteChangedError",
     "Numbers",
     "Publication",
@@ -37,6 +39,10 @@ StepKind = Literal["append", "replace", "delete", "move"]
 
 class NoteChangedError(Exception):
     """A note is not what a change was computed from; nothing was written."""
+
+
+class InboxWaitsError(StoreError):
+    """A shadow index lacks changes that wait in the inbox; it was not swapped in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ __all__ = [
     "bump",
     "check_unchanged",
     "held_hashes",
+    "inbox_waits",
     "insert_change",
     "publish_files",
     "put_notes",
@@ -48,6 +49,12 @@ def waiting_paths(connection: Connection, paths: Collection[str]) -> set[str]:
         list(paths),
     )
     return {path for row in rows for path in row if path is not None}
+
+
+def inbox_waits(connection: Connection) -> bool:
+    """Return whether a change waits; under the lock of the index's row."""
+    ((waits,),) = rows_of(connection, "SELECT EXISTS (SELECT 1 FROM inbox WHERE refused IS NULL)")
+    return bool(waits)
 
 
 def publish_files(

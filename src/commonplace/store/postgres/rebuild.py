@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from commonplace.store.postgres import vector_cache
 from commonplace.store.postgres.installation import add_generation, drop_generation
 from commonplace.store.postgres.notifications import notice
+from commonplace.store.postgres.published_rows import inbox_waits
+from commonplace.store.publication import InboxWaitsError
 from commonplace.store.records import IndexIdentity
 
 if TYPE_CHECKING:
@@ -53,10 +55,19 @@ class PostgresRebuild:
         """Make the shadow index the one that answers, by one UPDATE.
 
         Readers of every process keep the tables of their state until they are done with them.
+
+        Raises:
+            InboxWaitsError: A change waits in the inbox: only the index that answers has it.
         """
 
         def change(connection: Connection) -> None:
             old, new = self._target.locked(connection), self.store.locked(connection)
+            if inbox_waits(connection):
+                raise InboxWaitsError(
+                    f"changes of hosts without the folder wait at {self._target.location}; the "
+                    "index stays as it is. Run 'commonplace index' where the folder is, and try "
+                    "again."
+                )
             vector_cache.put_chunks(connection, old, None)
             vector_cache.trim(connection, keep_cache)
             for generation, role in ((old.generation, None), (new.generation, "live")):
