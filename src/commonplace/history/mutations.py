@@ -102,8 +102,8 @@ class Mutator:
         Args:
             mutations: The changes; what `Mutation.compute` raises ends all of them.
             cause: Kind and author of the change.
-            inbox: Entry of a change that a host without the folder made: `is_applied` knows it
-                from the moment on that the change is journaled, unless it is taken back.
+            inbox: Entry of a change that a host without the folder made. One that was made already
+                is not made again: the list of states is empty then.
 
         Raises:
             ConflictError: A file did not stay as it was read for long enough.
@@ -112,6 +112,9 @@ class Mutator:
         """
         found: bytes | None = None
         with self.exclusive():
+            # After the recovery: it may take a change back that is journaled as applied.
+            if inbox is not None and self.is_applied(inbox.key):
+                return []
             for _ in range(_TRIES):
                 try:
                     return self._apply(mutations, cause, inbox)

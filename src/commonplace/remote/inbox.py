@@ -98,8 +98,7 @@ class InboxApplier:
     def _apply(self, change: InboxChange) -> None:
         """Make a change in the folder, unless it was made, and acknowledge it; or refuse it."""
         try:
-            if not self._mutator.is_applied(change.key):
-                self._make(change)
+            self._make(change)
         except (_RefusedError, PathNotAllowedError) as error:
             reason = str(error)
             said = "a change of %s by %s cannot be made in the folder: %s"

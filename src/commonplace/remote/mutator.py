@@ -148,7 +148,6 @@ class DatabaseMutator:
             WorkspaceReadOnlyError: The role may not write; nothing was changed.
             StoreError: The database failed; nothing was changed.
         """
-        self._replica.refresh_origins()
         with contextlib.ExitStack() as turn:
             for tries in range(_TRIES):
                 if tries == _FREE_TRIES:
@@ -178,6 +177,8 @@ class DatabaseMutator:
 
     def _planned(self, mutation: Mutation) -> _Step:
         note = self._workspace.note(mutation.path)
+        # Behind the note: the origins are of its text, or newer, and are published with the change.
+        self._replica.refresh_origins()
         before = None if note is None else NoteBytes(note.data)
         after = mutation.compute(before)
         if after is not None:
