@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.embeddings.base import Embedder
+    from commonplace.history.ledger import OriginLedger
     from commonplace.indexing.pipeline import Progress
     from commonplace.retrieval.rerank import Reranker
     from commonplace.store.base import Snapshot, Store
@@ -226,7 +227,6 @@ class ConnectedMemory(Memory):
     def blame(self, path: str) -> list[BlameLine]:
         """Return the lines of a note with the changes that they came with."""
         self._replica.refresh_versions()
-        self._replica.refresh_origins()
         return super().blame(path)
 
     def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
@@ -245,17 +245,9 @@ class ConnectedMemory(Memory):
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def get(
-        self,
-        path: str,
-        *,
-        from_line: int | None = None,
-        lines: int | None = None,
-        as_of: date | datetime | str | None = None,
-    ) -> Excerpt:
-        """Read a note, or some of its lines, as it is published; see `Memory.get`."""
+    def _current_ledger(self) -> OriginLedger:
         self._replica.refresh_origins()
-        return super().get(path, from_line=from_line, lines=lines, as_of=as_of)
+        return self._ledger
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         return excerpt_of(name, self._published.read(name).text, start, lines)

@@ -791,7 +791,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         except UnreadableFileError as error:
             raise WorkspaceError(f"{name}: {error}.") from error
         excerpt = excerpt_of(name, read.text, start, lines)
-        untrusted = self._ledger.untrusted_lines(name, excerpt.text, first_line=start)
+        untrusted = self._current_ledger().untrusted_lines(name, excerpt.text, first_line=start)
         reads = self.profile.reads_front_matter
         metadata = read_front_matter(read.text).metadata or {} if reads else {}
         version = content_hash(read.data)
@@ -799,6 +799,10 @@ class Memory(ReopenedInChild, AsyncTwins):
         if len(excerpt.text) <= _SHOWN_CHARS:
             self._notes.shown.append(excerpt)
         return excerpt
+
+    def _current_ledger(self) -> OriginLedger:
+        """Return the origins, not older than a text that was read before the call."""
+        return self._ledger
 
     def _session_excerpt(self, name: str, absolute: Path, start: int, lines: int | None) -> Excerpt:
         """Render lines of a session file as they are indexed: numbered as in the file, masked."""
@@ -1072,7 +1076,8 @@ class Memory(ReopenedInChild, AsyncTwins):
         from commonplace.history.blame import blame
 
         name = self._notes.note_path(path)
-        return blame(self._notes.log, self._ledger, name, self._text_of(name))
+        text = self._text_of(name)
+        return blame(self._notes.log, self._current_ledger(), name, text)
 
     def forget(
         self,

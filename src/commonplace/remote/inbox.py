@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from commonplace.errors import (
@@ -22,7 +23,7 @@ from commonplace.errors import (
     WorkspaceReadOnlyError,
 )
 from commonplace.history.causes import Cause
-from commonplace.history.edits import appended_bytes
+from commonplace.history.edits import FileCodec, appended_bytes
 from commonplace.history.merge import OverlapError, merge
 from commonplace.history.mutations import Mutator
 from commonplace.history.note_changes import InboxEntry, Mutation
@@ -113,12 +114,14 @@ class InboxApplier:
         with contextlib.ExitStack() as stack:
             for step in steps:
                 path = notes.note_path(step.target or step.path)
+                if step.target not in (None, path):
+                    raise _RefusedError(f"{step.target!r} is not the path of a note; {path!r} is.")
                 if step.kind != "delete":
                     stack.enter_context(notes.folder_of(path))
             mutations = [
                 Mutation(
                     notes.note_path(step.path),
-                    functools.partial(_made, step),
+                    functools.partial(self._made, step),
                     step.target,
                     frozenset(step.untrusted),
                 )
@@ -134,6 +137,26 @@ class InboxApplier:
         for mutation in mutations:
             self._mutator.replaced.pop(mutation.path, None)
 
+    def _made(self, step: InboxStep, disk: bytes | None) -> bytes | None:
+        """Return the bytes of a note after a step, from those that it has in the folder.
+
+        Raises:
+            _RefusedError: The change does not fit what the folder has.
+        """
+        if step.kind == "append":
+            return _appended(step, disk)
+        if step.kind == "delete":
+            if disk is not None and content_hash(disk) != step.before_hash:
+                raise _RefusedError(f"{step.path} was changed in the folder before it was deleted.")
+            return None
+        if step.target is None:
+            return _replaced(step, disk)
+        if disk is None:
+            raise _RefusedError(f"{step.path} is not in the folder any more; it was to be moved.")
+        if os.path.lexists(self._mutator.place(step.target)):
+            raise _RefusedError(f"{step.target} is in the folder already; {step.path} stays.")
+        return disk
+
     def _is_moved(self, step: InboxStep) -> bool:
         """Return whether another host with the same folder has moved a note already."""
         if step.target is None:
@@ -145,27 +168,14 @@ class InboxApplier:
         return "" if read is None else content_hash(read.data)
 
 
-def _made(step: InboxStep, disk: bytes | None) -> bytes | None:
-    """Return the bytes of a note after a step, from those that it has in the folder.
-
-    Raises:
-        _RefusedError: The folder's note was changed in the same lines, or is gone.
-    """
+def _replaced(step: InboxStep, disk: bytes | None) -> bytes | None:
     known = "" if disk is None else content_hash(disk)
-    if step.kind == "append":
-        return _appended(step, disk, is_known=known == step.before_hash)
-    if step.kind == "delete":
-        if disk is not None and known != step.before_hash:
-            raise _RefusedError(f"{step.path} was changed in the folder before it was deleted.")
-        return None
-    if step.kind == "move":
-        if disk is None:
-            raise _RefusedError(f"{step.path} is not in the folder any more; it was to be moved.")
-        return disk
     if known == step.before_hash or disk == step.data:
         return step.data
     if disk is None:
         raise _RefusedError(f"{step.path} is not in the folder any more; it was to be changed.")
+    if not step.before_hash:
+        raise _RefusedError(f"{step.path} is in the folder already, with another text.")
     try:
         return merge(step.before or b"", step.data or b"", disk)
     except OverlapError as error:
@@ -176,19 +186,16 @@ def _made(step: InboxStep, disk: bytes | None) -> bytes | None:
         ) from error
 
 
-def _appended(step: InboxStep, disk: bytes | None, *, is_known: bool) -> bytes | None:
+def _appended(step: InboxStep, disk: bytes | None) -> bytes | None:
     data = step.data or b""
-    if is_known:
+    if step.before_hash == ("" if disk is None else content_hash(disk)):
         return (disk or b"") + data
     if disk is not None and content_hash(disk[: step.after_size]) == step.after_hash:
         return disk  # a host with the same folder and another history has made it
     day = log_date(step.path)
     title = day.isoformat() if day and step.path == log_path(day) else None
-    return appended_bytes(disk, _text_of(data), title=title)
-
-
-def _text_of(data: bytes) -> str:
-    """Return what an append adds, without the heading of a day that it began."""
-    text = data.decode("utf-8", "replace")
-    first, _, rest = text.partition("\n")
-    return rest if first.startswith("# ") and log_date(f"memory/{first[2:]}.md") else text
+    mark = step.before or b""
+    text = FileCodec.of(mark + data).decode(mark + data)
+    # The heading of a day that it began is in the folder already, or is made there.
+    text = text.removeprefix(f"# {title}\n") if title else text
+    return appended_bytes(disk, text, title=title)

@@ -28,7 +28,7 @@ from commonplace.store.publication import (
     PublishedNote,
     StepKind,
 )
-from commonplace.types import Version
+from commonplace.types import Change, Version
 from commonplace.workspace.file_text import FileText, NoteBytes, decode_text, utf16_encoding
 
 if TYPE_CHECKING:
@@ -61,20 +61,24 @@ class _Step(NamedTuple):
     def is_change(self) -> bool:
         return self.before != self.after or self.mutation.target is not None
 
-    def for_inbox(self) -> InboxStep:
-        """Return the step as it waits in the inbox."""
+    def for_inbox(self, change: Change) -> InboxStep:
+        """Return the step of a kind of change as it waits in the inbox.
+
+        An edit that adds lines at the end is no append: it was made in a place of the note.
+        """
         before, after, target = self.before, self.after, self.mutation.target
         kind: StepKind = "replace"
-        data = after
+        data, kept = after, before
         if target is not None:
             kind, data = "move", None
         elif after is None:
             kind, data = "delete", None
-        elif not utf16_encoding(before or b"") and after.startswith(before or b""):
+        elif change == "append" and after.startswith(before or b""):
             kind, data = "append", after[len(before or b"") :]
+            kept = before[:2] if before and utf16_encoding(before) else None
         return InboxStep(
             *(self.mutation.path, kind, _hash(before)),
-            before if kind == "replace" else None,
+            kept if kind in ("append", "replace") else None,
             *(data, _hash(after), len(after or b"")),
             target,
             tuple(sorted(self.mutation.untrusted)),
@@ -202,7 +206,7 @@ class DatabaseMutator:
             change=cause.change,
             when=at,
             origin=cause.origin,
-            steps=tuple(step.for_inbox() for step in steps),
+            steps=tuple(step.for_inbox(cause.change) for step in steps),
             host=socket.gethostname(),
         )
         return self._publication.submit(change, notes, files, gone)

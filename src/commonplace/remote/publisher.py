@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, PathNotAllowedError
 from commonplace.history.shared_origins import exported_origins, merge_origins
 from commonplace.history.versions import content_hash
 from commonplace.indexing.document_reader import text_hash
@@ -16,6 +16,7 @@ from commonplace.remote.inbox import InboxApplier
 from commonplace.store.hosts import hosts_of
 from commonplace.store.publication import (
     InboxState,
+    InboxStep,
     Publication,
     PublishedNote,
     PublishedVersion,
@@ -121,9 +122,17 @@ class Publisher:
             return 0
         changed = self._applier.apply()
         if changed:
-            self._index_files(changed)
+            self._index_files([path for path in changed if self._is_allowed(path)])
             self.publish_versions()
         return len(changed)
+
+    def _is_allowed(self, path: str) -> bool:
+        """Return whether a path of a change can be indexed; that of a refused one may not."""
+        try:
+            self._workspace.locate(path)
+        except PathNotAllowedError:
+            return False
+        return True
 
     def before_run(self) -> None:
         """Apply the inbox at the beginning of an index run, which indexes what it changed."""
@@ -213,7 +222,7 @@ class Publisher:
         if not self._is_begun() or self._store.access == "read-only":
             return
         for change in self._publication.refused():
-            texts = [data for step in change.steps for data in (step.before, step.data) if data]
+            texts = [text for step in change.steps for text in _texts_of(step)]
             if any(is_forgotten(line) for text in texts for line in _lines(text)):
                 self._publication.acknowledge(change)
 
@@ -313,6 +322,12 @@ class Publisher:
         while rows := self._history.rows(_ROWS, (last,)):
             yield [PublishedVersion(*row) for row in rows]
             last = int(rows[-1][0])
+
+
+def _texts_of(step: InboxStep) -> tuple[bytes, ...]:
+    """Return the texts that a step holds; an append's with the mark of its encoding."""
+    before, data = step.before or b"", step.data or b""
+    return (before + data,) if step.kind == "append" else (before, data)
 
 
 def _lines(data: bytes) -> list[str]:

@@ -121,7 +121,8 @@ class InboxStep:
         path: The note.
         kind: What is done.
         before_hash: Hash of the bytes that it was computed from; empty for no note.
-        before: Those bytes, of a note that is replaced.
+        before: Those bytes, of a note that is replaced; of an append to
+            UTF-16, its byte order mark.
         data: The new bytes; of an append, those that are added.
         after_hash: Hash of the bytes after it; empty for no note.
         after_size: Number of the bytes after it.

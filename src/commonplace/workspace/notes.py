@@ -216,8 +216,8 @@ def create_folder(path: Path) -> None:
         if error.errno == errno.ELOOP:
             message = f"{path} is a symbolic link, or below one; links are not followed."
             raise PathNotAllowedError(message) from error
-        if error.errno == errno.ENOTDIR and os.path.lexists(path):
-            message = f"{path} is a file; a folder was expected there."
+        if error.errno == errno.ENOTDIR:
+            message = f"{path} is a file, or below one; a folder was expected there."
             raise PathNotAllowedError(message) from error
         raise WorkspaceReadOnlyError(
             f"cannot create {path}: {error.strerror or error}. Nothing was changed."
