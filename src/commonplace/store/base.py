@@ -339,12 +339,8 @@ class Rebuild(Protocol):
     def commit(self, *, keep_cache: int) -> None:
         """Swap the shadow index in, in one step for the readers of every process.
 
-        Snapshots that are open keep their state. `Store.cached_identity` is the new one.
-        The vectors of both indexes stay findable through the cache, up to `keep_cache` texts.
-
-        Raises:
-            InboxWaitsError: A change waits that only the index in use has; see
-                `commonplace.store.publication`. Nothing was swapped.
+        Open snapshots keep their state; vectors of both, of up to `keep_cache` texts, stay in
+        the cache; `Store.cached_identity` is the new one. Raises `InboxWaitsError` if changes wait.
         """
 
     def abandon(self, *, keep_cache: int) -> None:
