@@ -96,8 +96,7 @@ class Mutator:
     ) -> list[State]:
         """Change notes, all or none of them; return their new states.
 
-        A file that another program changes meanwhile is read again, and the change is computed
-        again from what it is now.
+        A file that another program changes meanwhile is read and computed again.
 
         Args:
             mutations: The changes; what `Mutation.compute` raises ends all of them.
@@ -343,9 +342,8 @@ def _note_applied(connection: apsw.Connection, inbox: InboxEntry | None, batch: 
 
 def _unkept(path: str, data: bytes | None, at: datetime) -> State:
     """Return the state of a note that was not changed, and of which no text is kept."""
-    size = 0 if data is None else len(data)
     known = "" if data is None else content_hash(data)
-    return State(0, 0, Version(0, path, at, "found", size=size, hash=known))
+    return State(0, 0, Version(0, path, at, "found", size=len(data or b""), hash=known))
 
 
 def _hash(data: bytes | None) -> bytes | None:
