@@ -62,8 +62,6 @@ def shown_path(path: str) -> str:
 
 def named_path(shown: str) -> str:
     """Return the path that `shown_path` shows so; what it would not show so stays as it is."""
-    if "<U+" not in shown:
-        return shown
     path = _SHOWN.sub(lambda found: chr(int(found[1], 16)), shown)
     return path if shown_path(path) == shown else shown
 

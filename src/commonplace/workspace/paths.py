@@ -199,7 +199,7 @@ class WorkspacePaths:
     @staticmethod
     def plain_name(path: str) -> str:
         """Normalize a path to that of the file: no outer blanks, no leading "./", no escapes."""
-        return named_path(path.strip().removeprefix("./"))
+        return (named_path if "<U+" in path else str)(path.strip().removeprefix("./"))
 
     def display_path(self, absolute: str | os.PathLike[str]) -> str:
         """Return a file's path as search results show it: POSIX, relative to the workspace."""
