@@ -246,6 +246,25 @@ def test_a_lock_that_is_lost_loses_no_text(root, memory):
     assert sorted(line for line in lines if line[2:5] in ("one", "two")) == sorted(written)
 
 
+def test_a_change_that_another_process_settled_is_made(root, memory, monkeypatch):
+    """The other one, after the lock file was deleted, takes this one for dead after its swap."""
+    swap = replacement._swap
+
+    def settle(*args):
+        swap(*args)
+        memory.state.history.with_name("history.sqlite.lock").unlink()
+        with opened(root, memory.state.history.parent) as other:
+            other.append("- Of the other one.", path="memory/other.md")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replacement, "_swap", settle)
+        memory.edit("memory/note.md", "1194", "51820")
+    assert memory.get("memory/note.md").text == TEXT.replace("1194", "51820")
+    assert [version.change for version in memory.history("memory/note.md")][:1] == ["edit"]
+    memory.undo(memory.history("memory/note.md")[0].id)
+    assert memory.get("memory/note.md").text == TEXT
+
+
 @pytest.mark.parametrize(("kind", "step"), [(Place, "write"), (replacement, "_swap")])
 def test_an_editor_that_saves_in_the_middle_loses_nothing(root, memory, monkeypatch, kind, step):
     """The editor's text comes between the check and the swap, each time anew."""

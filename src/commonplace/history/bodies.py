@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Query = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
 
 __all__ = [
+    "is_kept",
     "make_body",
     "make_whole",
     "read_bodies",
@@ -113,6 +114,11 @@ def make_whole(connection: apsw.Connection, row: int) -> None:
     """Keep a text as a whole, so that those before it can be removed."""
     whole = compress(read_body(connection.execute, row))
     connection.execute("UPDATE version SET base = NULL, body = ? WHERE id = ?", (whole, row))
+
+
+def is_kept(connection: apsw.Connection, version: int) -> bool:
+    """Return whether a version is there: the recovery may have taken it back."""
+    return bool(connection.execute("SELECT 1 FROM version WHERE id = ?", (version,)).fetchone())
 
 
 def remove_batch(

@@ -2,9 +2,8 @@
 
 A mutation holds the workspace's lease, so that a row of the journal that it finds was left by a
 process that died. Its steps: the text of before and the new one go to the history, with a row of
-the journal; the file is swapped; the row is marked as done. A crash between them leaves the old
-file or the new one, and the next mutation, or the next `Memory.open`, reads the row and takes the
-versions back or keeps them.
+the journal; the file is swapped; the row is marked as done. A crash between them leaves either
+file; the next mutation, or the next `Memory.open`, takes the versions back or keeps them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
-from commonplace.history.bodies import remove_batch
+from commonplace.history.bodies import is_kept, remove_batch
 from commonplace.history.causes import Cause
 from commonplace.history.note_changes import InboxEntry, Mutation, texts_of_change
 from commonplace.history.recovery import recover
@@ -303,8 +302,9 @@ class Mutator:
             if not connection.changes():  # another process took this one for dead
                 new: int | None = None
                 for step in steps:
-                    new = self._add(connection, step, cause, at=self._now(), batch=new).batch
-                _note_applied(connection, inbox, new)
+                    if step.state and not is_kept(connection, step.state.id):
+                        new = self._add(connection, step, cause, at=self._now(), batch=new).batch
+                _note_applied(connection, inbox, new or batch)
             if not self._enabled:
                 remove_batch(connection, batch)
 

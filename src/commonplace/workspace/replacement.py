@@ -160,7 +160,9 @@ class FileChange:
             return
         holder = places.temporary if self.target is None else places.target
         found = holder.read()
-        if found == self.before:
+        # It is gone where a process that held no lock of ours took this one for dead: it settled
+        # the change as made, with the text of before in the history.
+        if found == self.before or (found is None and self.target is None):
             return
         if self.target is not None or self.after is None:
             with contextlib.suppress(FileExistsError):
