@@ -1,16 +1,12 @@
 """What is PostgreSQL's own: addresses, rights, connections, and a search from end to end."""
 
 import contextlib
-import os
 import random
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +24,6 @@ from commonplace.store.registry import open_store
 from commonplace.text.analysis import Analyzer
 from store.samples import IDENTITY, a_file, contents, filled, matching, nearest, vector_of
 from support import postgres
-from support.waiting import wait_for
 
 SECRET = "s3cret/&"
 
@@ -373,49 +368,6 @@ def test_a_statement_that_takes_too_long_is_an_error_that_says_so(store, url):
             said = said_by(lambda: hasty.write([a_file("b.md", "more")]))
         assert "statement_timeout" in said
         assert hasty.write([a_file("b.md", "more")]) == ()
-
-
-@pytest.fixture
-def bouncer(tmp_path):
-    """URL of the worker's database through PgBouncer in transaction mode, of two connections."""
-    program = shutil.which("pgbouncer")
-    if program is None:
-        pytest.skip("PgBouncer is not installed")
-    base = postgres.database()
-    folder = Path(tempfile.mkdtemp(prefix="bouncer-", dir="/tmp"))
-    folder.chmod(0o777)
-    (folder / "users.txt").write_text('"postgres" ""\n')
-    (folder / "pgbouncer.ini").write_text(
-        f"[databases]\n* = host={base.partition('host=')[2]}\n[pgbouncer]\nlisten_port = 6432\n"
-        f"unix_socket_dir = {folder}\nauth_type = trust\nauth_file = {folder}/users.txt\n"
-        "pool_mode = transaction\ndefault_pool_size = 3\n"
-    )
-    user = ["-u", postgres.server().system_user] if os.geteuid() == 0 else []
-    process = subprocess.Popen([program, *user, str(folder / "pgbouncer.ini")])
-    wait_for((folder / ".s.PGSQL.6432").exists)
-    yield base.replace(base.partition("host=")[2], f"{folder}&port=6432")
-    process.terminate()
-    process.wait()
-    shutil.rmtree(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.processes
-def test_connections_may_come_from_pgbouncer_in_transaction_mode(bouncer, tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("# Net\n- The VPN listens on port 51820.\n")
-    index = f"{bouncer}&name=pooled{random.randrange(10**9)}"
-    memories = [Memory.open(tmp_path / "notes", index=index) for _ in range(4)]
-    memories[0].index()
-    with ThreadPoolExecutor(8) as pool:
-        for number in range(4):
-            memories[number].append(f"- The printer number {number} is called Gutenberg {number}.")
-        found = list(pool.map(lambda n: memories[n % 4].search("VPN port"), range(32)))
-    assert all("51820" in hits[0].snippet for hits in found)
-    assert memories[3].search("printer number 0")
-    assert memories[0].index(force=True).chunks
-    for memory in memories:
-        memory.close()
 
 
 HOLDER = """

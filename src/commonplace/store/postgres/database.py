@@ -49,10 +49,16 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class Database:
-    """Connections to the database of an index; any number of threads may use it at once."""
+    """Connections to the database of an index; any number of threads may use it at once.
+
+    Attributes:
+        address: Where it is.
+        leases: Connections by which each thread holds its leases, by their names.
+    """
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        self.leases = threading.local()
         self._search_path = sql.Identifier(address.schema).as_string()
         self._idle: list[Connection] = []
         # What is dropped without being closed leaves no session on the server.
@@ -74,12 +80,15 @@ class Database:
             "client_encoding": "UTF8",
         }
         try:
-            return psycopg.connect(
+            connection = psycopg.connect(
                 autocommit=True, prepare_threshold=None, context=_Context, **settings
             )
         except psycopg.Error as error:
             # Not chained: some drivers' errors repeat the settings, and with them the password.
             raise connect_error(error, self.address.location) from None
+        # A pooler hands out sessions that listen for others; the driver would keep their notices.
+        connection.add_notify_handler(lambda _: None)
+        return connection
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Connection]:

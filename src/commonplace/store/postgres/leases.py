@@ -3,6 +3,9 @@
 A lock of a transaction ends with it, and the transaction with its connection, so a lease ends with
 its process. The server probes a silent connection, so that a lease ends with its host, too.
 
+A thread holds its leases by one connection, each in a savepoint of its own: a small pool, as that
+of PgBouncer, would be used up by a few that wait for each other.
+
 The leadership among the hosts that serve one memory is a lease, too: the transaction is open for
 days then, which holds back nothing, as it has neither a snapshot nor a number.
 """
@@ -36,8 +39,8 @@ _Name = LeaseName | Literal["lead"]
 _POLL_S = 0.05
 _LEAD_POLL_S = 1.0
 _TRANSACTION_TIMEOUT_SINCE = 170000
-_SETTINGS = (
-    "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL tcp_keepalives_idle = 3; "
+_BEGIN = (
+    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL tcp_keepalives_idle = 3; "
     "SET LOCAL tcp_keepalives_interval = 2; SET LOCAL tcp_keepalives_count = 2"
 )
 """A lease of a host that was cut off ends after 7 seconds."""
@@ -61,8 +64,8 @@ def held(
 ) -> Iterator[None]:
     """Hold a lease while the block runs; see `Store.lease`."""
     deadline = time.monotonic() + timeout_s
-    with database.borrowed() as connection:
-        with _held(database, connection, name, deadline, check, _POLL_S) as acquired:
+    with _connection(database, name) as (connection, begin, end):
+        with _held(database, connection, name, (begin, end), deadline, check) as acquired:
             if acquired:
                 yield
                 return
@@ -74,13 +77,35 @@ def held(
 
 
 @contextlib.contextmanager
+def _connection(database: Database, name: LeaseName) -> Iterator[tuple[Connection, str, str]]:
+    """Yield a connection for a lease, and the statements that begin and end what holds it."""
+    held: dict[str, Connection] = vars(database.leases)
+    is_again = name in held  # a session would be given what it has
+    with contextlib.ExitStack() as stack:
+        if held and not is_again:
+            stack.enter_context(translated(database.address.location))
+            connection = next(iter(held.values()))
+            begin, end = "SAVEPOINT lease", "ROLLBACK TO lease; RELEASE lease"
+        else:
+            connection = stack.enter_context(database.borrowed())
+            begin, end = _begin(connection), "ROLLBACK"
+        if not is_again:
+            held[name] = connection
+            stack.callback(held.pop, name)
+        yield connection, begin, end
+
+
+@contextlib.contextmanager
 def leading(database: Database, *, check: Callable[[], object]) -> Iterator[Callable[[], object]]:
     """Wait for the leadership, and lead while the block runs; see `Hosts.leading`."""
     location = database.address.location
     with (
         contextlib.closing(database.connect(WATCHED)) as connection,
         translated(location),
-        _held(database, connection, "lead", math.inf, check, _LEAD_POLL_S),
+        _held(
+            *(database, connection, "lead", (_begin(connection), "ROLLBACK")),
+            *(math.inf, check, _LEAD_POLL_S),
+        ),
     ):
 
         def check_held() -> None:
@@ -90,49 +115,70 @@ def leading(database: Database, *, check: Callable[[], object]) -> Iterator[Call
         yield check_held
 
 
+def _begin(connection: Connection) -> str:
+    is_limited = connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE
+    return _BEGIN + ("; SET LOCAL transaction_timeout = 0" if is_limited else "")
+
+
 @contextlib.contextmanager
 def _held(
     database: Database,
     connection: Connection,
     name: _Name,
+    limits: tuple[str, str],
     deadline: float,
     check: Callable[[], object],
-    poll_s: float,
+    poll_s: float = _POLL_S,
 ) -> Iterator[bool]:
-    """Wait for a lease until a time; hold it, if it was acquired, while the block runs."""
-    try:
-        while not (acquired := _acquired(database, connection, name)):
-            if time.monotonic() >= deadline:
-                break
-            check()
-            time.sleep(min(poll_s, max(0.0, deadline - time.monotonic())))
-        yield acquired
-    finally:
-        # Where the connection is gone, the server has released the lock.
-        with contextlib.suppress(psycopg.Error):
-            if not connection.closed:
-                connection.execute("ROLLBACK")
+    """Wait for a lease until a time; hold it, if it was acquired, while the block runs.
 
-
-def _acquired(database: Database, connection: Connection, name: _Name) -> bool:
-    """Try to acquire a lease: if so, the transaction stays open."""
+    Args:
+        database: Database of the connection.
+        connection: Holds the lease.
+        name: The lease.
+        limits: Statements that begin and end what the lease ends with.
+        deadline: Time of the monotonic clock.
+        check: Called while waiting.
+        poll_s: Seconds between two tries.
+    """
+    begin, end = limits
     owner = f"commonplace {name}: process {os.getpid()} on {socket.gethostname()}"
-    settings = _SETTINGS
-    if connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE:
-        settings += "; SET LOCAL transaction_timeout = 0"
-    # In one simple query: the portal of a parametrised one would keep its snapshot, and with it
-    # the rows that are deleted meanwhile, as long as the lease is held.
-    cursor = connection.execute(
-        f"BEGIN; {settings}; SET LOCAL application_name = {sql.quote(owner[:63])}; "
+    acquire = (
+        # In one simple query: the portal of a parametrised one would keep its snapshot, and with it
+        # the rows that are deleted meanwhile, as long as the lease is held.
+        f"{begin}; SET LOCAL application_name = {sql.quote(owner[:63])}; "
         f"SELECT pg_try_advisory_xact_lock({database.address.lock_key(name)})"
     )
+    while True:
+        with _ended(connection, end):
+            if _is_true(connection, acquire):
+                yield True
+                return
+        if time.monotonic() >= deadline:
+            break
+        check()
+        time.sleep(min(poll_s, max(0.0, deadline - time.monotonic())))
+    yield False
+
+
+@contextlib.contextmanager
+def _ended(connection: Connection, end: str) -> Iterator[None]:
+    """Run some statements behind a block; where the connection is gone, the server has."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(psycopg.Error):
+            if not connection.closed:
+                connection.execute(end)
+
+
+def _is_true(connection: Connection, statements: str) -> bool:
+    """Return what the last of some statements answers."""
+    cursor = connection.execute(statements)
     while cursor.nextset():
         pass
     row = cursor.fetchone()
-    if row is not None and row[0]:
-        return True
-    connection.execute("ROLLBACK")
-    return False
+    return row is not None and bool(row[0])
 
 
 def holder(database: Database, name: _Name) -> Holder | None:
