@@ -1,6 +1,7 @@
 """``commonplace watch``, and what ``commonplace status`` tells while it runs."""
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -55,6 +56,16 @@ def test_each_run_is_printed_in_one_line_until_a_signal_ends_the_process(notes, 
         process.send_signal(stop)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, "", "stopped\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are looked up in /proc")
+def test_a_signal_that_the_system_gives_to_another_thread_ends_the_process(command):
+    with watching(command) as process:
+        tasks = sorted(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))
+        assert tasks[0] == process.pid
+        assert ctypes.CDLL(None).tgkill(process.pid, tasks[-1], signal.SIGTERM) == 0
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "stopped\n")
 
 
 def test_a_failed_file_is_reported_with_its_run(notes, command):

@@ -11,7 +11,7 @@ import click
 
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import warn
-from commonplace.cli.watch import print_run, until_signalled
+from commonplace.cli.watch import STEP_S, print_run, until_signalled
 from commonplace.display import one_line
 
 __all__ = ["serve"]
@@ -56,7 +56,7 @@ def serve(options: Options, *, url: str | None) -> None:
             try:
                 thread.start()
                 while thread.is_alive():
-                    thread.join(3600)
+                    thread.join(STEP_S)
             finally:
                 host.stop()
                 memory.close()

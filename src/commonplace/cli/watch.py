@@ -17,9 +17,11 @@ from commonplace.display import one_line
 if TYPE_CHECKING:
     from commonplace.types import IndexReport
 
-__all__ = ["print_run", "until_signalled", "watch"]
+__all__ = ["STEP_S", "print_run", "until_signalled", "watch"]
 
-_SLEEP_S = 3600.0
+STEP_S = 0.5
+"""Longest wait of the main thread: the system may give a signal to any thread, and Python's handler
+runs when the main thread takes its next step, for which it is not woken then."""
 
 
 @click.command()
@@ -31,7 +33,7 @@ def watch(options: Options) -> None:
         with memory.watch(on_run=print_run):
             click.echo(f"watching {one_line(str(memory.workspace.root))}; Ctrl-C ends", err=True)
             while True:
-                time.sleep(_SLEEP_S)
+                time.sleep(STEP_S)
 
 
 @contextlib.contextmanager
