@@ -28,6 +28,8 @@ BENCHMARKS = Path("benchmarks.md")
 POSTGRES = Path("how-to/postgres.md")
 IMPORTS = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 
+IMPORTED_NAMES = re.compile(r"^\s*from \w*commonplace[\w.]* import ([\w ,]+)", re.MULTILINE)
+
 
 def page_blocks(page: Path) -> list[Block]:
     return blocks((ROOT / "docs" / page).read_text("utf-8"))
@@ -109,6 +111,13 @@ def test_the_site_is_built_without_a_warning_and_has_every_public_name(tmp_path)
     assert public - {name.rpartition(".")[2] for name in shown} == set()
     verbs = {f"Memory.{name}" for name in dir(commonplace.Memory) if name[0] != "_"}
     assert verbs - shown == set()
+    imported = set()
+    for page in TEXTS:
+        code = "\n".join(block.text for block in blocks(page.read_text("utf-8")))
+        for names in IMPORTED_NAMES.findall(code):
+            imported |= {name.split(" as ")[0].strip() for name in names.split(",")}
+    assert "migrate" in imported
+    assert imported - {name.rpartition(".")[2] for name in shown} == set()
 
 
 def test_every_page_is_found_from_the_navigation():
@@ -119,6 +128,17 @@ def test_every_page_is_found_from_the_navigation():
 def test_the_table_of_the_settings_is_up_to_date():
     text = made_parts.SETTINGS.read_text("utf-8")
     assert made_parts.with_settings(text) == text, "run: python tests/support/made_parts.py"
+
+
+def test_the_page_of_the_commands_is_up_to_date():
+    text = made_parts.COMMANDS.read_text("utf-8")
+    assert made_parts.with_commands(text) == text, "run: python tests/support/made_parts.py"
+
+
+def test_every_variable_of_the_environment_is_told():
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    read = {*re.findall(r"\bCOMMONPLACE_[A-Z_]+", sources)} - {"COMMONPLACE_COMPLETE"}
+    assert read == {*re.findall(r"^\| `(COMMONPLACE_\w+)`", made_parts.COMMANDS.read_text(), re.M)}
 
 
 @pytest.mark.slow

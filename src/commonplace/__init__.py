@@ -47,6 +47,12 @@ number is open at once::
     with MemoryPool("users") as pool, pool.memory("alice") as memory:
         memory.append("- The VPN listens on 51820")         # users/alice/memory/2026-11-20.md
 
+Many hosts
+----------
+``Memory.open("notes", index="postgresql://host/database?name=team")`` has its index on a server;
+`Memory.connect` takes that URL on hosts without the folder, whose changes ``commonplace serve``
+makes in the files.
+
 Settings
 --------
 `Settings` holds every setting with its default and its reason, in ``help(Settings)`` and the help
@@ -132,6 +138,7 @@ if TYPE_CHECKING:
         Origin,
         SearchResult,
         SearchResults,
+        ServerStatus,
         Status,
         Supersession,
         VerifyReport,
@@ -174,6 +181,7 @@ __all__ = [
     "SearchResult",
     "SearchResults",
     "SearchSettings",
+    "ServerStatus",
     "SessionsSettings",
     "Settings",
     "SettingsError",
@@ -225,6 +233,7 @@ _HOMES = {
     "SearchResult": "types",
     "SearchResults": "types",
     "SearchSettings": "settings",
+    "ServerStatus": "types",
     "SessionsSettings": "settings",
     "Settings": "settings",
     "SettingsError": "errors",

@@ -9,7 +9,7 @@
     max_results = 8
 
 A table of ``[agents]`` has its workspace, relative to the file; an index, where two agents share a
-workspace; and settings that differ from those of the file.
+workspace, or one on a server has it; and settings that differ from those of the file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class AgentMemory:
     Attributes:
         workspace: Folder of its notes.
         settings: Settings of the file, with its own.
-        index: Path of its index; None is the workspace's.
+        index: Path or URL of its index; None is the workspace's.
     """
 
     workspace: Path
     settings: Settings
-    index: Path | None
+    index: Path | str | None
 
 
 def load_agent(name: str, path: str | os.PathLike[str] | None = None) -> AgentMemory:
@@ -58,7 +58,10 @@ def load_agent(name: str, path: str | os.PathLike[str] | None = None) -> AgentMe
             "--write-settings FILE' writes OpenClaw's."
         )
     own = dict(table)
-    workspace, index = (_path(own.pop(key, None), key, name, source) for key in _PLACES)
+    index = own.pop("index", None)
+    if not (isinstance(index, str) and "://" in index):
+        index = _path(index, "index", name, source)
+    workspace = _path(own.pop("workspace", None), "workspace", name, source)
     if workspace is None:
         raise SettingsError(f"{source}: agents.{name} has no workspace; name its folder of notes.")
     try:
@@ -66,9 +69,6 @@ def load_agent(name: str, path: str | os.PathLike[str] | None = None) -> AgentMe
     except SettingsError as error:
         raise SettingsError(f"{source}, agent {name}: {error}") from error
     return AgentMemory(workspace, settings, index)
-
-
-_PLACES = ("workspace", "index")
 
 
 def _path(value: Any, key: str, name: str, source: Path) -> Path | None:

@@ -210,7 +210,8 @@ class ConnectedMemory(Memory):
     def _needs_folder(self, verb: str) -> NoReturn:
         raise StoreError(
             f"{verb} needs the folder of the notes, which this host does not have; nothing was "
-            f"changed. Run 'commonplace {verb}' on the host that has it."
+            f"changed. Run 'commonplace -w notes --index \"{self.index_location}\" {verb}' on the "
+            "host that has it."
         )
 
     # -- notes -----------------------------------------------------------------------------------

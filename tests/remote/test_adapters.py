@@ -65,6 +65,41 @@ def test_the_command_line_takes_a_url_for_a_folder(home, url):
     assert "append" in run(url, "history").output
 
 
+def test_a_search_on_a_host_without_the_folder_says_nothing_of_it(home, url):
+    found = run(url, "search", "VPN port")
+    assert (found.exit_code, found.stderr) == (0, "")
+
+
+def test_only_a_folder_is_watched_and_a_url_has_no_other_index(home, url):
+    refused = run(url, "watch")
+    assert refused.exit_code == 1
+    assert "a folder is watched; a URL was given" in refused.stderr
+    assert run(url, "--index", url, "status").exit_code == 2
+
+
+def test_the_command_line_of_the_host_with_the_folder_takes_the_index_of_the_server(
+    home, far, url, tmp_path, monkeypatch
+):
+    far.append("- The door code is 4711.")
+    notes = str(home.workspace.root)
+
+    def at_home(*arguments):
+        return CliRunner().invoke(app, ["--embedder", "none", *arguments])
+
+    status = json.loads(at_home("-w", notes, "--index", url, "status", "--json").stdout)
+    assert (status["index_location"], status["server"]["waiting"]) == (home.index_location, 1)
+    forgotten = at_home("-w", notes, "--index", url, "forget", "--text", "4711", "--yes")
+    assert forgotten.exit_code == 0, forgotten.output
+    assert not any("4711" in hit.snippet for hit in far.search("door code 4711"))
+    assert not any("4711" in far.get(path).text for path in far.paths())
+
+    settings = tmp_path / "settings.toml"
+    settings.write_text(f'[agents.team]\nworkspace = "notes"\nindex = "{url}"\n')
+    monkeypatch.setenv("COMMONPLACE_CONFIG", str(settings))
+    status = json.loads(at_home("--agent", "team", "status", "--json").stdout)
+    assert status["index_location"] == home.index_location
+
+
 def test_tools_read_and_write(far, home):
     langchain = pytest.importorskip("langchain_commonplace")
     tools = {tool.name: tool for tool in langchain.memory_tools(far, write="edit")}

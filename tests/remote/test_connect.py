@@ -469,7 +469,7 @@ def test_an_edit_that_fits_nowhere_says_so(hosts):
 def test_nothing_that_is_published_is_an_error_and_creates_nothing(hosts, tmp_path):
     url = hosts.url + "x"
     for place, name in ((url, None), (postgres.database(), "no such")):
-        with pytest.raises(StoreError, match=r"nothing is published at .*serve --index"):
+        with pytest.raises(StoreError, match=r"nothing is published at .*--index \".*\" serve"):
             Memory.connect(place, name=name)
     with contextlib.closing(open_store(url)) as store:
         assert not store.exists()

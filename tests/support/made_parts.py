@@ -15,12 +15,17 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import click
+
 from commonplace import Memory
+from commonplace.cli.app import app
+from commonplace.cli.examples import EXAMPLES
 from commonplace.demo import write_demo_workspace
 from commonplace.settings import Settings, SyncSettings
 
 _ROOT = Path(__file__).parents[2]
 SETTINGS = _ROOT / "docs" / "settings.md"
+COMMANDS = _ROOT / "docs" / "reference" / "command-line.md"
 PICTURE = _ROOT / "notebooks" / "images" / "search.svg"
 
 _TODAY = date(2026, 11, 20)
@@ -116,15 +121,53 @@ def _found() -> Any:
             return results_table(memory.search(_ASKED, max_results=2, explain=True), explain=True)
 
 
+def command_sections() -> str:
+    """The options before a command, and each command: its help, options and examples."""
+    sections = ["## Options before the command\n", *_options(app), ""]
+    for name, command in sorted(app.commands.items()):
+        context = click.Context(command, info_name=f"commonplace {name}")
+        usage = " ".join(command.collect_usage_pieces(context))
+        help_text = inspect.cleandoc(command.help or "").replace("<", "\\<")
+        sections += [f"## {name}\n", f"`commonplace {name} {usage}`\n", help_text, ""]
+        if _rows(command):
+            sections += [*_options(command), ""]
+        sections += ["```console", *(line for line, _ in EXAMPLES[name]), "```", ""]
+    return "\n".join(sections).rstrip()
+
+
+def _options(command: click.Command) -> list[str]:
+    return ["| option | what it does |", "|---|---|", *_rows(command)]
+
+
+def _rows(command: click.Command) -> list[str]:
+    context = click.Context(command)
+    records = [
+        option.get_help_record(context)
+        for option in command.params
+        if isinstance(option, click.Option)
+    ]
+    escaped = [[cell.replace("|", "\\|") for cell in record] for record in records if record]
+    return [f"| `{name}` | {told} |" for name, told in escaped]
+
+
 def with_settings(text: str) -> str:
     """Put the table of the settings between its two markers."""
+    return _with(text, "settings", settings_table())
+
+
+def with_commands(text: str) -> str:
+    """Put the commands between their two markers."""
+    return _with(text, "commands", command_sections())
+
+
+def _with(text: str, name: str, part: str) -> str:
     text, found = re.subn(
-        r"(<!-- settings -->\n).*?(\n<!-- /settings -->)",
-        lambda match: f"{match[1]}\n{settings_table()}\n{match[2]}",
+        rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)",
+        lambda match: f"{match[1]}\n{part}\n{match[2]}",
         text,
         flags=re.DOTALL,
     )
-    assert found == 1, f"the page has {found} places for the settings; one was expected."
+    assert found == 1, f"the page has {found} places for the {name}; one was expected."
     return text
 
 
@@ -132,3 +175,4 @@ if __name__ == "__main__":
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture(), encoding="utf-8")
     SETTINGS.write_text(with_settings(SETTINGS.read_text("utf-8")), encoding="utf-8")
+    COMMANDS.write_text(with_commands(COMMANDS.read_text("utf-8")), encoding="utf-8")

@@ -83,6 +83,12 @@ class _App(click.Group):
     " host has the folder.",
 )
 @click.option(
+    "--index",
+    metavar="URL",
+    help="The folder's index: postgresql://host/database?name=team, or the path of a file;"
+    " default: a file in the platform's state folder.",
+)
+@click.option(
     "--agent",
     metavar="NAME",
     help="An agent of the settings file: its workspace, index, sessions and settings.",
@@ -107,6 +113,7 @@ def app(
     ctx: click.Context,
     *,
     workspace: str,
+    index: str | None,
     agent: str | None,
     embedder: str | None,
     settings_file: str | None,
@@ -115,7 +122,9 @@ def app(
     # Shells do not expand ~ in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
     folder = Path(os.path.expanduser(workspace))
     url = workspace if "://" in workspace else None
-    ctx.obj = Options(folder, embedder, settings_file, url=url)
+    if url and index:
+        raise click.UsageError("-w URL names an index already; --index is for a folder's.")
+    ctx.obj = Options(folder, embedder, settings_file, index=index, url=url)
     if agent is not None:
         ctx.obj = _of_agent(ctx, ctx.obj, agent)
 
@@ -127,7 +136,7 @@ def _of_agent(ctx: click.Context, options: Options, name: str) -> Options:
     agent = load_agent(name, options.settings_file)
     is_named = ctx.get_parameter_source("workspace") is ParameterSource.COMMANDLINE
     workspace = options.workspace if is_named else agent.workspace
-    return replace(options, workspace=workspace, agent=name, index=agent.index)
+    return replace(options, workspace=workspace, agent=name, index=options.index or agent.index)
 
 
 for command in (

@@ -148,7 +148,7 @@ def _run(
 def _workspace_of(path: Path, options: Options, ctx: click.Context) -> Path:
     """Return the workspace of -w, else the one next to the question file, else the default one."""
     sibling = path.parent / "workspace"
-    is_named = _was_given("workspace", ctx) or _was_given("agent", ctx)
+    is_named = any(_was_given(name, ctx) for name in ("workspace", "index", "agent"))
     if not is_named and sibling.is_dir():
         return sibling
     return options.workspace

@@ -57,7 +57,10 @@ def blame(options: Options, path: str, *, as_json: bool) -> None:
     with options.open_memory() as memory:
         lines = memory.blame(path)
     if not lines:
-        raise CommonplaceError(f"{path} is not there, or is empty; no line of it is to be shown.")
+        raise CommonplaceError(
+            f"{path} is not there, or is empty; 'commonplace search' and 'commonplace history' "
+            "show the paths that there are."
+        )
     if as_json:
         print_json({"path": path, "lines": [_blame_payload(line) for line in lines]})
     else:

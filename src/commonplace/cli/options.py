@@ -26,7 +26,7 @@ class Options:
         embedder: Name of the embedder, ``none`` for keyword search; None when it is not given.
         settings_file: Settings file; None when it is not given.
         agent: Agent of the settings file, whose workspace and index are used; None for none.
-        index: Index of the agent, or of the command; None is the workspace's.
+        index: Index of the command line, or of the agent; None is the workspace's.
         url: Memory whose folder another host has, in place of the workspace; None for none.
     """
 

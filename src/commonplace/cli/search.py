@@ -80,7 +80,7 @@ def search(
 ) -> None:
     """Find the lines that answer QUERY."""
     with options.open_memory() as memory:
-        problem = _update_index(memory)
+        problem = None if options.url else _update_index(memory)
         try:
             # Explained in any case: the terms that matched are marked in the snippets.
             results = memory.search(

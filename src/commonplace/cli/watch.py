@@ -13,6 +13,7 @@ import click
 from commonplace.cli.index import run_index, show_report, warn_failures
 from commonplace.cli.options import Options, pass_options
 from commonplace.display import one_line
+from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
     from commonplace.types import IndexReport
@@ -28,6 +29,10 @@ runs when the main thread takes its next step, for which it is not woken then.""
 @pass_options
 def watch(options: Options) -> None:
     """Keep the index fresh until interrupted. Each run is reported in one line."""
+    if options.url is not None:
+        raise CommonplaceError(
+            "a folder is watched; a URL was given. Each search reads the newest state by itself."
+        )
     with options.open_memory() as memory, until_signalled():
         show_report(run_index(memory))
         with memory.watch(on_run=print_run):

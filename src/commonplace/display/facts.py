@@ -226,7 +226,8 @@ def status_rows(status: Status) -> list[tuple[str, str]]:
 
 def _server_rows(server: ServerStatus) -> Iterator[tuple[str, str]]:
     since = f", since {_moment(server.leading_since)}" if server.leading_since else ""
-    yield "leader", f"{server.leader}{since}" if server.leader else "none: no host serves it"
+    none = "none: run 'commonplace serve' where the folder is"
+    yield "leader", f"{server.leader}{since}" if server.leader else none
     yield "connections", str(server.connections)
     yield "size", ", ".join(f"{kind} {_size(size)}" for kind, size in server.table_bytes.items())
     yield "fresh by", server.freshness

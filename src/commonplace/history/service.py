@@ -153,7 +153,7 @@ class NoteService:
         grouped = self.log.group(version_id)
         states = grouped or self.log.batch(version_id)
         if not states:
-            raise ValueError(f"there is no version {version_id}; the history lists them.")
+            raise ValueError(f"there is no version {version_id}; 'history' lists all of them.")
         moved = next((state.version for state in states if state.version.moved_from), None)
         if moved is not None and moved.moved_from is not None:
             back = moved.moved_from

@@ -27,8 +27,8 @@ __all__ = ["PublishedIndex", "no_folder_message", "settings_of"]
 def no_folder_message(location: str) -> str:
     """Return what a host without the folder says where the folder is needed."""
     return (
-        f"nothing is published at {location}. Run 'commonplace -w notes serve --index "
-        f"{location}' on the host that has the folder."
+        f'nothing is published at {location}. Run \'commonplace -w notes --index "{location}" '
+        "serve' on the host that has the folder."
     )
 
 

@@ -192,6 +192,7 @@ SEARCH_TOOL = ToolSpec(
     "searched: tell the user instead of guessing.",
     MEMORY_SEARCH_SCHEMA,
 )
+"""Search, as every surface offers it to a model: name, description and JSON schema."""
 GET_TOOL = ToolSpec(
     "memory_get",
     "Read lines of a memory file (MEMORY.md, memory/*.md, or a path that memory_search returned). "
@@ -201,6 +202,7 @@ GET_TOOL = ToolSpec(
     'not exist gives status "not_found".',
     MEMORY_GET_SCHEMA,
 )
+"""Reading lines of a file."""
 APPEND_TOOL = ToolSpec(
     "memory_append",
     "Write a note down so that later sessions find it: a decision, a fact, a preference, a todo, "
@@ -209,6 +211,7 @@ APPEND_TOOL = ToolSpec(
     "and what is already there is not written again. Never write down passwords or keys.",
     MEMORY_APPEND_SCHEMA,
 )
+"""Adding a note."""
 FLUSH_APPEND_TOOL = ToolSpec(
     "memory_append",
     "Write a note down so that later sessions find it. It is added to the end of today's log; "
@@ -216,6 +219,7 @@ FLUSH_APPEND_TOOL = ToolSpec(
     "Never write down passwords or keys.",
     FLUSH_APPEND_SCHEMA,
 )
+"""Adding a note in the silent turn, and where others read along: without ``longTerm``."""
 
 
 EDIT_TOOL = ToolSpec(
@@ -225,6 +229,7 @@ EDIT_TOOL = ToolSpec(
     "what was believed before. The answer has the number of the change.",
     MEMORY_EDIT_SCHEMA,
 )
+"""Replacing a passage."""
 CORRECT_TOOL = ToolSpec(
     "memory_correct",
     "Correct what a note says when it turns out to be wrong or has changed: the wrong lines are "
@@ -233,6 +238,7 @@ CORRECT_TOOL = ToolSpec(
     "memory_search or memory_get first. The user can undo it by the number in the answer.",
     MEMORY_CORRECT_SCHEMA,
 )
+"""Striking lines through for the right text."""
 DELETE_TOOL = ToolSpec(
     "memory_delete",
     "Delete a whole note, only when the user asks for it: its text stays in the history, and the "
@@ -240,6 +246,7 @@ DELETE_TOOL = ToolSpec(
     "What must be forgotten for good, the user forgets with 'commonplace forget'.",
     MEMORY_DELETE_SCHEMA,
 )
+"""Deleting a note."""
 _KEPT = {
     EDIT_TOOL.name: (
         ": the text of before is kept, and the user can undo it.",
