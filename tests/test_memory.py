@@ -70,6 +70,12 @@ def test_a_missing_workspace_is_told(tmp_path):
         Memory.open(tmp_path / "nowhere")
 
 
+def test_a_url_in_place_of_a_folder_is_refused_and_its_password_not_shown():
+    with pytest.raises(WorkspaceNotFoundError, match=r"a URL.*Memory\.connect") as caught:
+        Memory.open("postgresql://ann:s3cret@host/notes")
+    assert "s3cret" not in str(caught.value)
+
+
 def test_each_workspace_has_an_index_of_its_own_in_the_state_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(tmp_path / "state"))
     for name in ("a/notes", "b/notes", "c/ umlaut ä"):

@@ -26,6 +26,7 @@ from commonplace.errors import (
     SettingsError,
     StateError,
     WorkspaceError,
+    WorkspaceNotFoundError,
 )
 from commonplace.history.as_of import PastIndex
 from commonplace.history.database import HistoryFile
@@ -267,6 +268,11 @@ class Memory(ReopenedInChild, AsyncTwins):
         """
         from commonplace.store.registry import default_index_path, open_store
 
+        if "://" in str(workspace):  # not shown: it may hold a password
+            raise WorkspaceNotFoundError(
+                "the workspace is a URL; a folder was expected. Memory.connect(URL) opens a memory "
+                "whose folder another host has, Memory.open(FOLDER, index=URL) one of this host's."
+            )
         settings = settings or Settings.load()
         profile = from_settings(settings)
         space = Workspace(workspace, settings, profile.discovery)
