@@ -95,10 +95,19 @@ def main() -> None:
     parser.add_argument("--only", choices=("sqlite", "postgres"), help="one engine alone")
     parser.add_argument("--url", help="postgresql://..., of a database that may be written to")
     parser.add_argument("--folder", type=Path, help="for the notes and indexes; needs 20 GB")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep what --folder has: a later run with --only sqlite measures its index alone",
+    )
     options = parser.parse_args()
     clock = Clock(options.minutes)
     measured: dict[int, list[Row]] = {}
-    with tempfile.TemporaryDirectory(prefix="commonplace-bench-", dir=options.folder) as folder:
+    if options.keep and options.folder is None:
+        parser.error("--keep was given without --folder, which says where")
+    temporary = tempfile.TemporaryDirectory(prefix="commonplace-bench-", dir=options.folder)
+    with temporary as folder:
+        folder = options.folder if options.keep else folder
         wanted = options.only != "sqlite"
         url = (options.url or _server(Path(folder) / "server")) if wanted else None
         for size in options.chunks:
@@ -129,18 +138,25 @@ def _server(folder: Path) -> str:
 def _of_size(
     folder: Path, url: str | None, size: int, only: str | None, clock: Clock
 ) -> Iterator[Row]:
-    questions, inserted_s = _write(folder, size, clock, bare=only != "postgres")
-    (folder / "questions.pickle").write_bytes(pickle.dumps(questions[:_QUESTIONS]))
+    kept = folder / "questions.pickle"
+    file = str(folder / "index.sqlite")
+    is_kept = only == "sqlite" and kept.exists()
+    if is_kept:
+        questions = pickle.loads(kept.read_bytes())
+    else:
+        questions, inserted_s = _write(folder, size, clock, bare=only != "postgres")
     exact: list[set[int]] = []
     if only != "postgres":
-        file = str(folder / "index.sqlite")
-        speed = _index("SQLite", folder, file, size, clock)
-        bare = size / inserted_s
-        yield Row("SQLite: first index", speed, bare, "chunks/s", 0.5, at_least=True)
+        if not is_kept:
+            speed = _index("SQLite", folder, file, size, clock)
+            bare = size / inserted_s
+            yield Row("SQLite: first index", speed, bare, "chunks/s", 0.5, at_least=True)
+            kept.write_bytes(pickle.dumps(questions[: _QUESTIONS + _WARM_UP]))
         yield from _searches("SQLite", folder, file, size, questions, exact, clock, promised=25)
         yield Row("SQLite: size", Path(file).stat().st_size / _MIB, None, "MiB", None)
         yield Row("SQLite: bytes a line", Path(file).stat().st_size / _lines(size), None, "", None)
     if url is not None:
+        kept.write_bytes(pickle.dumps(questions[: _QUESTIONS + _WARM_UP]))
         yield from _of_postgres(folder, url, size, questions, clock)
 
 
