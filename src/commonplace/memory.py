@@ -196,17 +196,18 @@ class Memory(ReopenedInChild, AsyncTwins):
         )
         if settings.history.enabled:
             self._index.runner.sweeper = ExpirySweeper(mutator, now=self._now, zone=self._zone)
+        self._past = PastIndex(
+            *(log, workspace, store), profile=profile, folder=state.history.parent
+        )
         self._publisher: Publisher | None = None
         if (publication := publication_of(store)) is not None:
             self._publisher = Publisher(
                 *(store, publication, self._notes, mutator, workspace),
                 profile=profile,
                 index_files=self._index.index_files,
+                purge=self._past.purge,
             )
             self._index.runner.publisher = self._publisher
-        self._past = PastIndex(
-            *(log, workspace, store), profile=profile, folder=state.history.parent
-        )
         self._qmd: QmdBackend | None = None
         if settings.search.backend == "qmd":
             from commonplace.qmd.backend import QmdBackend

@@ -130,6 +130,10 @@ _SCHEMA = (
     # batch of their versions; NULL where nothing had to be changed.
     "CREATE TABLE IF NOT EXISTS applied (key TEXT PRIMARY KEY, version INTEGER) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS applied_version ON applied (version)",
+    # Indexes at which this history is published: its key among those of other hosts, the same at
+    # each of them, and the number of the last forgetting there that it has followed.
+    """CREATE TABLE IF NOT EXISTS published (
+        location TEXT PRIMARY KEY, key TEXT NOT NULL, forgets INTEGER NOT NULL) WITHOUT ROWID""",
     *_SUMS,
 )
 
@@ -140,7 +144,7 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        version=5,  # version 4 had no `applied`, 3 no sums; versions 1 and 2 were never released
+        version=6,  # 5 had no `published`, 4 no `applied`, 3 no sums; 1 and 2 were never released
         schema=_SCHEMA,
         # Versions without a note, or based on one that was lost, have no text.
         repair=(

@@ -21,6 +21,7 @@ from commonplace.history.edits import FileCodec
 from commonplace.history.forget_plan import FileEdit, ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
+from commonplace.history.known_texts import remove_unused_names
 from commonplace.history.lines import line_key
 from commonplace.history.note_changes import Mutation
 from commonplace.history.unreachable import unreachable_copies
@@ -263,15 +264,7 @@ class Forgetter:
             execute(f"DELETE FROM line_origin WHERE origin IN ({sql})", (plan.session,))
             execute("DELETE FROM exposed_session WHERE session = ?", (plan.session,))
         execute("DELETE FROM pending WHERE done")
-        execute(
-            "DELETE FROM origin WHERE id NOT IN (SELECT origin FROM line_origin UNION "
-            "SELECT origin FROM version WHERE origin NOT NULL)"
-        )
-        execute(
-            "DELETE FROM note WHERE id NOT IN (SELECT note FROM line_origin UNION "
-            "SELECT note FROM version UNION "
-            "SELECT moved_from FROM version WHERE moved_from NOT NULL)"
-        )
+        remove_unused_names(connection)
         return count
 
     def _forget_origins(self, connection: apsw.Connection, path: str, edit: FileEdit) -> None:
@@ -294,7 +287,7 @@ class Forgetter:
             if not self._index.runner.publisher.settle(timeout_s=wait_s):
                 left.append(_INBOX.format(file=store.location))
             self._refresh()
-            self._index.runner.publisher.reconcile()
+            self._index.runner.publisher.publish_forgetting()
             with store.lease("run", timeout_s=_RUN_TIMEOUT_S):
                 is_pure = store.purge()
             if not is_pure:
@@ -326,13 +319,20 @@ class Forgetter:
 
     def _unreachable(self, forgotten: ForgottenText) -> list[str]:
         jobs = self._journal.rows("SELECT DISTINCT provider FROM embedding_jobs")
-        return unreachable_copies(
+        store = self._index.store
+        others = (
+            self._index.runner.publisher.other_histories()
+            if store.exists() and store.access == "read-write"
+            else []
+        )
+        found = unreachable_copies(
             self._workspace,
             forgotten.runs,
             notes=self._planner.contents(),
             providers=[name for (name,) in jobs],
-            own=[self._index.store.location, str(self._history.path), str(self._journal.path)],
+            own=[store.location, str(self._history.path), str(self._journal.path)],
         )
+        return [*map(_HISTORY.format, others), *found]
 
 
 _LINES_OF_SESSION = """SELECT path, hash FROM line_origin JOIN note ON note.id = note
@@ -340,6 +340,10 @@ _LINES_OF_SESSION = """SELECT path, hash FROM line_origin JOIN note ON note.id =
 _INBOX = (
     "Changes of hosts without the folder wait in {file}, and may hold the text. Forget it again "
     "when 'commonplace serve' has made them."
+)
+_HISTORY = (
+    "{} keeps a history of its own, which drops it when that host next indexes. Its session files "
+    "and its journal of flushes are its own: run 'commonplace forget' there, too."
 )
 _READER = (
     "Another process reads an earlier state of {file}; the next open of this memory overwrites it."

@@ -43,12 +43,15 @@ class RunPublisher(Protocol):
     def after_change(self) -> None:
         """Publish a change that was indexed by itself."""
 
-    def reconcile(self) -> None:
-        """Publish what the folder and its history have, and nothing else.
+    def publish_forgetting(self) -> None:
+        """Publish what a forgetting has left, and have other hosts' histories keep no more.
 
         Raises:
             StoreError: The index cannot be written.
         """
+
+    def other_histories(self) -> list[str]:
+        """Return the hosts that have the folder and a history of their own, for people."""
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
         """Remove changes that were refused and hold a line that is forgotten."""
@@ -78,8 +81,12 @@ class NoPublisher:
     def after_change(self) -> None:
         """Do nothing."""
 
-    def reconcile(self) -> None:
+    def publish_forgetting(self) -> None:
         """Do nothing."""
+
+    def other_histories(self) -> list[str]:
+        """Return none."""
+        return []
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
         """Do nothing."""

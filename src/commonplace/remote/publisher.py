@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from commonplace.errors import CommonplaceError, PathNotAllowedError
 from commonplace.history.shared_origins import exported_origins, merge_origins
 from commonplace.history.versions import content_hash
 from commonplace.indexing.document_reader import text_hash
+from commonplace.remote.history_publisher import HistoryPublisher
 from commonplace.remote.inbox import InboxApplier
 from commonplace.store.hosts import hosts_of
 from commonplace.store.publication import (
@@ -19,8 +21,6 @@ from commonplace.store.publication import (
     InboxStep,
     Publication,
     PublishedNote,
-    PublishedVersion,
-    VersionSums,
 )
 from commonplace.transcripts.rendering import render_lines
 from commonplace.workspace.file_text import UnreadableFileError, decode_text
@@ -40,21 +40,9 @@ logger = logging.getLogger(__name__)
 
 _BATCH_BYTES = 8 * 1024 * 1024
 """Bytes of notes that are published in one transaction."""
-_BATCH_VERSIONS = 5_000
 _SETTLE_POLL_S = 0.1
 _TURN_S = 3600.0
 """Seconds to wait for another process that applies the inbox, before a rebuild is swapped in."""
-_SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
-_ROWS = f"""SELECT version.id, batch, change_group.id, note.path, moved.path, at, change, author,
-        session, tool, size, hash, base, body
-    FROM version JOIN note ON note.id = version.note
-    LEFT JOIN change_group ON change_group.version = version.id
-    LEFT JOIN note AS moved ON moved.id = version.moved_from
-    LEFT JOIN origin ON origin.id = version.origin
-    WHERE {_SETTLED} AND version.id > ? ORDER BY version.id LIMIT {_BATCH_VERSIONS}"""
-_SUMS = f"""SELECT count(*), coalesce(max(id), 0), coalesce(sum(base), 0), coalesce(sum(size), 0),
-    coalesce(sum(length(body)), 0) FROM version WHERE {_SETTLED}"""
-_MARKS = f"SELECT id, hash, base, coalesce(length(body), 0) FROM version WHERE {_SETTLED}"
 
 
 class Publisher:
@@ -68,6 +56,7 @@ class Publisher:
         workspace: The folder.
         profile: Rules by which session files are read.
         index_files: Brings the index up to date with some files.
+        purge: Removes the indexes of old texts.
     """
 
     def __init__(
@@ -80,6 +69,7 @@ class Publisher:
         *,
         profile: Profile,
         index_files: Callable[[Sequence[str]], object],
+        purge: Callable[[], object],
     ) -> None:
         self._store = store
         self._publication = publication
@@ -93,8 +83,12 @@ class Publisher:
         """Changes of the ledger up to which origins are published; None where not known."""
         self._origins = 0
         """Number of the origins that were met last."""
-        self._last: int | None = None
-        """Row of the last version that is published; None where that is not known."""
+        self._versions = HistoryPublisher(
+            *(store, publication, self._history),
+            folder=str(workspace.root),
+            read=functools.partial(_data_of, notes),
+            purge=purge,
+        )
 
     # -- inbox -----------------------------------------------------------------------------------
 
@@ -123,7 +117,7 @@ class Publisher:
         changed = self._applier.apply()
         if changed:
             self._index_files([path for path in changed if self._is_allowed(path)])
-            self.publish_versions()
+            self._versions.publish()
         return len(changed)
 
     def _is_allowed(self, path: str) -> bool:
@@ -135,10 +129,16 @@ class Publisher:
         return True
 
     def before_run(self) -> None:
-        """Apply the inbox at the beginning of an index run, which indexes what it changed."""
+        """Apply the inbox at the beginning of an index run, which indexes what it changed.
+
+        The run publishes the origins that this history has: it learns those of others before. What
+        is being forgotten here is published last.
+        """
+        if self._is_begun() and not self._history.is_forgetting:
+            self.refresh_origins()
         if self.waits():
             self._applier.apply()
-            self.publish_versions()
+            self._versions.publish()
 
     def settle(self, *, timeout_s: float) -> bool:
         """Make the changes that wait now in the folder, or wait until the leader has made them.
@@ -150,6 +150,8 @@ class Publisher:
             StoreError: The inbox cannot be read or written.
         """
         waiting = self._publication.waiting() if self._is_begun() else []
+        if self._is_begun() and not self._history.is_forgetting:
+            self.refresh_origins()
         deadline = time.monotonic() + timeout_s
         while waiting:
             last = waiting[-1].id
@@ -174,7 +176,7 @@ class Publisher:
             yield
 
     def refresh_origins(self) -> None:
-        """Learn the origins of lines that hosts without the folder wrote, and that wait.
+        """Learn the origins of lines that other hosts wrote.
 
         The index has them already: without their origins, they would pass for the user's.
         """
@@ -204,10 +206,13 @@ class Publisher:
         if self._store.access == "read-only":
             return
         with _reported():
-            self.reconcile()
+            if self._is_begun():
+                self._versions.reconcile()
+                self._publish_notes()
+                self._publish_origins()
 
-    def reconcile(self) -> None:
-        """Publish what the folder and its history have, and nothing else.
+    def publish_forgetting(self) -> None:
+        """Publish what a forgetting has left, and have other hosts' histories keep no more.
 
         Raises:
             StoreError: The index cannot be written.
@@ -215,7 +220,11 @@ class Publisher:
         if self._is_begun():
             self._publish_notes()
             self._publish_origins()
-            self._reconcile_versions()
+            self._versions.publish_forgetting()
+
+    def other_histories(self) -> list[str]:
+        """Return the hosts that have the folder and a history of their own, for people."""
+        return self._versions.others() if self._is_begun() else []
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
         """Remove changes that were refused and hold a line that is forgotten."""
@@ -232,16 +241,7 @@ class Publisher:
             return
         with _reported():
             self.apply_inbox()
-            self.publish_versions()
-
-    def publish_versions(self) -> None:
-        """Publish the versions that came since the last ones."""
-        if self._last is None:
-            self._reconcile_versions()
-            return
-        while rows := self._history.rows(_ROWS, (self._last,)):
-            self._publication.put_versions([PublishedVersion(*row) for row in rows])
-            self._last = int(rows[-1][0])
+            self._versions.publish()
 
     def _is_begun(self) -> bool:
         return self._store.cached_identity is not None or self._store.exists()
@@ -299,29 +299,12 @@ class Publisher:
             self._publication.put_origins({path: held.get(path) for path in paths})
         self._ledger_changes = rows[0][0]
 
-    def _reconcile_versions(self) -> None:
-        """Make the published versions those of the history: some may be gone, or rewritten."""
-        ((*sums,),) = self._history.rows(_SUMS) or [VersionSums()]
-        wanted = VersionSums(*sums)
-        if self._publication.version_sums() != wanted:
-            held = dict(self._publication.version_marks())
-            marks = {row: tuple(mark) for row, *mark in self._history.rows(_MARKS)}
-            removed = [row for row in held if row not in marks]
-            changed = {row for row, mark in marks.items() if held.get(row) != mark}
-            for rows in self._batches():
-                some = [version for version in rows if version.id in changed]
-                if some or removed:
-                    self._publication.put_versions(some, removed=removed)
-                    removed = []
-            if removed:
-                self._publication.put_versions((), removed=removed)
-        self._last = wanted.last
 
-    def _batches(self) -> Iterator[list[PublishedVersion]]:
-        last = 0
-        while rows := self._history.rows(_ROWS, (last,)):
-            yield [PublishedVersion(*row) for row in rows]
-            last = int(rows[-1][0])
+def _data_of(notes: NoteService, path: str) -> bytes | None:
+    with contextlib.suppress(PathNotAllowedError):
+        read = notes.read(path)
+        return None if read is None else read.data
+    return None
 
 
 def _texts_of(step: InboxStep) -> tuple[bytes, ...]:

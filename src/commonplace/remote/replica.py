@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import StateError
 from commonplace.history.database import HistoryFile
+from commonplace.history.known_texts import KnownTexts
 from commonplace.history.ledger import OriginLedger, note_id, origin_id
 from commonplace.history.shared_origins import import_origins
 from commonplace.history.versions import CHANGES, State, VersionLog, milliseconds
@@ -161,6 +162,15 @@ class HistoryReplica:
                 for row, body in bodies.items():
                     connection.execute("UPDATE version SET body = ? WHERE id = ?", (body, row))
             self._whole.add(path)
+
+    def known_texts(self) -> KnownTexts:
+        """Return all that is published of the past."""
+        self.refresh_origins()
+        self.refresh_versions()
+        for (path,) in self.file.rows("SELECT path FROM note"):
+            self.load_texts(path)
+        with self.file.transaction() as connection:
+            return KnownTexts.of(connection)
 
     def waiting_step(self, row: int) -> InboxStep | None:
         """Return the step of the inbox that a version is of; None for one of the history."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from commonplace.store.records import IndexedFile
 
 __all__ = [
+    "ForgottenError",
     "InboxChange",
     "InboxState",
     "InboxStep",
@@ -27,6 +28,7 @@ __all__ = [
     "NoteChangedError",
     "Numbers",
     "Publication",
+    "PublishedHistory",
     "PublishedNote",
     "PublishedVersion",
     "StepKind",
@@ -43,6 +45,10 @@ class NoteChangedError(Exception):
 
 class InboxWaitsError(StoreError):
     """A shadow index lacks changes that wait in the inbox; it was not swapped in."""
+
+
+class ForgottenError(StoreError):
+    """Another host has forgotten something that a history may have; nothing was published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,20 @@ class VersionSums(NamedTuple):
     bases: int = 0
     sizes: int = 0
     bytes: int = 0
+
+
+class PublishedHistory(NamedTuple):
+    """History of one host that has the folder.
+
+    Attributes:
+        key: What tells it from all others.
+        host: Name of the host and of its folder, for people.
+        forgets: Number of the last forgetting that it has followed; see `Numbers`.
+    """
+
+    key: str
+    host: str
+    forgets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +211,14 @@ class Numbers(NamedTuple):
         versions: Versions.
         rewrites: Versions that were removed, or whose texts were changed.
         inbox: The inbox.
+        forgets: What was forgotten; it grows when an index is begun again, too.
     """
 
     origins: int = 0
     versions: int = 0
     rewrites: int = 0
     inbox: int = 0
+    forgets: int = 0
 
 
 class Publication(Protocol):
@@ -286,9 +308,34 @@ class Publication(Protocol):
         """Return hash, base and length of the body of each published version."""
 
     def put_versions(
-        self, versions: Sequence[PublishedVersion], *, removed: Sequence[int] = ()
+        self, versions: Sequence[PublishedVersion], *, removed: Sequence[int] = (), forgets: int
     ) -> None:
-        """Publish versions, in place of those of the same rows, and remove others."""
+        """Publish versions, in place of those of the same rows, and remove others.
+
+        Args:
+            versions: The versions.
+            removed: Rows of the others.
+            forgets: Number of the last forgetting that their history has followed.
+
+        Raises:
+            ForgottenError: There is a later one.
+        """
+
+    def histories(self) -> list[PublishedHistory]:
+        """Return the histories that are published in turns, one a host."""
+
+    def note_history(self, history: PublishedHistory) -> None:
+        """Note a history, or the forgetting that it has followed."""
+
+    def count_forgetting(self, sums: VersionSums) -> int | None:
+        """Have every other history keep no more than the published one.
+
+        Args:
+            sums: Sums of the history that is rid of what was forgotten.
+
+        Returns:
+            The number of the forgetting; None where another history is published.
+        """
 
 
 def publication_of(store: Store) -> Publication | None:

@@ -24,11 +24,13 @@ from commonplace.store.postgres.published_rows import (
 from commonplace.store.postgres.state import IndexState, state_query
 from commonplace.store.postgres.writer import Writer
 from commonplace.store.publication import (
+    ForgottenError,
     InboxChange,
     InboxState,
     InboxStep,
     NoteChangedError,
     Numbers,
+    PublishedHistory,
     PublishedNote,
     PublishedVersion,
     VersionSums,
@@ -49,6 +51,13 @@ _VERSION_TYPES = (
     "int8", "int8", "int8", "text", "text", "int8", "int4", "text", "text", "text", "int8", "bytea",
     "int8", "bytea",
 )  # fmt: skip
+_SUMS = """SELECT count(*), coalesce(max(id), 0), coalesce(sum(base), 0)::bigint,
+    coalesce(sum(size), 0)::bigint, coalesce(sum(length(body)), 0)::bigint FROM versions"""
+_FORGETS = "SELECT number FROM published WHERE kind = 'forgets'"
+# A time: an index that is begun again does not count from the beginning.
+_COUNT_FORGETTING = """UPDATE published SET number = greatest(number + 1,
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+    WHERE kind = 'forgets' RETURNING number"""
 _MAX_REFUSED = 20
 """Refused changes that the state of the inbox names."""
 
@@ -265,11 +274,7 @@ class PostgresPublication:
 
     def version_sums(self) -> VersionSums:
         """Return the sums of the published versions."""
-        (row,) = self._read(
-            "SELECT count(*), coalesce(max(id), 0), coalesce(sum(base), 0)::bigint, "
-            "coalesce(sum(size), 0)::bigint, coalesce(sum(length(body)), 0)::bigint FROM versions"
-        )
-        return VersionSums(*row)
+        return VersionSums(*self._read(_SUMS)[0])
 
     def version_marks(self) -> Mapping[int, tuple[bytes | None, int | None, int]]:
         """Return hash, base and length of the body of each published version."""
@@ -277,12 +282,18 @@ class PostgresPublication:
         return {row: (known, base, length) for row, known, base, length in rows}
 
     def put_versions(
-        self, versions: Sequence[PublishedVersion], *, removed: Sequence[int] = ()
+        self, versions: Sequence[PublishedVersion], *, removed: Sequence[int] = (), forgets: int
     ) -> None:
         """Publish versions, in place of those of the same rows, and remove others."""
 
         def put(connection: Connection) -> None:
-            bump(connection, "versions")
+            bump(connection, "versions")  # from here on, nothing is counted as forgotten
+            ((number,),) = rows_of(connection, _FORGETS)
+            if number > forgets:
+                raise ForgottenError(
+                    f"another host has forgotten something at {self._store.location}; the next "
+                    "index run publishes the history without it."
+                )
             ids = [*removed, *(version.id for version in versions)]
             deleted = connection.execute(
                 "DELETE FROM versions WHERE id = ANY(%s::bigint[])", (ids,)
@@ -298,3 +309,33 @@ class PostgresPublication:
                     copy.write_row(version)
 
         self._store.write_transaction(put)
+
+    # -- histories of several hosts --------------------------------------------------------------
+
+    def histories(self) -> list[PublishedHistory]:
+        """Return the histories that are published in turns, one a host."""
+        rows = self._read("SELECT key, host, forgets FROM histories ORDER BY host, key")
+        return [PublishedHistory(*row) for row in rows]
+
+    def note_history(self, history: PublishedHistory) -> None:
+        """Note a history, or the forgetting that it has followed."""
+        self._store.write_transaction(
+            lambda connection: connection.execute(
+                "INSERT INTO histories VALUES (%s, %s, %s) ON CONFLICT (key) DO UPDATE SET "
+                "host = excluded.host, forgets = excluded.forgets",
+                history,
+            )
+        )
+
+    def count_forgetting(self, sums: VersionSums) -> int | None:
+        """Have every other history keep no more than the published one."""
+
+        def count(connection: Connection) -> int | None:
+            bump(connection, "versions")  # from here on, no history is published
+            if VersionSums(*rows_of(connection, _SUMS)[0]) != sums:
+                return None
+            ((number,),) = rows_of(connection, _COUNT_FORGETTING)
+            return int(number)
+
+        number: int | None = self._store.write_transaction(count)
+        return number

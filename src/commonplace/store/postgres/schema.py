@@ -18,8 +18,8 @@ __all__ = [
     "shared_tables",
 ]
 
-SCHEMA_VERSION = 2
-"""Version 2 added what is published for hosts without the folder."""
+SCHEMA_VERSION = 3
+"""Version 2 added what is published for hosts without the folder; 3, whose histories these are."""
 
 UNLISTED = 0
 """Seq in ``dropped`` of the version up to which deletions are not listed; chunks count from 1."""
@@ -77,8 +77,11 @@ SHARED = (
     "CREATE INDEX IF NOT EXISTS inbox_steps_path ON inbox_steps (path)",
     # Numbers that grow with each change of a kind.
     "CREATE TABLE IF NOT EXISTS published (kind text PRIMARY KEY, number bigint NOT NULL)",
-    """INSERT INTO published VALUES ('origins', 0), ('versions', 0), ('rewrites', 0), ('inbox', 0)
-        ON CONFLICT DO NOTHING""",
+    """INSERT INTO published VALUES ('origins', 0), ('versions', 0), ('rewrites', 0), ('inbox', 0),
+        ('forgets', 0) ON CONFLICT DO NOTHING""",
+    # Histories of the hosts with the folder; `forgets` is the last forgetting that each followed.
+    """CREATE TABLE IF NOT EXISTS histories (
+        key text PRIMARY KEY, host text NOT NULL, forgets bigint NOT NULL)""",
 )
 
 WORD_INDEX = (
