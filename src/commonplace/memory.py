@@ -929,7 +929,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             if origin is not None:
                 self._attribute_text(path, text, origin)
             if appended := append_note(self._place_of(path), text, title=title):
-                self._recorder.appended[path] = origin, *appended
+                self._recorder.appended[path] = origin, appended
                 self._index_written([path])
                 if path in self._recorder.appended:  # there is no index yet, or it is not writable
                     self._record(path)

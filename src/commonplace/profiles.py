@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.query import Ranker
     from commonplace.retrieval.rerank import RerankClient
     from commonplace.settings import Settings
+    from commonplace.text.appended_chunks import AppendedChunks, TextEnd
     from commonplace.text.incremental_chunking import ChunkChanges
     from commonplace.transcripts.cursor import ReadCursor
     from commonplace.transcripts.incremental import SessionPart
@@ -97,6 +98,11 @@ class Profile(Protocol):
             former: The old text, where it is at hand.
         """
 
+    def append_chunks(
+        self, end: TextEnd, added: str, *, split: Callable[[list[Chunk]], list[Chunk]]
+    ) -> AppendedChunks | None:
+        """Chunk what was appended to a text; see `TextEnd.appended`."""
+
     def read_transcript(
         self,
         path: Path,
@@ -135,6 +141,12 @@ class DefaultProfile:
         from commonplace.text.incremental_chunking import rechunk_markdown
 
         return rechunk_markdown(text, known, self._settings.chunking, label=label, former=former)
+
+    def append_chunks(
+        self, end: TextEnd, added: str, *, split: Callable[[list[Chunk]], list[Chunk]]
+    ) -> AppendedChunks | None:
+        """Chunk what was appended to a text; None where all of it is to be chunked."""
+        return end.appended(added, self._settings.chunking, split)
 
     @property
     def transcripts(self) -> TranscriptRules:

@@ -59,6 +59,25 @@ def test_many_pieces_are_compared_as_few_are(held, notes):
         assert few == (added_text(held, note, title=None) if note.strip() else None)
 
 
+@given(held=TEXTS | LINES, note=TEXTS | LINES)
+@example(held="- a\n  b b\n", note="- a b\n b")
+def test_the_bytes_of_a_long_text_tell_that_it_lacks_a_note(held, note):
+    if note.strip() and not appended_text.may_hold(held.encode(), note):
+        end = held[held.rfind("\n\n") + 1 :]
+        assert not appended_text._holds(held, note)
+        assert not end.strip() or added_text(held, note, title=None).strip() == note.strip()
+
+
+@pytest.mark.parametrize("places", [3, 300], ids=["few places", "many places"])
+def test_a_long_log_is_searched_for_a_note_in_other_white_space(tmp_path, places):
+    log = tmp_path / "log.md"
+    held = "".join(map(ITEM.format, range(2_000)))
+    log.write_text(f"{held}- tea at\u2003 *four* é\n" + "- tea at five\n" * places + held)
+    assert append_note(log, "- tea  at\n  *four* é", title=None) is None
+    assert append_note(log, "- tea at", title=None).added == b"- tea at\n"
+    assert append_note(log, "- tea at four", title=None).added == b"- tea at four\n"
+
+
 @pytest.mark.timing
 @pytest.mark.parametrize(
     ("items", "seconds"),
@@ -72,6 +91,6 @@ def test_a_log_of_ten_megabytes_is_locked_for_a_moment(tmp_path, items, seconds)
     appended = append_note(log, note, title=None)
     took = time.process_time() - started
     assert appended
-    assert len(appended.after) - len(appended.before) == len(note)
+    assert len(appended.added) == len(note)
     assert len(appended.before) > 10_000_000
     assert took < seconds

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import StateError
-from commonplace.history.deltas import compress, decompress, from_delta, to_delta
-from commonplace.workspace.file_text import digest_of
+from commonplace.history.deltas import appended_delta, compress, decompress, from_delta, to_delta
+from commonplace.workspace.file_text import GrownBytes, digest_of, joined
 
 if TYPE_CHECKING:
     import apsw
@@ -36,7 +36,11 @@ _CHAIN_BYTES = 4
 
 
 def make_body(
-    connection: apsw.Connection, note: int, text: bytes | None, *, before: bytes | None = None
+    connection: apsw.Connection,
+    note: int,
+    text: bytes | GrownBytes | None,
+    *,
+    before: bytes | None = None,
 ) -> tuple[int | None, bytes | None]:
     """Return the body of a note's next text, and the row that it is a difference from.
 
@@ -55,12 +59,16 @@ def make_body(
         (note, note),
     ).fetchall()
     if not rows or rows[-1][1] is None:  # a new note, or one that was gone
-        return None, compress(text)
+        return None, compress(joined(text))
     (_, size), *deltas = rows
     if len(deltas) >= _MAX_CHAIN or sum(each or 0 for _, each in deltas) > _CHAIN_BYTES * size:
-        return None, compress(text)
+        return None, compress(joined(text))
     base = rows[-1][0]
     known = connection.execute("SELECT hash FROM version WHERE id = ?", (base,)).get
+    if isinstance(text, GrownBytes):
+        if text.before_digest == known:
+            return base, appended_delta(text.added, text.before)
+        text = text.joined()
     if before is None or digest_of(before) != known:
         before = read_body(connection.execute, base)
     return base, to_delta(text, before)

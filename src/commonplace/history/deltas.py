@@ -11,7 +11,7 @@ import zlib
 
 from commonplace.text.common_ends import common_end, common_start
 
-__all__ = ["compress", "decompress", "from_delta", "to_delta"]
+__all__ = ["appended_delta", "compress", "decompress", "from_delta", "to_delta"]
 
 _LEVEL = 3
 """Effort of compression: an index run compresses all that it reads for the first time."""
@@ -36,6 +36,11 @@ def to_delta(text: bytes, base: bytes) -> bytes:
     end = common_end(text, base, limit - start)
     part = text[start : len(text) - end]
     return _number(start) + _number(end) + _deflated(part, _around(base, start, end))
+
+
+def appended_delta(added: bytes, base: bytes) -> bytes:
+    """Return a text as its difference from another one, which it has in front of what is added."""
+    return _number(len(base)) + _number(0) + _deflated(added, _around(base, len(base), 0))
 
 
 def from_delta(body: bytes, base: bytes) -> bytes:

@@ -13,16 +13,23 @@ from commonplace.errors import StateError, WorkspaceError
 from commonplace.history.retention import is_too_large, prune
 from commonplace.history.shared_origins import exported_origins
 from commonplace.history.versions import content_hash
-from commonplace.workspace.file_text import UnreadableFileError, file_stamp, read_text
+from commonplace.indexing.grown_note import GrownNote
+from commonplace.workspace.file_text import (
+    GrownBytes,
+    UnreadableFileError,
+    file_state,
+    read_text,
+)
 
 if TYPE_CHECKING:
     import apsw
 
     from commonplace.history.mutations import Mutator
-    from commonplace.indexing.document_reader import ReadDocument
+    from commonplace.indexing.read_document import ReadDocument
     from commonplace.settings import HistorySettings
     from commonplace.types import MemoryFile, Origin
     from commonplace.workspace.discovery import Scan
+    from commonplace.workspace.notes import Appended
 
 __all__ = ["TextRecorder"]
 
@@ -36,7 +43,7 @@ class _Met(NamedTuple):
     """Text of a file as it was read, and the state of the file then."""
 
     file: MemoryFile
-    data: bytes
+    data: bytes | GrownBytes
     state: tuple[int, int, str]
 
 
@@ -49,24 +56,30 @@ class TextRecorder:
         now: Returns the time.
 
     Attributes:
-        appended: Origin, bytes before and bytes after of the notes that were appended to and are
-            not recorded yet, by path.
+        appended: What was appended to notes and is not recorded yet, with its origin, by path.
+        grown: The last long note that was appended to.
     """
 
     def __init__(
         self, mutator: Mutator, settings: HistorySettings, *, now: Callable[[], datetime]
     ) -> None:
-        self.appended: dict[str, tuple[Origin | None, bytes, bytes]] = {}
+        self.appended: dict[str, tuple[Origin | None, Appended]] = {}
+        self.grown = GrownNote()
         self._mutator = mutator
         self._log = mutator.log
         self._settings = settings
         self._pruned: date | None = None
         self._now = now
 
+    def appended_to(self, path: str) -> Appended | None:
+        """Return what this process appended to a note, and has not recorded yet; None for none."""
+        _, appended = self.appended.get(path, (None, None))
+        return appended
+
     def take_former(self, path: str) -> bytes | None:
         """Return, once, the bytes that a note had before this process changed it, or None."""
-        appended = self.appended.get(path)
-        return appended[1] if appended else self._mutator.replaced.pop(path, None)
+        appended = self.appended_to(path)
+        return appended.before if appended else self._mutator.replaced.pop(path, None)
 
     def record(self, documents: Sequence[ReadDocument]) -> None:
         """Record texts that are about to be indexed."""
@@ -148,7 +161,7 @@ class TextRecorder:
             one
             for one in met
             # An append may have been overwritten before it was met.
-            if known.get(one.file.path) != content_hash(one.data) or one.file.path in self.appended
+            if one.file.path in self.appended or known.get(one.file.path) != content_hash(one.data)
         ]
         if not new:
             return
@@ -158,9 +171,7 @@ class TextRecorder:
             for one in new:
                 path = one.file.path
                 if appended := self.appended.pop(path, None):
-                    origin, before, after = appended
-                    after = one.data if after == one.data else after  # which is hashed already
-                    self._record_append(connection, path, origin, before, after, at=at)
+                    self._record_append(connection, path, *appended, met=one.data, at=at)
                 if _state(one.file) == one.state:  # else the next run meets what it is now
                     self._log.meet(connection, path, one.data, at=at)
 
@@ -169,14 +180,24 @@ class TextRecorder:
         connection: apsw.Connection,
         path: str,
         origin: Origin | None,
-        before: bytes,
-        after: bytes,
+        appended: Appended,
         *,
         at: datetime,
+        met: bytes | GrownBytes = b"",
     ) -> None:
-        """Record an append, unless another process has met its text already."""
+        """Record an append, unless another process has met its text already.
+
+        `met` is what the note has now: mostly the text behind the append, and hashed already.
+        """
+        before, added, _ = appended
+        after: bytes | GrownBytes
+        if isinstance(met, GrownBytes) and met.before is before and met.added is added:
+            after, digest = met, met.before_digest.hex()
+        else:
+            after, digest = before + added, content_hash(before) if before else ""
+            after = met if met == after else after
         latest = self._log.latest(connection, path)
-        if (latest.version.hash if latest else "") != (content_hash(before) if before else ""):
+        if (latest.version.hash if latest else "") != digest:
             if self._log.is_recent(connection, path, content_hash(after)):
                 return
             self._log.meet(connection, path, before or None, at=at)
@@ -212,7 +233,7 @@ def _state(file: MemoryFile) -> tuple[int, int, str] | None:
         info = os.lstat(file.absolute)
     except OSError:
         return None
-    return info.st_size, info.st_mtime_ns, file_stamp(info)
+    return file_state(info)
 
 
 def _is_under(path: str, folders: Sequence[str]) -> bool:

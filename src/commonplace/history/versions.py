@@ -13,7 +13,7 @@ from commonplace.history.bodies import make_body, read_body
 from commonplace.history.causes import GroupId, record_group
 from commonplace.history.ledger import note_id, origin_id, stored_origin
 from commonplace.types import Change, Origin, Version
-from commonplace.workspace.file_text import digest_of
+from commonplace.workspace.file_text import GrownBytes, digest_of
 
 if TYPE_CHECKING:
     import apsw
@@ -196,7 +196,7 @@ class VersionLog:
         self,
         connection: apsw.Connection,
         path: str,
-        text: bytes | None,
+        text: bytes | GrownBytes | None,
         *,
         change: Change,
         at: datetime,
@@ -260,12 +260,17 @@ class VersionLog:
         return bytes.fromhex(known) in [digest for (digest,) in rows]
 
     def meet(
-        self, connection: apsw.Connection, path: str, text: bytes | None, *, at: datetime
+        self,
+        connection: apsw.Connection,
+        path: str,
+        text: bytes | GrownBytes | None,
+        *,
+        at: datetime,
     ) -> State | None:
-        """Add a text that another program wrote, unless it is the newest one.
+        """Add a text that another program wrote, unless it is the newest one; inside a transaction.
 
         Args:
-            connection: Connection in a transaction.
+            connection: Of the history database.
             path: The note.
             text: Bytes of the file; None where it is gone.
             at: Time of the change.
@@ -289,12 +294,7 @@ class VersionLog:
     def paths_with(
         self, connection: apsw.Connection, hashes: Iterable[str]
     ) -> list[tuple[str, str]]:
-        """Return the notes that have, or had, one of some texts, with the text's hash.
-
-        Args:
-            connection: Connection in a transaction.
-            hashes: Hashes of the texts.
-        """
+        """Return the notes that have, or had, a text of some hashes, with the hash."""
         wanted = json.dumps([known.upper() for known in hashes])
         rows: Iterable[Any] = connection.execute(
             "SELECT DISTINCT path, hex(hash) FROM version JOIN note ON note.id = note "
@@ -323,7 +323,7 @@ def milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def content_hash(data: bytes) -> str:
+def content_hash(data: bytes | GrownBytes) -> str:
     """Return the hash of a file's bytes, as `if_version` takes it."""
     return digest_of(data).hex()
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.embeddings.client import EmbeddingClient, EmbeddingResult, EmbeddingRun
 from commonplace.errors import EmbedderError
-from commonplace.indexing.document_reader import ReadDocument
 from commonplace.indexing.pending_chunks import PendingChunks
 from commonplace.indexing.planner import IndexPlan
+from commonplace.indexing.read_document import ReadDocument
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexIdentity
 from commonplace.text.chunking import line_units, pack_units, unit_texts, whole_unit

@@ -6,11 +6,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from commonplace.store.records import ChunkWindow, FileRecord
-from commonplace.text.chunking import chunk_id, make_chunk, split_oversized
+from commonplace.indexing.read_document import ReadDocument, moved_place
+from commonplace.store.records import FileRecord
+from commonplace.text.chunking import make_chunk, split_oversized
 from commonplace.text.front_matter import (
     FRONT_MATTER_MARKS,
     FrontMatter,
@@ -21,7 +22,6 @@ from commonplace.text.front_matter import (
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.transcripts.incremental import SessionPart
 from commonplace.types import Chunk, ChunkPlace, MemoryFile
-from commonplace.vectors.arrays import ChunkVectors
 from commonplace.workspace.file_text import (
     FileText,
     UnreadableFileError,
@@ -30,12 +30,15 @@ from commonplace.workspace.file_text import (
 )
 
 if TYPE_CHECKING:
+    from commonplace.indexing.grown_note import GrownNote
     from commonplace.profiles import Profile
     from commonplace.store.base import Store
+    from commonplace.text.appended_chunks import AppendedChunks, TextEnd
     from commonplace.text.incremental_chunking import ChunkChanges
     from commonplace.workspace.discovery import Scan
+    from commonplace.workspace.notes import Appended
 
-__all__ = ["DocumentReader", "ReadDocument", "TextRecorder", "text_hash"]
+__all__ = ["DocumentReader", "TextRecorder", "text_hash"]
 
 _MAX_CHUNK_BYTES = 8000
 """Larger texts are cut: no provider takes more than 8,192 tokens."""
@@ -43,59 +46,15 @@ _LONG_BYTES = 8 * 1024
 """Size from which on a changed file is compared with its chunks: few of them are written."""
 
 
-@dataclass(slots=True)
-class ReadDocument:
-    """A file that was read and cut; without chunks where the index has its text already.
-
-    Of a session file read in parts, `part` is this one, and `known` is whether the file was in the
-    index before the first part. `data` is the bytes of a whole file. With `changes`, `chunks` are
-    those of a window: they replace some of the `places` that the index has.
-    """
-
-    file: MemoryFile
-    before: FileRecord | None
-    record: FileRecord
-    chunks: list[Chunk] | None
-    embedded: list[ChunkVectors | None] = field(default_factory=list)
-    part: SessionPart | None = None
-    known: bool = False
-    data: bytes = b""
-    changes: ChunkChanges | None = None
-    places: Sequence[ChunkPlace] = ()
-
-    @property
-    def replaced_lines(self) -> tuple[int, int] | None:
-        """First lines of the first and the last chunk that a window replaces; None without one."""
-        if self.changes is None:
-            return None
-        replaced = self.places[self.changes.first : self.changes.after]
-        return (replaced[0].start_line, replaced[-1].start_line) if replaced else (1, 0)
-
-    def window(self, model: str) -> ChunkWindow | None:
-        """Return the window that the chunks replace; None for those of a whole file."""
-        if self.changes is None or self.chunks is None:
-            return None
-        first, after, lines, _ = self.changes
-        moved = [_moved(place, lines) for place in self.places[after:]] if lines else []
-        record = self.record
-        ids = [chunk_id(record.source, record.path, place, model) for place in moved]
-        return ChunkWindow(first, after, lines, ids)
-
-    @property
-    def more(self) -> bool:
-        """Whether another part of the file follows."""
-        return self.part is not None and self.part.more
-
-    @property
-    def days(self) -> list[int | None]:
-        """Day of each chunk."""
-        if self.part is not None:
-            return [day for _, day in self.part.chunks]
-        return [self.record.day] * len(self.chunks or ())
-
-
 class TextRecorder(Protocol):
     """Keeps the texts of files as index runs meet them."""
+
+    @property
+    def grown(self) -> GrownNote:
+        """The last long note that was appended to."""
+
+    def appended_to(self, path: str) -> Appended | None:
+        """Return what this process appended to a note, and has not recorded yet; None for none."""
 
     def take_former(self, path: str) -> bytes | None:
         """Return, once, the bytes that a note had before this process changed it, or None."""
@@ -119,7 +78,7 @@ class DocumentReader:
         report: Called with the path of a file that could not be read as it is, and the reason.
         read: Reads a whole file.
         store: The index, with whose chunks a changed file is compared.
-        former: Returns the bytes that a note had before, where they are at hand.
+        recorder: Has the bytes that a note had before this process changed it.
     """
 
     def __init__(
@@ -130,10 +89,10 @@ class DocumentReader:
         report: Callable[[str, str], object],
         read: Callable[[MemoryFile], FileText],
         store: Store,
-        former: Callable[[str], bytes | None] = lambda _: None,
+        recorder: TextRecorder | None = None,
     ) -> None:
         self._read_text = read
-        self._take_former = former
+        self._recorder = recorder
         self._store = store
         self._profile = profile
         self._completes = completes
@@ -203,6 +162,8 @@ class DocumentReader:
 
     def _whole(self, file: MemoryFile, before: FileRecord | None) -> ReadDocument | None:
         """Read and cut a file; None where that is not possible."""
+        if before is not None and (item := self._appended(file, before)) is not None:
+            return item
         indexed_ns = time.time_ns()
         try:
             read = self._read_text(file)
@@ -241,12 +202,37 @@ class DocumentReader:
             places,
             former=self._former(before, read.text[: matter.body]) if places else None,
         )
+        if self._recorder is not None and self._recorder.appended_to(file.path):
+            self._recorder.grown.keep(record, read, places, changes, chunks)
         return ReadDocument(
             *(file, before, record, chunks),
             known=known,
             data=read.data,
             changes=changes,
             places=places,
+        )
+
+    def _appended(self, file: MemoryFile, before: FileRecord) -> ReadDocument | None:
+        """Cut what this process appended to the note that it appended to last; None for others."""
+        recorder = self._recorder
+        if recorder is None or (before.pending and self._completes):
+            return None
+        appended = recorder.appended_to(file.path)
+        grown = appended and recorder.grown.after(file, before, appended, self._append_chunks)
+        if grown is None:
+            return None
+        return ReadDocument(
+            *(file, before, grown.record, grown.changes.chunks),
+            known=True,
+            data=grown.data,
+            changes=grown.changes,
+            places=grown.replaced.known,
+            above=grown.replaced.chunks,
+        )
+
+    def _append_chunks(self, end: TextEnd, added: str) -> AppendedChunks | None:
+        return self._profile.append_chunks(
+            end, added, split=lambda chunks: split_oversized(chunks, _MAX_CHUNK_BYTES)
         )
 
     def _known_places(self, before: FileRecord | None) -> Sequence[ChunkPlace]:
@@ -260,8 +246,10 @@ class DocumentReader:
 
     def _former(self, before: FileRecord | None, matter: str) -> str | None:
         """Return the text that the index has, behind the same front matter, if it is at hand."""
-        data = self._take_former(before.path) if before else None
-        if data is None or before is None or digest_of(data).hex() != before.hash:
+        if before is None or self._recorder is None:
+            return None
+        data = self._recorder.take_former(before.path)
+        if data is None or digest_of(data).hex() != before.hash:
             return None
         text, note = decode_text(data)
         return text[len(matter) :] if note is None and text.startswith(matter) else None
@@ -288,7 +276,9 @@ class DocumentReader:
         label = label_line(matter.metadata) if matter.metadata else ""
         changes = None
         if places:
-            known = [_moved(place, -matter.lines) for place in places] if matter.lines else places
+            known = places
+            if matter.lines:
+                known = [moved_place(place, -matter.lines) for place in places]
             if label:
                 known = [known[0]._replace(start_line=known[0].start_line + 1), *known[1:]]
             changes = self._profile.rechunk(text, known, label=label, former=former)
@@ -321,10 +311,6 @@ def _behind(matter: FrontMatter, chunks: Sequence[Chunk], label: str) -> list[Ch
         labelled = make_chunk(first.start_line - 1, first.end_line, text, first.heading)
         moved[0] = replace(labelled, labelled=True)
     return moved
-
-
-def _moved(place: ChunkPlace, lines: int) -> ChunkPlace:
-    return place._replace(start_line=place.start_line + lines, end_line=place.end_line + lines)
 
 
 def _hash_of(read: FileText) -> str:

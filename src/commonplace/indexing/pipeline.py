@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
 from commonplace.indexing.chunk_embedder import ChunkEmbedder, EmbeddedBatch
-from commonplace.indexing.document_reader import DocumentReader, ReadDocument, TextRecorder
+from commonplace.indexing.document_reader import DocumentReader, TextRecorder
 from commonplace.indexing.planner import IndexPlan, is_current
 from commonplace.indexing.published_files import with_notes
+from commonplace.indexing.read_document import ReadDocument
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
 from commonplace.text.chunking import chunk_id
@@ -102,7 +103,7 @@ class IndexPipeline:
             report=self._failed,
             read=read,
             store=store,
-            former=recorder.take_former if recorder is not None else lambda _: None,
+            recorder=recorder,
         )
         self.vectors = ChunkEmbedder(
             store,
@@ -294,7 +295,7 @@ class IndexPipeline:
     def _settle(self, batch: list[ReadDocument], writing: Future[set[str]]) -> list[_Again]:
         """Wait for a batch to be written; return the files of which an older state was written."""
         skipped = writing.result()
-        written = [item for item in batch if item.file.path not in skipped]
+        written = (item for item in batch if item.file.path not in skipped)
         self.vectors.drop_kept(chunk.hash for item in written for chunk in item.chunks or ())
         again = []
         for item in batch:
@@ -336,7 +337,6 @@ class IndexPipeline:
 
 
 def _texts(batch: Iterable[ReadDocument]) -> dict[str, str]:
-    """Return the text of each chunk of a batch, by its hash."""
     return {chunk.hash: chunk.text for item in batch for chunk in item.chunks or ()}
 
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.store.publication import PublishedNote
-from commonplace.workspace.file_text import digest_of
+from commonplace.workspace.file_text import digest_of, joined
 
 if TYPE_CHECKING:
-    from commonplace.indexing.document_reader import ReadDocument, TextRecorder
+    from commonplace.indexing.document_reader import TextRecorder
+    from commonplace.indexing.read_document import ReadDocument
     from commonplace.store.records import IndexedFile
 
 __all__ = ["NoPublisher", "RunPublisher", "with_notes"]
@@ -105,12 +106,12 @@ def with_notes(
     found = []
     origins = recorder.exported_origins([file.record.path for file in files])
     for document, file in zip(documents, files, strict=True):
-        record = file.record
+        record, data = file.record, joined(document.data)
         note = PublishedNote(
-            *(record.path, record.source, document.data),
-            hash=digest_of(document.data).hex(),
+            *(record.path, record.source, data),
+            hash=digest_of(data).hex(),
             indexed=record.hash,
             origins=origins.get(record.path),
         )
-        found.append(replace(file, note=note) if document.data else file)
+        found.append(replace(file, note=note) if data else file)
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["added_text", "trim_blank_lines"]
+__all__ = ["added_text", "may_hold", "trim_blank_lines"]
 
 _BLANK = re.compile(r"\ufeff*\s*")
 _BLANK_START = re.compile(r"\A(?:[^\S\n]*\n)+")
@@ -18,6 +18,10 @@ _BLANK_END = re.compile(r"\n[ \t\r]*\n\Z")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
 _SPACE = re.compile(r"\s+")
 _SAMPLE_CHARS = 1 << 16
+_MOST_PLACES = 64
+"""Places of a word that are looked at one by one; of more, all of the text is decoded."""
+_ROOM_BYTES = 1 << 12
+"""White space among the words of a piece that is looked through in the bytes of a long text."""
 _MOST_SOUGHT = 20
 """Pieces of a note that are searched for in a text one by one; for more, its blocks are indexed."""
 
@@ -65,6 +69,37 @@ def trim_blank_lines(text: str) -> str:
     return _BLANK_START.sub("", text).rstrip()
 
 
+def may_hold(data: bytes, note: str) -> bool:
+    """Return whether the bytes of a long text may hold a piece of a note; mostly they do not.
+
+    Each place of a piece's rarest word is looked at with what stands around it: nothing else of the
+    text is decoded.
+    """
+    pieces = _items(note) or [note]
+    if len(pieces) > _MOST_SOUGHT or "\ufffd" in note:  # what is not UTF-8 is read as that
+        return True
+    return any(_may_hold(data, piece) for piece in pieces)
+
+
+def _may_hold(data: bytes, piece: str) -> bool:
+    words = piece.split()
+    number = _rarest(words, data[:_SAMPLE_CHARS].decode("utf-8", "replace"))
+    word = words[number].encode("utf-8", "surrogatepass")
+    room = 4 * len(piece.encode("utf-8", "surrogatepass")) + _ROOM_BYTES
+    at, places = data.find(word), 0
+    while at >= 0:
+        places += 1
+        above = data[max(0, at - room) : at].decode("utf-8", "ignore")
+        behind = data[at : at + room].decode("utf-8", "ignore")
+        if places > _MOST_PLACES or (
+            _end_of_words(behind, 0, words, number) is not None
+            and _start_of_words(above, len(above), words, number) is not None
+        ):
+            return True
+        at = data.find(word, at + len(word))
+    return False
+
+
 def _deduplicated(note: str, held: str) -> str | None:
     """Deduplicate a note: return the part that a text does not hold yet; None when it holds all.
 
@@ -93,17 +128,21 @@ def _holds(text: str, piece: str) -> bool:
     note that says something new often has a word that is nowhere.
     """
     words = piece.split()
-    sample = text[:_SAMPLE_CHARS]
-    places = {word: sample.find(word) for word in words}
-    rarest = max(places, key=lambda word: (places[word] < 0, places[word], len(word)))
-    number = words.index(rarest)
-    for found in re.finditer(re.escape(rarest), text):
+    number = _rarest(words, text[:_SAMPLE_CHARS])
+    for found in re.finditer(re.escape(words[number]), text):
         start = _start_of_words(text, found.start(), words, number)
         if start is not None and _starts_block(text, start):
             end = _end_of_words(text, found.start(), words, number)
             if end is not None and _ends_block(text, end):
                 return True
     return False
+
+
+def _rarest(words: list[str], sample: str) -> int:
+    """Return which of some words is the rarest, as far as a sample of a text tells it."""
+    places = {word: sample.find(word) for word in words}
+    rarest = max(places, key=lambda word: (places[word] < 0, places[word], len(word)))
+    return words.index(rarest)
 
 
 def _start_of_words(text: str, at: int, words: list[str], number: int) -> int | None:

@@ -22,11 +22,14 @@ __all__ = [
     "MAX_FILE_BYTES",
     "FileText",
     "Folder",
+    "GrownBytes",
     "NoteBytes",
     "UnreadableFileError",
     "decode_text",
     "digest_of",
     "file_stamp",
+    "file_state",
+    "joined",
     "open_file",
     "read_bytes",
     "read_data",
@@ -55,14 +58,62 @@ class NoteBytes(bytes):
     """Bytes of a file, whose hash is computed once: history, journal and index all ask for it."""
 
     @functools.cached_property
+    def hasher(self) -> hashlib._Hash:
+        """SHA-256 of the bytes; to be copied before it is updated."""
+        return hashlib.sha256(self)
+
+    @property
     def digest(self) -> bytes:
         """SHA-256 of the bytes."""
-        return hashlib.sha256(self).digest()
+        return self.hasher.digest()
 
 
-def digest_of(data: bytes) -> bytes:
+class GrownBytes:
+    """Bytes of a file that was appended to: of a long one, neither copied nor hashed again.
+
+    Args:
+        before: The bytes before.
+        hasher: Their SHA-256.
+        added: Bytes that were added.
+
+    Attributes:
+        before: The bytes before.
+        before_digest: Their SHA-256, as bytes.
+        added: Bytes that were added.
+        hasher: SHA-256 of all; to be copied before it is updated.
+        digest: The same, as bytes.
+    """
+
+    def __init__(self, before: bytes, hasher: hashlib._Hash, added: bytes = b"") -> None:
+        self.before, self.added = before, added
+        self.before_digest = hasher.digest()
+        self.hasher = hasher.copy()
+        self.hasher.update(added)
+        self.digest = self.hasher.digest()
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.added)
+
+    def is_equal(self, data: bytes) -> bool:
+        """Return whether other bytes are the same."""
+        same = len(data) == len(self) and data.startswith(self.before)
+        return same and data.endswith(self.added)
+
+    def joined(self) -> bytes:
+        """Return all of the bytes."""
+        return self.before + self.added
+
+
+def joined(data: bytes | GrownBytes) -> bytes:
+    """Return a file's bytes in one piece."""
+    return data.joined() if isinstance(data, GrownBytes) else data
+
+
+def digest_of(data: bytes | GrownBytes) -> bytes:
     """Return the SHA-256 of a file's bytes."""
-    return data.digest if isinstance(data, NoteBytes) else hashlib.sha256(data).digest()
+    if isinstance(data, NoteBytes | GrownBytes):
+        return data.digest
+    return hashlib.sha256(data).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +292,11 @@ def file_stamp(info: os.stat_result) -> str:
     creation); a renamed file, or one with another mode, has another one, too.
     """
     return f"{info.st_ino}-{info.st_ctime_ns}"
+
+
+def file_state(info: os.stat_result) -> tuple[int, int, str]:
+    """Return the size, the time of change and the `file_stamp` of a file."""
+    return info.st_size, info.st_mtime_ns, file_stamp(info)
 
 
 def read_bytes(descriptor: int, size: int) -> bytes:

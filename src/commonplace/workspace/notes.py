@@ -14,11 +14,11 @@ from commonplace.errors import PathNotAllowedError, WorkspaceReadOnlyError
 from commonplace.system.files import sync
 from commonplace.system.locks import lock_descriptor
 from commonplace.system.waits import is_wait_over
-from commonplace.workspace.appended_text import added_text, trim_blank_lines
+from commonplace.workspace.appended_text import added_text, may_hold, trim_blank_lines
 from commonplace.workspace.file_text import (
     Folder,
     NoteBytes,
-    file_stamp,
+    file_state,
     read_bytes,
     utf16_encoding,
 )
@@ -40,12 +40,12 @@ class _Addition(NamedTuple):
     """What a note adds to a file, as the file was when it was read.
 
     Attributes:
-        stamp: State of the file.
+        state: Size, time of change and `file_stamp` of the file.
         before: Its bytes.
         data: Bytes to add; None where the file holds the note.
     """
 
-    stamp: tuple[object, ...]
+    state: tuple[int, int, str]
     before: bytes
     data: bytes | None
 
@@ -55,11 +55,13 @@ class Appended(NamedTuple):
 
     Attributes:
         before: Bytes of the file before.
-        after: Bytes of the file after it.
+        added: Bytes that were added.
+        state: Size, time of change and `file_stamp` of the file after it.
     """
 
     before: bytes
-    after: bytes
+    added: bytes
+    state: tuple[int, int, str]
 
 
 def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
@@ -76,7 +78,7 @@ def append_note(path: Path, note: str, *, title: str | None) -> Appended | None:
         title: Heading of a new file; None for no heading.
 
     Returns:
-        The file before and after; None when it already holds the note, and nothing was written.
+        What was added to what; None when it already holds the note, and nothing was written.
 
     Raises:
         ValueError: The note is empty.
@@ -119,7 +121,7 @@ def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended
         try:
             ahead = _addition_ahead(descriptor, note, title) if tries <= _TRIES else None
             with lock_descriptor(descriptor):
-                if ahead is not None and ahead.stamp != _stamp(os.fstat(descriptor)):
+                if ahead is not None and ahead.state != file_state(os.fstat(descriptor)):
                     continue
                 # An editor may replace the file during the wait, or during the write.
                 if folder.names(name, descriptor):
@@ -153,10 +155,6 @@ def _sync_name(folder: Folder, descriptor: int) -> None:
     _NAMED.add((info.st_dev, info.st_ino))
 
 
-def _stamp(info: os.stat_result) -> tuple[object, ...]:
-    return info.st_size, info.st_mtime_ns, file_stamp(info)
-
-
 def _addition_ahead(descriptor: int, note: str, title: str | None) -> _Addition | None:
     """Return what a note adds to a long file; None where that is to be found under the lock."""
     info = os.fstat(descriptor)
@@ -172,12 +170,22 @@ def _addition(descriptor: int, note: str, title: str | None) -> _Addition:
     """Return what a note adds to a file."""
     info = os.fstat(descriptor)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    before = NoteBytes(read_bytes(descriptor, info.st_size))
+    before = read_bytes(descriptor, info.st_size)
     encoding = utf16_encoding(before) or "utf-8"
-    held = before.decode(encoding, errors="replace")
+    if len(before) >= _LONG_BYTES and encoding == "utf-8" and not may_hold(before, note):
+        held = _end_of(before).decode(encoding, errors="replace")
+    else:
+        held = before.decode(encoding, errors="replace")
+        before = NoteBytes(before)
     added = added_text(held, note, title=title)
     data = None if added is None else added.encode(encoding, errors="replace")
-    return _Addition(_stamp(info), before, data)
+    return _Addition(file_state(info), before, data)
+
+
+def _end_of(data: bytes) -> bytes:
+    """Return the last lines of a file: all of it where they are blank."""
+    cut = data.rfind(b"\n", 0, len(data) - _LONG_BYTES) + 1
+    return data[cut:] if data[cut:].strip() else data
 
 
 def _append_locked(descriptor: int, addition: _Addition) -> Appended | None:
@@ -195,7 +203,7 @@ def _append_locked(descriptor: int, addition: _Addition) -> Appended | None:
         if size < os.fstat(descriptor).st_size <= size + len(data):
             os.ftruncate(descriptor, size)
         raise
-    return Appended(before, before + data)
+    return Appended(before, data, file_state(os.fstat(descriptor)))
 
 
 def create_folder(path: Path) -> None:

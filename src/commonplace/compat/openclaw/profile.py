@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commonplace.compat.openclaw.ranking import ChunkRanker
     from commonplace.retrieval.rerank import RerankClient
     from commonplace.settings import Settings
+    from commonplace.text.appended_chunks import TextEnd
     from commonplace.transcripts.cursor import ReadCursor
     from commonplace.transcripts.incremental import SessionPart
     from commonplace.transcripts.rendering import TranscriptRules
@@ -70,6 +71,11 @@ class OpenClawProfile:
         former: str | None,
     ) -> None:
         """Return None: a changed text is chunked as a whole."""
+
+    def append_chunks(
+        self, end: TextEnd, added: str, *, split: Callable[[list[Chunk]], list[Chunk]]
+    ) -> None:
+        """Return None, for the same reason."""
 
     def read_transcript(
         self,
