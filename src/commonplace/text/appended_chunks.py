@@ -151,7 +151,7 @@ class TextEnd:
         It is of whole lines, as is the one before, and no blank chunk was left out between them.
         """
         behind = self.known[index - 1].end_line + len(self.headings) - self.lines
-        return has_text(rows[behind]) and all(
+        return has_text("".join(rows[behind : behind + 1])) and all(
             hashlib.sha256(self._body(at, rows).encode()).hexdigest() == self.known[at].hash
             for at in (index - 1, index)
         )
