@@ -99,6 +99,21 @@ def test_a_history_of_another_host_keeps_nothing_that_was_forgotten(hosts):
         assert one._publisher.other_histories() == []
 
 
+def test_a_history_that_was_never_published_here_keeps_its_past(hosts, monkeypatch):
+    with hosts.host("one") as one:
+        one.index()
+        one.forget(text="Gutenberg")
+    monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(hosts.state("two")))
+    with Memory.open(hosts.root, settings=QUIET, embedder=None) as two:
+        two.append("- Ada leads the team.", path="memory/team.md")
+        two.delete("memory/team.md")
+    with hosts.host("two") as two:
+        two.index()
+        assert [one.change for one in two.history("memory/team.md")] == ["delete", "append"]
+        two.undo(two.history("memory/team.md")[0].id)
+        assert two.get("memory/team.md").text == "- Ada leads the team.\n"
+
+
 def test_a_conversation_that_was_forgotten_is_named_by_no_history(hosts):
     talk = Origin("untrusted", "talk 4711", "web")
     with hosts.host("two") as two:

@@ -109,7 +109,8 @@ class HistoryPublisher:
 
     def others(self) -> list[str]:
         """Return the hosts with other histories that have not followed the last forgetting."""
-        own, last = self._own(), self._publication.numbers().forgets
+        last = self._publication.numbers().forgets
+        own = self._own(last)
         return [
             one.host
             for one in self._publication.histories()
@@ -144,16 +145,23 @@ class HistoryPublisher:
 
     # -- what other hosts have forgotten ---------------------------------------------------------
 
-    def _own(self) -> PublishedHistory:
-        """Return this history as the history file knows it."""
+    def _own(self, last: int) -> PublishedHistory:
+        """Return this history as the history file knows it.
+
+        One that was not published here before keeps its past: nothing of it was forgotten here.
+
+        Args:
+            last: Number of the last forgetting.
+        """
         rows = self._history.rows("SELECT location, key, forgets FROM published")
-        forgets = {location: number for location, _, number in rows}.get(self._location, 0)
+        forgets = {location: number for location, _, number in rows}.get(self._location, last)
         key = rows[0][1] if rows else uuid.uuid4().hex
         return PublishedHistory(key, self._name, forgets)
 
     def _followed(self) -> PublishedHistory:
         """Follow what another host has forgotten since, and return this history."""
-        number, own = self._publication.numbers().forgets, self._own()
+        number = self._publication.numbers().forgets
+        own = self._own(number)
         if own.forgets < number:
             self._follow()
             self._last = None
