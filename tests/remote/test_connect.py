@@ -226,6 +226,24 @@ def test_what_touches_the_same_lines_is_refused_and_said(hosts):
     assert "443" in hosts.text("MEMORY.md")
 
 
+@pytest.mark.parametrize("replaced", ["- The boiler is in the cellar.\n", ""])
+def test_what_is_inserted_behind_a_line_that_is_another_one_now_is_refused(hosts, replaced):
+    far, line = hosts.connect(), "- The printer is called Gutenberg.\n"
+    far.edit("MEMORY.md", line, f"{line}  - It is in the office.\n")
+    by_hand = NOTE.replace(line, replaced)
+    (hosts.root / "MEMORY.md").write_text(by_hand)
+    hosts.home.index()
+    assert hosts.text("MEMORY.md") == far.get("MEMORY.md").text == by_hand
+    (said,) = (one for one in far.status().warnings if "refused" in one)
+    assert "in the same lines (MEMORY.md#L3)" in said
+    far.edit("MEMORY.md", "- The VPN", "- The gate is green.\n- The VPN")  # before, it is no part
+    (hosts.root / "MEMORY.md").write_text(by_hand.replace("51820", "443"))
+    hosts.home.index()
+    assert hosts.text("MEMORY.md").startswith(
+        "# Net\n- The gate is green.\n- The VPN listens on port 443."
+    )
+
+
 def test_what_is_no_append_is_not_made_as_one(hosts):
     far = hosts.connect()
     far.edit("MEMORY.md", "Gutenberg.\n", "Gutenberg.\n  - It is in the cellar.\n")
@@ -393,6 +411,23 @@ def test_origins_of_another_host_are_kept_whenever_it_writes(hosts, monkeypatch,
         assert note.untrusted == (note.text.split("\n").index(told) + 1,)
     hosts.home.index()
     assert hosts.home.get(path).untrusted == note.untrusted
+
+
+def test_a_change_that_was_not_made_leaves_no_origin(hosts, monkeypatch):
+    far = hosts.connect()
+    publication = far._notes.mutator._publication
+
+    def lost(*_):
+        raise StoreError("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publication, "submit", lost)
+        with pytest.raises(StoreError, match="was lost"):
+            far.append("- Ada leads the team.", path="MEMORY.md", origin=UNTRUSTED)
+    far.append("- Ada leads the team.", path="MEMORY.md")
+    for memory in (far, hosts.connect()):
+        assert "Ada" in memory.get("MEMORY.md").text
+        assert memory.get("MEMORY.md").untrusted == ()
 
 
 def test_origins_that_change_without_their_note_are_published_by_the_next_run(hosts):

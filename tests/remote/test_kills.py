@@ -27,6 +27,8 @@ QUIET = Settings(sync=SyncSettings(on_open=False, on_search=False))
         ("kept", 9),
         pytest.param("kept", 1, marks=pytest.mark.full),
         pytest.param("off", 1, marks=pytest.mark.full),
+        ("apart", 7),
+        pytest.param("apart", 1, marks=pytest.mark.full),
     ],
 )
 def test_a_host_that_is_killed_at_any_step_makes_each_change_once(tmp_path, history, every):
@@ -53,9 +55,16 @@ def test_a_host_that_is_killed_at_any_step_makes_each_change_once(tmp_path, hist
         memory.index()
         assert "empty" in memory.status().details["inbox"]
         assert not [one for one in memory.status().warnings if "refused" in one]
-        facts = "".join(f"- Fact {number}.\n" for number in range(1, len(runs) + 1))
-        assert (root / "memory" / "2026-11-20.md").read_text() == f"# 2026-11-20\n\n{facts}"
-        assert (root / "memory" / "count.md").read_text() == f"# Count\n\nIt is {len(runs)}\n"
+        log, count = (root / "memory" / f"{name}.md" for name in ("2026-11-20", "count"))
+        numbers = range(1, len(runs) + 1)
+        facts, hand = (
+            [f"- {said} {number}." for number in numbers] for said in ("Fact", "By hand")
+        )
+        written = hand if history == "apart" else []
+        lines = [line for line in log.read_text().split("\n") if line and line[0] != "#"]
+        assert [line for line in lines if line not in written] == facts
+        assert [line for line in lines if line in written] == written
+        assert count.read_text().split("\n") == ["# Count", "", f"It is {len(runs)}", *written, ""]
         with Memory.connect(url, settings=QUIET, embedder=None, now=clock()) as far:
             for path in ("memory/2026-11-20.md", "memory/count.md"):
                 assert far.get(path).text == (root / path).read_text()

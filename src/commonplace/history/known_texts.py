@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.history.bodies import read_bodies, rewrite_bodies
 from commonplace.history.edits import FileCodec
@@ -42,10 +42,10 @@ class KnownTexts:
         Args:
             connection: Connection in a transaction.
         """
-        notes = connection.execute(
+        rows: list[Any] = connection.execute(
             "SELECT id, path FROM note WHERE id IN (SELECT note FROM version)"
-        )
-        paths: dict[int, str] = dict(notes.fetchall())
+        ).fetchall()
+        paths: dict[int, str] = dict(rows)
         texts = (text for note in paths for _, text in read_bodies(connection, note))
         lines = frozenset(line for text in texts for line in _lines(text))
         sessions = connection.execute("SELECT session FROM origin WHERE session NOT NULL")
@@ -80,7 +80,7 @@ def keep_known(
     execute(f"UPDATE version SET moved_from = NULL WHERE moved_from IN {gone}", (paths,))
     execute("DELETE FROM change_group WHERE version NOT IN (SELECT id FROM version)")
     keys = set(map(line_key, known.lines))
-    notes: list[tuple[int, str]] = execute(
+    notes: list[tuple[Any, ...]] = execute(
         "SELECT DISTINCT id, path FROM note JOIN line_origin ON note = id"
     ).fetchall()
     for note, path in notes:

@@ -80,11 +80,15 @@ def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Hunk]:
             yield _Hunk(start + first, end + first, theirs[from_:to])
 
 
-def _touch(one: _Hunk, other: _Hunk) -> bool:
-    """Return whether two hunks share a line, or insert at one place."""
-    if one.start == one.end and other.start == other.end:
-        return one.start == other.start
-    return one.start < other.end and other.start < one.end
+def _touch(ours: _Hunk, theirs: _Hunk) -> bool:
+    """Return whether hunks share a line, or ours inserts in the place, or behind lines, of theirs.
+
+    What is inserted behind a line goes with it, as a part of its list or section: where that line
+    is another one now, or gone, it would go with something else.
+    """
+    if ours.start == ours.end:
+        return theirs.start < ours.start <= theirs.end or theirs.start == theirs.end == ours.start
+    return ours.start < theirs.end and theirs.start < ours.end
 
 
 def _line_in_current(later: Sequence[_Hunk], hunk: _Hunk) -> int:

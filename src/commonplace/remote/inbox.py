@@ -2,8 +2,9 @@
 
 A change is applied exactly once and in order: its key goes to the history file in the transaction
 that journals the change, so that a process that dies between the file and the acknowledgement finds
-it there. Where the note was changed in the folder meanwhile, the change is merged by lines; one
-that touches the same lines is refused and kept, and the note stays as the folder has it.
+it there. A host with another history finds the file as the inbox announces it. Where the note was
+changed in the folder meanwhile, the change is merged by lines; one that touches the same lines is
+refused and kept, and the note stays as the folder has it.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class InboxApplier:
             mutations = [
                 Mutation(
                     notes.note_path(step.path),
-                    functools.partial(self._made, step),
+                    functools.partial(self._announced, change, step),
                     step.target,
                     frozenset(step.untrusted),
                 )
@@ -136,6 +137,21 @@ class InboxApplier:
                 raise _RefusedError(str(error)) from error
         for mutation in mutations:
             self._mutator.replaced.pop(mutation.path, None)
+
+    def _announced(self, change: InboxChange, step: InboxStep, disk: bytes | None) -> bytes | None:
+        """Return the bytes of a note after a step; announce them where the step cannot know them.
+
+        Where the host is killed behind the file, it is all that one with another history can know.
+        """
+        if disk is not None and step.made_hash == content_hash(disk[: step.made_size]):
+            return disk
+        made = self._made(step, disk)
+        if made is not None and made != disk and step.target is None:
+            known = content_hash(made)
+            if known != step.after_hash:
+                ordinal = change.steps.index(step)
+                self._publication.announce(change, ordinal, known, len(made))
+        return made
 
     def _made(self, step: InboxStep, disk: bytes | None) -> bytes | None:
         """Return the bytes of a note after a step, from those that it has in the folder.

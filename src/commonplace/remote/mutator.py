@@ -32,6 +32,8 @@ from commonplace.types import Change, Version
 from commonplace.workspace.file_text import FileText, NoteBytes, decode_text, utf16_encoding
 
 if TYPE_CHECKING:
+    import apsw
+
     from commonplace.embeddings.client import EmbeddingClient
     from commonplace.history.causes import Cause
     from commonplace.history.note_changes import Mutation
@@ -48,6 +50,10 @@ _TRIES = 20
 """Times that a change is computed, because another host changed the note meanwhile."""
 _FREE_TRIES = 2
 _TURN_S = 60.0
+
+
+class _NotKeptError(Exception):
+    """Ends a transaction whose changes are not kept."""
 
 
 class _Step(NamedTuple):
@@ -196,8 +202,7 @@ class DatabaseMutator:
         gone += [step.mutation.path for step in steps if step.mutation.target is not None]
         files = self._indexed(present)
         notes = []
-        self._attribute(steps, cause)
-        origins = exported_origins(self._replica.file, present)
+        origins = self._origins(steps, cause, present)
         for file in files:
             path, data = file.record.path, present[file.record.path]
             known = _hash(data), file.record.hash
@@ -211,20 +216,32 @@ class DatabaseMutator:
         )
         return self._publication.submit(change, notes, files, gone)
 
-    def _attribute(self, steps: Sequence[_Step], cause: Cause) -> None:
-        """Note where the new lines come from, here; with the change, every host learns it."""
-        for step in steps:
-            path, target = step.mutation.path, step.mutation.target
-            with self._replica.file.transaction() as connection:
-                if target is not None:
-                    self.ledger.copy(connection, path, target)
-                elif cause.change != "undo" and cause.origin is not None:
-                    before, after = texts_of_change(path, step.before, step.after)
-                    self.ledger.attribute(
-                        *(connection, path, before, after, cause.origin),
-                        untrusted=step.mutation.untrusted,
-                        elsewhere=functools.partial(self._others, path),
-                    )
+    def _origins(
+        self, steps: Sequence[_Step], cause: Cause, texts: Iterable[str]
+    ) -> dict[str, str]:
+        """Return the origins of the lines of notes after a change.
+
+        The replica learns them with every other host, once the change is made: it may fail yet.
+        """
+        file, origins = self._replica.file, dict[str, str]()
+        with contextlib.suppress(_NotKeptError), file.transaction() as connection:
+            for step in steps:
+                self._attribute(connection, step, cause)
+            origins = exported_origins(file, texts)
+            raise _NotKeptError
+        return origins
+
+    def _attribute(self, connection: apsw.Connection, step: _Step, cause: Cause) -> None:
+        path, target = step.mutation.path, step.mutation.target
+        if target is not None:
+            self.ledger.copy(connection, path, target)
+        elif cause.change != "undo" and cause.origin is not None:
+            before, after = texts_of_change(path, step.before, step.after)
+            self.ledger.attribute(
+                *(connection, path, before, after, cause.origin),
+                untrusted=step.mutation.untrusted,
+                elsewhere=functools.partial(self._others, path),
+            )
 
     def _others(self, path: str, line: str) -> set[str]:
         """Return the other notes in which a line stands."""

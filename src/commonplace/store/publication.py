@@ -148,6 +148,9 @@ class InboxStep:
         after_size: Number of the bytes after it.
         target: New path of a note that is moved.
         untrusted: Lines that are untrusted, whatever the origin of the change is.
+        made_hash: Hash of the file as the folder's host was about to make it, where the folder had
+            another text than the one that it was computed from; else empty.
+        made_size: Number of the bytes of that file.
     """
 
     path: str
@@ -159,6 +162,8 @@ class InboxStep:
     after_size: int = 0
     target: str | None = None
     untrusted: tuple[str, ...] = ()
+    made_hash: str = ""
+    made_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +290,9 @@ class Publication(Protocol):
     def acknowledge(self, change: InboxChange) -> None:
         """Remove a change that was applied to the folder."""
 
+    def announce(self, change: InboxChange, ordinal: int, made_hash: str, made_size: int) -> None:
+        """Note the file that the step of an index is about to make; see `InboxStep`."""
+
     def refuse(self, change: InboxChange, reason: str) -> None:
         """Keep a change that cannot be applied, with the reason; it waits no longer."""
 
@@ -312,13 +320,8 @@ class Publication(Protocol):
     ) -> None:
         """Publish versions, in place of those of the same rows, and remove others.
 
-        Args:
-            versions: The versions.
-            removed: Rows of the others.
-            forgets: Number of the last forgetting that their history has followed.
-
         Raises:
-            ForgottenError: There is a later one.
+            ForgottenError: There is a later forgetting than the one that their history followed.
         """
 
     def histories(self) -> list[PublishedHistory]:

@@ -120,7 +120,7 @@ class PostgresPublication:
         rows = self._read(
             f"""SELECT c.id, c.key::text, c.at_ms, c.change, c.author, c.session, c.tool, c.host,
                 s.path, s.kind, s.before_hash, s.before, s.data, s.after_hash, s.after_size,
-                s.target, s.untrusted
+                s.target, s.untrusted, s.made_hash, s.made_size
             FROM (SELECT * FROM inbox WHERE {where}) c
             JOIN inbox_steps s USING (id) ORDER BY c.id, s.ordinal""",
             *values,
@@ -198,6 +198,14 @@ class PostgresPublication:
             connection.execute("DELETE FROM inbox WHERE id = %s", (change.id,))
 
         self._store.write_transaction(acknowledged)
+
+    def announce(self, change: InboxChange, ordinal: int, made_hash: str, made_size: int) -> None:
+        """Note the file that a step is about to make."""
+        statement = (
+            "UPDATE inbox_steps SET made_hash = %s, made_size = %s WHERE id = %s AND ordinal = %s"
+        )
+        values = made_hash, made_size, change.id, ordinal
+        self._store.write_transaction(lambda connection: connection.execute(statement, values))
 
     def refuse(self, change: InboxChange, reason: str) -> None:
         """Keep a change that cannot be applied, with the reason."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -155,14 +156,7 @@ def insert_change(connection: Connection, change: InboxChange) -> int:
 
 def step_of(row: Sequence[Any]) -> InboxStep:
     """Return the step of a row of the inbox."""
-    path, kind, before_hash, before, data, after_hash, after_size, target, untrusted = row
-    return InboxStep(
-        *(path, kind, before_hash, before, data),
-        after_hash=after_hash,
-        after_size=after_size,
-        target=target,
-        untrusted=tuple(untrusted),
-    )
+    return replace(InboxStep(*row), untrusted=tuple(row[8]))
 
 
 def _bytes(data: bytes | None) -> bytes | None:

@@ -18,8 +18,9 @@ __all__ = [
     "shared_tables",
 ]
 
-SCHEMA_VERSION = 3
-"""Version 2 added what is published for hosts without the folder; 3, whose histories these are."""
+SCHEMA_VERSION = 4
+"""Version 2 added what is published for hosts without the folder, 3 the histories of those with it,
+4 what a host is about to make of an inbox step."""
 
 UNLISTED = 0
 """Seq in ``dropped`` of the version up to which deletions are not listed; chunks count from 1."""
@@ -75,6 +76,9 @@ SHARED = (
         target text COLLATE "C", untrusted text[] NOT NULL,
         PRIMARY KEY (id, ordinal))""",
     "CREATE INDEX IF NOT EXISTS inbox_steps_path ON inbox_steps (path)",
+    # The file as the folder's host is about to make it, where it is another than `after_hash`.
+    """ALTER TABLE inbox_steps ADD COLUMN IF NOT EXISTS made_hash text NOT NULL DEFAULT '',
+        ADD COLUMN IF NOT EXISTS made_size bigint NOT NULL DEFAULT 0""",
     # Numbers that grow with each change of a kind.
     "CREATE TABLE IF NOT EXISTS published (kind text PRIMARY KEY, number bigint NOT NULL)",
     """INSERT INTO published VALUES ('origins', 0), ('versions', 0), ('rewrites', 0), ('inbox', 0),
