@@ -23,6 +23,8 @@ BEFORE = {
     5: ("88.9%", "3.1%"),
     6: ("91.2%", "0.7%"),
     7: ("95.4%", "0.5%"),
+    8: ("92.3%", "7.5%"),
+    9: ("97.7%", "1.7%"),
 }
 """What was masked and touched of each later list when it was written."""
 PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "
@@ -51,6 +53,11 @@ def main() -> None:
             f"any rule was changed for it {masked_before}), {touched / len(harmless):.1%} of "
             f"{len(harmless)} harmless texts touched ({touched_before})"
         )
+    drawn = [one for seed in SEEDS for one in forms("vendors", seed=seed)]
+    masked = sum(not one.leaks(redact(one.text)) for one in drawn)
+    print(
+        f"services  : {masked / len(drawn):.1%} of {len(drawn)} tokens masked with no name beside"
+    )
     for size in (125_000, 1_000_000):
         text = (PROSE * (size // len(PROSE) + 1))[:size]
         begun = time.process_time()

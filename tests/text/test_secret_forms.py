@@ -6,7 +6,7 @@ from commonplace.text.redaction import redact
 from support.secret_forms import forms
 
 SECRETS, HARMLESS = list(forms("secrets")), list(forms("harmless"))
-ROUNDS = (1, 2, 3, 4, 5, 6, 7)
+ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 """Lists that were written later, one after the other, and scored before any rule was changed."""
 
 
@@ -41,6 +41,14 @@ def test_2_of_100_harmless_texts_of_each_later_list_are_touched_at_most(number):
     touched = [form.line for form in drawn if redact(form.text) != form.text]
     assert len(drawn) > 100
     assert len(touched) <= 0.02 * len(drawn), touched
+
+
+@pytest.mark.parametrize("around", ["{}", "Noted: {} was found in the logs.", "curl -d {} x"])
+def test_tokens_of_services_are_masked_with_no_name_near_them(around):
+    drawn = [form for seed in range(3) for form in forms("vendors", seed=seed)]
+    missed = [form.line for form in drawn if form.leaks(redact(around.replace("{}", form.text)))]
+    assert len(drawn) > 600
+    assert len(missed) <= 0.01 * len(drawn), missed
 
 
 @pytest.mark.parametrize(

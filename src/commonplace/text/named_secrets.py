@@ -32,12 +32,14 @@ from commonplace.text.secret_values import (
     is_harmless,
     is_opaque,
     is_plain_word,
+    is_pointer,
     looks_chosen,
+    looks_composed,
     looks_invented,
     looks_random,
     looks_strong,
 )
-from commonplace.text.written_value import BARE, TRAILING, WrittenValue, value_at
+from commonplace.text.written_value import BARE, TRAILING, WrittenValue, value_at, with_rest
 
 __all__ = ["named_secrets"]
 
@@ -159,9 +161,12 @@ class _NamedValues(SecretContext):
         sep = PROSE.match(self.text, self.end)
         if sep is None:
             return None
+        value = self._value(sep.end())
+        if value and is_pointer(value.text):
+            return None
         if (pair := self._second(sep.end())) and looks_chosen(pair.text):
             return pair[:2]
-        return self._if_said(self._value(sep.end()))
+        return self._if_said(value)
 
     def _in_clause(self) -> Span | None:
         """Return the value at the end of the clause: "the password is printed below: value"."""
@@ -269,18 +274,34 @@ class _NamedValues(SecretContext):
             return None
         value = self._value(sep.end())
         is_secret = looks_random if self.kind in ("key", "token") else looks_strong
+        is_secret = looks_composed if self.is_login() else is_secret
         if value is None or value.is_harmless or not is_secret(value.text):
             return None
         return value[:2]
 
     def _if_assigned(self, value: WrittenValue | None) -> Span | None:
         """Return the place of an assigned value if it is a secret."""
-        if value is None or not self.accepts(value.without_mark()):
+        if value is None:
             return None
-        return value[:2]
+        whole = self._whole(value)
+        return (
+            whole[:2]
+            if self.accepts(value.without_mark()) or self._is_longer(whole, value)
+            else None
+        )
 
     def _if_said(self, value: WrittenValue | None) -> Span | None:
         """Return the place of a value in a sentence if it is a secret."""
-        if value is None or not self.accepts_in_prose(value.without_mark()):
+        if value is None:
             return None
-        return value[:2]
+        whole = self._whole(value)
+        said = self.accepts_in_prose(value.without_mark()) or self._is_longer(whole, value)
+        return whole[:2] if said else None
+
+    def _whole(self, value: WrittenValue) -> WrittenValue:
+        """Return a password with what stands behind a comma in it."""
+        is_password = self.kind in ("password", "short") or self.is_login()
+        return with_rest(self.text, value) if is_password else value
+
+    def _is_longer(self, whole: WrittenValue, value: WrittenValue) -> bool:
+        return whole.end > value.end and not whole.is_harmless and looks_strong(whole.text)

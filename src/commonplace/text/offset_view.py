@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
 from urllib.parse import unquote
 
-__all__ = ["OffsetView", "decoded_views", "visible_view"]
+__all__ = ["ENCODED", "OffsetView", "decoded_views", "visible_view"]
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
+_COMPOSED = re.compile(rf"[A-Za-z][\u0300-\u036f]+|{_INVISIBLE.pattern}")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
 _UNICODE = re.compile(r"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]")
+_SOFT_BREAK = re.compile(r"\w=\r?\n[ \t>]{0,16}\w")
+_PRINTABLE = re.compile(r"=(?:\r?\n[ \t>]{0,16}|[2-7][0-9A-F])")
+"""Of a mail (quoted-printable): a sign of equality ends a line that goes on."""
+ENCODED = ("&", "%", "\\u00", "\\x", "=\n", "=\r\n")
+"""Signs, one of which a text has that `decoded_views` would change."""
 _PERCENT = re.compile(r"%(?:25){0,3}[2-7][0-9A-Fa-f]")
 
 
@@ -50,8 +57,12 @@ class OffsetView:
 
 
 def visible_view(text: str) -> OffsetView | None:
-    """Return a text without its invisible characters; None for a text that has none."""
-    return OffsetView(text, _INVISIBLE, lambda _: "") if _INVISIBLE.search(text) else None
+    """Return a text without invisible characters, accents composed; None if it is the same."""
+    return OffsetView(text, _COMPOSED, _composed) if _COMPOSED.search(text) else None
+
+
+def _composed(part: str) -> str:
+    return unicodedata.normalize("NFC", part) if part[0].isascii() else ""
 
 
 def _character(entity: str) -> str:
@@ -59,7 +70,7 @@ def _character(entity: str) -> str:
 
 
 def decoded_views(text: str) -> list[OffsetView]:
-    """Return a text with the escapes of HTML, of URLs and of JSON decoded, one by one."""
+    """Return a text with the escapes of HTML, of URLs, of JSON and of mails decoded, one by one."""
     views = []
     if _ENTITY.search(text):
         views.append(OffsetView(text, _ENTITY, _character))
@@ -67,4 +78,10 @@ def decoded_views(text: str) -> list[OffsetView]:
         views.append(OffsetView(text, _PERCENT, lambda code: unquote(f"%{code[-2:]}")))
     if _UNICODE.search(text):
         views.append(OffsetView(text, _UNICODE, lambda code: chr(int(code[-2:], 16))))
+    if _SOFT_BREAK.search(text):
+        views.append(OffsetView(text, _PRINTABLE, _printed))
     return views
+
+
+def _printed(code: str) -> str:
+    return "" if code[1].isspace() else chr(int(code[1:], 16))

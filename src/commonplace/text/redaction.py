@@ -11,18 +11,18 @@ import re
 from collections.abc import Iterator
 
 from commonplace.text.named_secrets import named_secrets
+from commonplace.text.offset_view import ENCODED, decoded_views, visible_view
 from commonplace.text.secret_names import HINTS
 from commonplace.text.secret_patterns import LONG, LONG_TOKENS, SHORT_TOKENS, SecretPattern
 from commonplace.text.secret_syntax import SYNTAX
-from commonplace.text.secret_values import is_blank, is_harmless, is_mask, looks_random
+from commonplace.text.secret_tables import tabular_secrets
+from commonplace.text.secret_values import is_blank, is_harmless, is_mask, is_variable, looks_random
 from commonplace.text.structured_secrets import (
-    column_secrets,
     cookie_secrets,
-    inserted_secrets,
     labelled_secrets,
     prefixed_tokens,
     seed_phrases,
-    table_secrets,
+    typed_passwords,
 )
 from commonplace.text.vendor_secrets import vendor_secrets
 
@@ -74,9 +74,7 @@ def _secrets(text: str, personal: bool) -> list[tuple[int, int, str]]:
         from commonplace.text.personal_numbers import personal_numbers
 
         found += [(start, end, text[start:end]) for start, end in personal_numbers(text)]
-    if not text.isascii() or "&" in text or "%" in text or "\\u00" in text or "\\x" in text:
-        from commonplace.text.offset_view import decoded_views, visible_view
-
+    if not text.isascii() or any(sign in text for sign in ENCODED):
         visible = visible_view(text)
         for view in filter(None, (visible, *decoded_views(text))):
             for start, end in _spans(view.text):
@@ -112,9 +110,7 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
                     yield start, end
     if any(hint in lowered for hint in HINTS):
         yield from named_secrets(text, lowered)
-        yield from table_secrets(text, lowered)
-        yield from column_secrets(text, lowered)
-        yield from inserted_secrets(text, lowered)
+        yield from tabular_secrets(text, lowered)
     if "cookie" in lowered:
         yield from cookie_secrets(text, lowered)
     if LONG.search(text):
@@ -122,10 +118,13 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
         yield from labelled_secrets(text)
         yield from prefixed_tokens(text)
     yield from seed_phrases(text)
+    yield from typed_passwords(text, lowered)
 
 
 def _is_secret(value: str, form: SecretPattern) -> bool:
-    if is_mask(value) or is_blank(value) or (form.random and not looks_random(value)):
+    if is_mask(value) or is_blank(value) or is_variable(value):
+        return False
+    if form.random and not looks_random(value):
         return False
     return "-" not in value or not is_harmless(value, quoted='"')
 
@@ -169,7 +168,10 @@ def _encoded(text: str) -> Iterator[Span]:
 
 # Private keys.
 
-_ARMOUR = re.compile(r"-{4,5} ?(BEGIN|END) [A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_ARMOUR = re.compile(
+    r"-{4,5} ?(BEGIN|END) (?:[A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)?"
+    r"|OpenVPN Static key V1) ?-{4,5}"
+)
 _ARMOURED_LINES = re.compile(
     r"(?:(?:[\s>|]|\\[nr])*"
     r"(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,80}|[A-Za-z0-9+/=]{16,}))*"
@@ -178,7 +180,7 @@ _ARMOURED_LINES = re.compile(
 
 
 def _without_private_keys(text: str) -> str:
-    if "PRIVATE KEY" not in text:
+    if "PRIVATE KEY" not in text and "Static key" not in text:
         return text
     parts, at = [], 0
     for start, end in _armoured(text):

@@ -18,13 +18,19 @@ _PIN = re.compile(
     r"|#?\d(?:[ -]?\d){2,11}[#*]?(?![A-Za-z0-9_-])"
     r"|(?!GPIO)(?=[A-ZА-Я]*\d)[A-ZА-Я0-9]{4,8}(?![A-Za-z0-9_-]))"
 )
-_PINS_BELOW = re.compile(r"[:：]?[*_]{0,2}[ \t]{0,4}(?:\r?\n){1,2}")
+_PINS_BELOW = re.compile(
+    r"(?:[ \t]\([^()\n]{1,60}\)|[ \t][^\n:]{0,50}(?=:))?[:：]?[*_]{0,2}[ \t]{0,4}(?:\r?\n){1,2}"
+)
 _BULLET = re.compile(r"[,;]?[ \t]{0,4}\r?\n[ \t>]{0,8}(?:[-*+]|\d{1,2}[.)])?[ \t]{0,4}")
 _TOTP = re.compile(r"[\"'`*]{0,3}((?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}|[A-Z2-7]{16,64})(?!\w)")
 _PHRASE = re.compile(
     r"[^\n]{0,40}?(?:[:=]|\bis\b|\bare\b)?[\s`\"'>]{1,8}"
-    r"((?:(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8}[\s,-]{1,4}){11,28}"
-    r"(?:\d{1,2}[.)]?[ \t]{0,4})?[a-z]{3,8})(?![a-z])"
+    r"((?:(?:\d{1,2}[.)]?[ \t]{0,4})?[a-zß-ÿ]{3,9}[\s,-]{1,4}){11,28}"
+    r"(?:\d{1,2}[.)]?[ \t]{0,4})?[a-zß-ÿ]{3,9})(?![a-zß-ÿ])"
+)
+_CJK_PHRASE = re.compile(
+    r"[^\n]{0,20}?[:：は]?\s{0,4}((?:[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,8}[\s,、]){11,23}"
+    r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,8})(?!\w)"
 )
 _CLAUSE = re.compile(
     r"(?:[ \t][^\s\d,;:.]{1,20}){1,6}?[ \t]?(?::|[ \t](?:is|was|ist|est|es|è|é|="
@@ -33,7 +39,20 @@ _CLAUSE = re.compile(
 _ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=\d{4,8}(?![\w.,-]))")
 _BLANKS = re.compile(r"[ \t]{1,3}(?=\d)")
 _FOUR = re.compile(r"[ \t](?!(?:19|20)\d\d)\d{4,8}(?=[ \t]*(?:$|[\n,.;)]))")
+_SEVERAL = re.compile(r"codes|códigos|codici|コード|backups?$|recovery$|^pins$")
+_DISCOUNT = re.compile(
+    r"[^\n]{1,32}?(?:\d ?%(?![0-9A-F]{2})|\boff\b|\bcheckout\b|\bdiscount|\bsavings?\b)",
+    re.IGNORECASE,
+)
+"""Behind a code that is given to buyers."""
+_ADDRESS = re.compile(
+    r"\b(?:road|street|nagar|marg|shipping|address|india|sector|lane|city|state|district|deliver\w*"
+    r"|mumbai|delhi|pune|bengaluru|bangalore|chennai|kolkata|hyderabad)\b"
+)
+"""Beside a PIN code of six digits that is a postal code, as in India."""
+_POSTAL = re.compile(r"\d{6}|\d{3} \d{3}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_LISTED = re.compile(r"[\"'`*,;/ ]{0,3}((?=[a-z]{0,11}\d)(?=\d{0,11}[a-z])[a-z0-9]{8,16})(?![\w-])")
 _GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
 _CODES = ("cod", "kod", "cód")
 _MANY = 24
@@ -45,6 +64,8 @@ def wallet_words(text: str, end: int) -> Iterator[Span]:
     words = _PHRASE.match(text, end)
     if words and (place := seed_phrase(words[1])):
         yield words.start(1) + place[0], words.start(1) + place[1]
+    elif words is None and (signs := _CJK_PHRASE.match(text, end)):
+        yield signs.span(1)
 
 
 def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
@@ -58,21 +79,19 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
     """
     word = text[start:end]
     name = word.lower()
-    if not _is_code(name, before):
-        return
-    many = name.endswith(("codes", "backup", "backups", "recovery")) or name == "pins"
-    at = _first(text, word, end, many=many)
-    if at is None:
+    many = bool(_SEVERAL.search(name))
+    at = _first(text, word, end, many=many) if _is_code(name, before) else None
+    if at is None or ("code" in name and _DISCOUNT.match(text, end)):
         return
     of_otp = name.startswith(("totp", "otp", "2fa", "mfa")) and "code" not in name
-    of_code = name.startswith(_CODES)
+    no_secret = _number_of_another_kind(name, before, text[end : end + 32].lower())
     least = 3 if name.startswith("comb") or "lock" in name or "schloss" in name else 4
-    shapes = (_TOTP, _GROUPS, _PIN) if of_otp else (_PIN,)
+    shapes = (_TOTP, _GROUPS, _PIN) if of_otp else (_PIN, _LISTED) if many else (_PIN,)
     for _ in range(_MANY):
         found = next(filter(None, (shape.match(text, at) for shape in shapes)), None)
         if found is None or len(found[1].strip("#*")) < least:
             return
-        if of_code and _YEAR.fullmatch(found[1]):
+        if no_secret and no_secret.fullmatch(found[1]):
             return
         yield found.span(1)
         at = found.end()
@@ -82,6 +101,14 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
             at = next_one.end()
         elif not many:
             return
+
+
+def _number_of_another_kind(name: str, before: str, behind: str) -> re.Pattern[str] | None:
+    """Return the pattern of what is no code here: a year, a postal code."""
+    line = before.rpartition("\n")[2] + behind.partition("\n")[0]
+    if name.startswith("pin") and _ADDRESS.search(line):
+        return _POSTAL
+    return _YEAR if name.startswith(_CODES) else None
 
 
 def _is_code(name: str, before: str) -> bool:

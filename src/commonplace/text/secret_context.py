@@ -13,6 +13,7 @@ from commonplace.text.secret_values import (
     is_sample,
     is_sentence_word,
     looks_chosen,
+    looks_composed,
     looks_random,
     looks_strong,
 )
@@ -31,6 +32,12 @@ _SHORT_NUMBERS = re.compile(
 )
 """What a password of four digits is for."""
 _SPACED = re.compile(r"[\"'\])]{0,3} = ")
+_MANAGED = re.compile(
+    r"[ \t](?:show|insert|generate|edit|ls|find|mv|rm|cp|otp|git|init|grep)(?!\w)"
+)
+"""Command of the password manager ``pass``, which names an entry."""
+_OPENINGS = ("get", "let", "join", "connect", "unlock")
+"""Begins of names behind which much else stands than a password."""
 _LOGINS = ("cred", "log", "sign", "wi", "wlan", "ident", "zugang", "anmeld", "einlogg", "connecte")
 """Begins of names behind which a password stands, and no token."""
 _SENTENCE = re.compile(r"(?:['’]s)?[ \t]+[\w(\"'`&<$]")
@@ -57,6 +64,8 @@ class SecretContext:
         lowered = self.before.lower()
         not_a_key = kind == "key" and NOT_A_KEY.search(lowered)
         self.is_named = not (not_a_key or NOT_A_SECRET.search(lowered))
+        if self.word == "pass" and _MANAGED.match(text, end):
+            self.is_named = False
         self.is_strict = kind in ("key", "short")
         if kind == "key" and QUALIFIED_KEY.search(lowered):
             self.is_strict = False
@@ -80,7 +89,9 @@ class SecretContext:
         text = value.text
         if value.is_harmless:
             return False
-        if self.kind in ("password", "short") or self.word.startswith(_LOGINS):
+        if self.word.startswith(_OPENINGS):
+            return looks_composed(text)
+        if self.kind in ("password", "short") or self.is_login():
             if value.quoted and self.kind == "password":
                 return len(text) >= 4 and len(text.split()) <= 8
             least = 4 if _SHORT_NUMBERS.search(self.before.lower() + self.word) else 6
@@ -135,6 +146,10 @@ class SecretContext:
 
     def _behind(self) -> str:
         return self.text[self.end : self.end + 24].lower()
+
+    def is_login(self) -> bool:
+        """Return whether a password stands behind the name, and no token."""
+        return self.word.startswith(_LOGINS)
 
     def is_flag(self) -> bool:
         """Return whether the name is an option of a command line."""

@@ -39,6 +39,8 @@ _TOKENS = (
     r"secrets?|tokens?|credentials?|creds|zugang|wi-?fi|wlan|jetons?(?: d['’]acc[eè]s)?"
     r"|(?:log|sign)(?:ging|ged|s)?[ -]?(?:in|on)(?:to)?(?: [\"'`]?[\w.@-]{1,40}[\"'`]?){0,5}? with"
     r"|logins?|(?:log|sign) in"
+    r"|(?:get|let)s?(?: [\w.@-]{1,20}){0,2} (?:in|on)(?:to)?(?: [\w.@-]{1,20}){0,3}? with"
+    r"|(?:join|connect|unlock)(?:s|ed|ing)?(?: [\w.@-]{1,20}){0,3}? (?:with|using)"
     r"|(?:anmelden|einloggen)(?: \w{1,20}){0,3}? mit"
     r"|(?:se connecter|connecte[rz]?-?(?:toi|vous)?) avec"
     r"|(?:cl[ée]s?|clave|llave|chave|chiave)[ -](?:d['’]|de )?api|логин"
@@ -67,7 +69,9 @@ _PINS = (
     rf"|digicode|pin-kód|lockbox|key ?safe"
     rf"|(?:your|ihr|dein|votre|ton|tu|su)(?: (?!{_NO_CODES})[\w-]{{1,16}}){{0,3}}"
     r" (?:code|código)|(?:2fa|mfa|otp)[ _-](?:backups?|recovery)(?:[ _-]codes?)?"
-    rf"|pinkod[ei]?n?"
+    rf"|pinkod[ei]?n?|wiederherstellungs-?codes?|codes de (?:secours|récupération)"
+    r"|códigos de (?:recupera(?:ción|ção)|respaldo|backup)|codici di (?:backup|recupero|riserva)"
+    r"|(?:scratch|emergency|single-use)[ -]codes|(?:リカバリー|バックアップ)コード"
     r"|(?:tür|alarm|zugangs|sicherheits|tor|bestätigungs|haus|zahlen|safe|tresor|schloss)-?codes?"
     r"|(?:code|codice|código) (?:secret|segreto|secreto|confidentiel)|code[ -](?:pin"
     r"|d['’](?:accès|entrée)|de (?:la porte|l['’]alarme|sécurité))"
@@ -86,7 +90,12 @@ _PINS = (
 _CJK_PINS = r"暗証番号|验证码|驗證碼|인증번호"
 _PHRASES = (
     r"(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|hardware wallet)[ _-]?"
-    r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase|seed|(?:12|15|18|21|24)[ -]words?"
+    r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase|seed"
+    r"|phrase (?:de récupération|secrète|mnémonique|de sauvegarde)|frase (?:semilla"
+    r"|mnem[oó]nica|segreta"
+    r"|de recupera(?:ci[oó]n|[cç][aã]o)|di recupero)|palabras (?:semilla|de recuperaci[oó]n)"
+    r"|parole di recupero|herstelzin|herstelwoorden|сид-фраза|мнемоника|助记词|助記詞|ニーモニック"
+    r"|(?:リカバリー|シード|復元)フレーズ|니모닉|복구 구문|(?:12|15|18|21|24)[ -]words?"
     r"|metamask|ledger|trezor|electrum|phantom|bip-?39|wallet(?: backup)?|wörter|mots"
 )
 _SUFFIX = (
@@ -122,7 +131,10 @@ HINTS = (
     "code", "codice", "código", "kod", "kód", "pin", "combination", "combo", "puk", "otp", "opens",
     "unlocks", "öffnet", "lock", "schloss", "пин", "пін", "暗証", "验证", "驗證", "인증",
     "logs in", "logged in", "logging in", "2fa", "mfa", "jeton", "anmelden", "einlogg", "connecte",
-    "question", "answer", "antwort",
+    "frase", "secours", "parole di", "palabras", "herstel", "сид-", "мнемо", "助", "フレーズ",
+    "ニーモ", "니모", "복구", "コード",
+    "question", "answer", "antwort", "log on", "logs on", "logged on", "sign on", " in with",
+    " on with", "join", "connect",
     "seed", "mnemonic", "phrase", "word", "wallet", "totp",
     "код", "metamask", "ledger", "trezor", "electrum",
     "phantom", "bip", "wörter",

@@ -77,7 +77,12 @@ _CONNECTOR = (
 """What stands between a name and the secret in a sentence."""
 
 _FILLER = (
-    r"(?:[ \t]{1,4}(?:now|still|the|a|an|new|just|again|früher|jetzt|neu|nun|noch|immer|currently"
+    r"(?:今日から|今後は?|現在は?|これから|现在|从今天起|이제[ ]?)?"
+    r"(?:,?[ \t]{1,4}(?:désormais|dorénavant"
+    r"|ab (?:sofort|heute)|desde (?:hoy|ahora)|d['’]ora in poi|voortaan"
+    r"|inzwischen|mittlerweile|adesso"
+    r"|agora|teraz|теперь|(?:as of|from|since|seit|depuis|ab|od|a partir de)[ \t][\w.]{2,16}"
+    r"(?:[ \t]on)?,?|now|still|the|a|an|new|just|again|früher|jetzt|neu|nun|noch|immer|currently"
     r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre|le|la|el|der|die|das"
     r"|übrigens"
     r"|actually|only|just|nur|weiterhin|probably|therefore|also|auch|aussi|también)(?!\w)){0,3}"

@@ -150,7 +150,7 @@ _CODE = (
 )  # fmt: skip
 
 _PARAMETERS = (
-    r"[a-z_-]{0,24}token|api_?key|key|sig|signature|secret|client_secret|password|pass|passwd|pwd"
+    r"[a-z_-]{0,24}token|passphrase|api_?key|key|sig|signature|secret|client_secret|password|pass|passwd|pwd"
     r"|x-(?:amz|goog)-(?:signature|credential|security-token)|code|app_?id|auth|access_?key|jwt|ticket"
 )
 _ADDRESSES = (
@@ -164,6 +164,7 @@ _ADDRESSES = (
             regex=rf"[?&;#](?:{_PARAMETERS})"
             r"=(?!\{|<|\$|%7[Bb]|[a-z]{1,40}(?:-[a-z]{1,30}|-\d{1,4}){0,6}(?:[\s&#\"'<>)]"
             r"|$))([^\s&#\"'<>)]{6,})", flags=_I),
+    pattern("rtmp", regex=r"\brtmps?://[^\s/]{1,120}/[\w-]{1,40}/([\w-]{16,})"),
     pattern("appid=", regex=r"\bappid=([0-9a-f]{32})\b", flags=_I),
     pattern("hook", "/incoming/", random=True,
             regex=r"://[\w.-]{0,80}/(?:[\w-]{1,40}/){0,4}?(?<=[/.])(?:build_hooks|(?:web)?hooks?|incoming"

@@ -16,14 +16,18 @@ __all__ = [
     "is_number",
     "is_opaque",
     "is_plain_word",
+    "is_pointer",
     "is_sample",
     "is_seed_phrase",
     "is_sentence_word",
+    "is_variable",
     "looks_chosen",
+    "looks_composed",
     "looks_invented",
     "looks_random",
     "looks_strong",
     "seed_phrase",
+    "without_sentence",
 ]
 
 JUDGED_CHARS = 128
@@ -39,6 +43,20 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Value that stands for a secret, also in quotes."""
+_POINTER = re.compile(
+    r"(?:ref\+)?(?:op|vault|ssm|akv|sops|file|secretsmanager|bao|doppler|infisical|conjur|awssm|gcpsm"
+    r"|resolve|arn):/?[A-Za-z/][\w.-]*[/:].*|(?:keyring|keychain|credstash|secret-?tool):.*"
+    r"|projects/[\w-]+/secrets/.*|@Microsoft\.KeyVault.*"
+    r"|(?:SHA|sha)(?:1|256|384|512)[:-].*|(?:keyid:|MD5:)?(?:[0-9A-Fa-f]{2}:){3,}[0-9A-Fa-f]{2}",
+    re.DOTALL,
+)
+"""Place where a secret is kept, or fingerprint of a key."""
+_EXPANDED = re.compile(
+    r"%\w+%|!\w+!|<[^>]*>?|\{\{.*|\$[A-Za-z_]\w*|\$[({].*|\[[\w -]+\]?", re.DOTALL
+)
+"""Variable that a shell or a template replaces."""
+_ACCOUNT = re.compile(r"[a-z][a-z0-9._-]*@[a-z0-9._-]+")
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _BLANK = re.compile("[xX*]{12}")
 """Part of what only shows how a token looks."""
 _BRACED = re.compile(r"\{[A-Za-z0-9+/]{20,}={0,2}\}?")
@@ -63,10 +81,10 @@ _CODE = re.compile(
 )
 _CODE_NAME = re.compile(
     r"_?[A-Z]?[a-z]{2,}(?:[A-Z]{1,4}[a-z]{2,})+|_?[A-Z][a-z]{2,}|_?[A-Za-z]+(?:(?:\.|::)[A-Za-z_]+)+"
-    r"|[a-z]+(?:[_-][a-z]+)+|\|[A-Z_]+\|"
+    r"|[a-z]+(?:[_-][a-z]+)+|\|[A-Z_]+\||[a-z]+(?::[a-z_-]+)+"
 )
 _TEMPLATE = re.compile(r"\$?\{[A-Za-z_][\w.()\[\]]{0,40}(?:[!:][^{}]{0,20})?\}|%\(\w+\)s|#\{")
-_VERSION = re.compile(r"(?:\d+:)?[vV]?\d+(?:\.\d+)+(?:[-+~.][\w.+~-]*)?|[A-Z]+/\d(?:\.\d)?")
+_VERSION = re.compile(r"(?:\d+:)?[vV]?\d+(?:\.\d+)+(?:[-+~.][\w.+~-]{0,60})?|[A-Z]+/\d(?:\.\d)?")
 _SAMPLE = re.compile(
     r"(?:[A-Za-z]+[-_ ])*(?:test|fake|mock|dummy|example|sample|key|token|secret)"
     r"(?:[-_ ][A-Za-z]+)*"
@@ -82,7 +100,7 @@ _TERM = re.compile(
     r"[A-Z]{2,10}-\d+|#\d+|\d+(?:\.\d+)*[A-Za-z%]{0,3}|[A-Z]\d{1,3}|\d{1,2}:\d\d\S*|\S+\.[a-z]{2,5}"
     r"|/\S*|[a-z]{2,6}\d{1,2}|[\w.+-]+@[\w-]+\.\S+|\d{4}-\d\d-\d\d\S*|[A-Z][a-z]{1,9}\d{1,2}"
 )
-_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_IDEOGRAPHS = re.compile(f"[{_CJK}]+")
 """Signs that a password cannot have, since keyboards compose them."""
 _HEXADECIMAL = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])(?:[0-9a-f]{24,}|[0-9A-F]{24,})")
 _CAPITALISED = re.compile(r"[A-Z][a-z]{3,}")
@@ -93,6 +111,9 @@ _RUN_OF_ONE_TYPE = re.compile("[0-9]+|[A-Z]+|[a-z]+|[^0-9A-Za-z]+")
 _SIGN_INSIDE = re.compile(r"[^\W_][!@#$%^&?+~*][^\W_]")
 _TYPED = re.compile(r"[\w!#$%^&?+~*@-]+", re.ASCII)
 _KEY = re.compile(r"[\w+-]+={0,2}", re.ASCII)
+_TYPED_FIRST = re.compile(f"[^{_CJK}]+(?=[{_CJK}])")
+_COPULA = re.compile("で|だ|に(?!ち)|へ|と|了|吧|입|이|로|으")
+"""Begin of what follows a value in a sentence: "is", "to"."""
 _RUN_OF_ONE_KIND = re.compile(r"[0-9]+|[A-Z]+|[^0-9A-Z]+")
 
 
@@ -151,13 +172,45 @@ def looks_strong(secret: str) -> bool:
 
 def looks_invented(secret: str) -> bool:
     """Check for a password that even alone is no word, name, version or term."""
-    if not 7 <= len(secret) <= 40 or not looks_strong(secret) or not _TYPED.fullmatch(secret):
+    if not 7 <= len(secret) <= 40 or not looks_strong(secret):
+        return False
+    if not _TYPED.fullmatch(secret) or _ACCOUNT.fullmatch(secret):
         return False
     kinds = sum(bool(re.search(kind, secret)) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
     signs = _SIGN_INSIDE.search(secret)
     return (kinds == 3 and len(_RUN_OF_ONE_TYPE.findall(secret)) >= 4) or bool(
         kinds >= 2 and signs and re.search("[0-9]", secret)
     )
+
+
+def looks_composed(secret: str) -> bool:
+    """Check for words that are joined to a password: ``Quokka.torte.11``, not ``OpenVPN-2.6``."""
+    if looks_invented(secret):
+        return True
+    joined = re.fullmatch(r"(?=.*\d)(?=.*[A-Z])[^\W_]{2,}(?:[._+-][^\W_]+)+", secret)
+    return bool(joined) and len(secret) >= 10 and not re.search(r"[-_ ]v?\d+(?:\.\d+)*$", secret)
+
+
+def is_variable(value: str) -> bool:
+    """Check for what a shell or a template replaces: ``%PASSWORD%``, ``<password>``."""
+    return bool(_EXPANDED.fullmatch(value))
+
+
+def without_sentence(value: str) -> str:
+    """Return what was typed, without the words of a sentence that follow with no blank.
+
+    In Chinese, Japanese and Korean, a particle or a unit follows so: a number with a unit is empty.
+    """
+    typed = _TYPED_FIRST.match(value)
+    if typed is None:
+        return value
+    behind = value[typed.end() :]
+    return "" if typed[0].isdecimal() and not _COPULA.match(behind) else typed[0]
+
+
+def is_pointer(value: str) -> bool:
+    """Check for the place where a secret is kept, and for the fingerprint of a key."""
+    return bool(_POINTER.fullmatch(value))
 
 
 def is_opaque(value: str) -> bool:
@@ -175,6 +228,8 @@ def is_harmless(value: str, *, quoted: str) -> bool:
     if _BRACED.fullmatch(value) and looks_random(value[1:-1]):
         return False
     if quoted and (value[0] in " ," or _CONSTANT.fullmatch(value)):
+        return True
+    if is_pointer(value):
         return True
     if _PLACEHOLDER.fullmatch(value) or TECHNICAL.fullmatch(value):
         return not looks_random(value[-32:]) or value[0] in "<${[%" or "://" in value
@@ -227,7 +282,7 @@ def is_sentence_word(value: str) -> bool:
 _STOP_WORDS = """
     the and for are was were has had his her not but from its our who been which their your
     how why into too got see did does que los las una con por del les des une pas pour dans
-    est sur und der die das ein eine ist mit nicht auf van het een niet
+    est sur und der die das ein eine ist mit nicht auf het een niet
 """
 _NO_SEED_WORDS = frozenset(_STOP_WORDS.split())
 """Words of sentences, none of which is in the word list of seed phrases (BIP-39)."""
@@ -236,14 +291,14 @@ _SEED_LENGTHS = (12, 15, 18, 21, 24)
 
 def is_seed_phrase(words: str) -> bool:
     """Check for the words of a wallet: so many, short, and no sentence."""
-    found = re.findall("[a-z]+", words)
+    found = re.findall(r"[^\W\d_]+", words)
     plurals = sum(word.endswith("s") and not word.endswith("ss") for word in found)
     return len(found) in _SEED_LENGTHS and plurals < 3 and _NO_SEED_WORDS.isdisjoint(found)
 
 
 def seed_phrase(words: str) -> tuple[int, int] | None:
     """Return the place of a wallet's words at the end of others."""
-    found = list(re.finditer("[a-z]+", words))
+    found = list(re.finditer(r"[^\W\d_]+", words))
     last = max((at for at, word in enumerate(found) if word[0] in _NO_SEED_WORDS), default=-1)
     if len(found) - last - 1 not in _SEED_LENGTHS:
         return None

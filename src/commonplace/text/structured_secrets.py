@@ -1,108 +1,29 @@
-"""Secrets that are recognised by the structure they stand in: tables, columns, cookies, labels."""
+"""Secrets that are recognised by the structure they stand in: cookies, labels, prompts, wallets."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 
-from commonplace.text.secret_names import NAMES, NOT_A_SECRET, QUALIFIED_KEY, kind_of
+from commonplace.text.secret_names import NOT_A_SECRET
 from commonplace.text.secret_values import (
     JUDGED_CHARS,
     is_harmless,
-    is_mask,
-    is_opaque,
     is_seed_phrase,
-    looks_chosen,
+    looks_invented,
     looks_random,
 )
 
 __all__ = [
-    "column_secrets",
     "cookie_secrets",
-    "inserted_secrets",
     "labelled_secrets",
     "prefixed_tokens",
     "seed_phrases",
-    "table_secrets",
+    "typed_passwords",
 ]
 
 Span = tuple[int, int]
-
-_ROW = re.compile(r"^[ \t]{0,12}\|[^\n]*$", re.MULTILINE)
-_DRAWN = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-"""Key in a column that is called so, and nothing else."""
-_CELL = re.compile(r"\|[ \t]*[*`_]{0,3}([^|\n]*?)[*`_]{0,3}[ \t]*(?=\||$)", re.MULTILINE)
-_RULE = re.compile(r"[ \t]{0,12}\|?[ \t:|-]{3,}$")
-
-
-def table_secrets(text: str, lowered: str) -> Iterator[Span]:
-    """Yield the cells of a Markdown table's columns whose heads name secrets."""
-    columns: dict[int, str] = {}
-    last_end = -2
-    head: list[Span] = []
-    for row in _ROW.finditer(text):
-        if row.start() != last_end + 1:
-            columns, head = {}, []
-        last_end = row.end()
-        cells = _cells(text, row.start(), row.end())
-        if _RULE.fullmatch(row[0]):
-            columns = _secret_columns(lowered, head)
-        head = cells
-        for index, kind in columns.items():
-            if index < len(cells) and _is_secret(text[slice(*cells[index])][:JUDGED_CHARS], kind):
-                yield cells[index]
-
-
-def _is_secret(cell: str, kind: str) -> bool:
-    if kind == "pin":
-        return cell.isdecimal() and 4 <= len(cell) <= 8
-    if not cell or " " in cell or is_mask(cell):
-        return False
-    if kind == "opaque":
-        return is_opaque(cell) or bool(_DRAWN.match(cell))
-    return looks_random(cell) or (kind in ("password", "short") and looks_chosen(cell))
-
-
-def _cells(text: str, start: int, end: int) -> list[Span]:
-    return [cell.span(1) for cell in _CELL.finditer(text, start, end)]
-
-
-def _secret_columns(lowered: str, head: list[Span]) -> dict[int, str]:
-    found = {}
-    for index, (start, end) in enumerate(head):
-        if match := NAMES.search(lowered, start, min(end, start + 80)):
-            kind = kind_of(match)
-            if kind != "key" or QUALIFIED_KEY.search(lowered[start : match.start()]):
-                found[index] = kind
-            elif match.span() == (start, end):
-                found[index] = "opaque"
-    return found
-
-
-_INSERT = re.compile(
-    r"insert\s{1,4}into\s{1,4}[\w.\"`\[\]]{1,80}\s{0,4}\((?P<names>[^()]{1,400})\)\s{0,4}values\s{0,4}\("
-)
-_SQL_VALUE = re.compile(
-    r"\s{0,4}(?:n?'(?P<text>(?:[^'\n]|''){0,400})'|[^,()'\n]{1,80})\s{0,4}(?:,|\))"
-)
-
-
-def inserted_secrets(text: str, lowered: str) -> Iterator[Span]:
-    """Yield the values that a statement of SQL gives to columns whose names are of secrets."""
-    for statement in _INSERT.finditer(lowered):
-        at = statement.end()
-        for name in statement["names"].split(","):
-            value = _SQL_VALUE.match(text, at)
-            if value is None:
-                break
-            at = value.end()
-            if (
-                value["text"]
-                and NAMES.fullmatch(name.strip(' "`[]'))
-                and not is_mask(value["text"])
-            ):
-                yield value.span("text")
-
 
 _COOKIES = re.compile(r"cookies?[\"']?:[ \t]?[^\n]*")
 _COOKIE = re.compile(r"(?<![\w.-])[\w.-]{1,60}=\"?([^;\s\"',…*]{12,})")
@@ -113,42 +34,6 @@ def cookie_secrets(text: str, lowered: str) -> Iterator[Span]:
     for line in _COOKIES.finditer(lowered):
         for cookie in _COOKIE.finditer(text, line.start(), line.end()):
             yield cookie.span(1)
-
-
-_HEAD = re.compile(
-    r"(?m)^(?P<head>[\"'\w .-]{1,40}(?:(?P<comma>[,;\t])[\"'\w .-]{1,40}){1,20})\r?\n(?=[^\n]*"
-    r"(?P=comma))"
-)
-"""First line of values that are separated by commas, semicolons or tabs."""
-
-
-def column_secrets(text: str, lowered: str) -> Iterator[Span]:
-    """Yield the values of separated columns (CSV) whose heads name secrets."""
-    done = 0
-    for head in _HEAD.finditer(lowered):
-        if head.start() < done:
-            continue
-        comma, names = head["comma"], head["head"].split(head["comma"])
-        columns = {}
-        for index, name in enumerate(names):
-            match = NAMES.fullmatch(name.strip("\"' "))
-            kind = kind_of(match) if match else ""
-            if kind in ("password", "short", "token"):
-                columns[index] = kind
-        done = head.end()
-        while columns and done < len(text):
-            end = text.find("\n", done)
-            end = len(text) if end < 0 else end
-            if text.count(comma, done, end) != len(names) - 1:
-                break
-            at = done
-            for index, cell in enumerate(text[done:end].split(comma)):
-                bare = cell.strip("\"'\r ")
-                if index in columns and _is_secret(bare[:JUDGED_CHARS], columns[index]):
-                    start = at + cell.index(bare)
-                    yield start, start + len(bare)
-                at += len(cell) + 1
-            done = end + 1
 
 
 _LABELLED = re.compile(
@@ -162,7 +47,7 @@ _NO_LABEL = re.compile(
     r"|integrity|url|uri|link|href|file|path|folder|branch|tag|image|video|doc|document|trace|span|request"
     r"|build|release|model|host|domain|name|title|slug|data|content|body|payload|x5c|cert|certificate|icon"
     r"|font|src|references?|message|thread|run|job|task|ticket|invoice|order|customer|chunk|object|block"
-    r"|state|digests?|package|resolved|arn|s3|bucket|key)s?$",
+    r"|state|peer|digests?|package|resolved|arn|s3|bucket|key)s?$",
     re.IGNORECASE,
 )
 
@@ -179,14 +64,27 @@ def labelled_secrets(text: str) -> Iterator[Span]:
             continue
         if "/" in value and value.count("/") > len(value) // 12:
             continue
+        if _is_text(value):
+            continue
         if not NOT_A_SECRET.search(label.lower() + " ") and not is_harmless(value, quoted='"'):
             yield found.span("value")
 
 
-_TOKEN = re.compile(r"(?<![\w./@%+-])[A-Za-z][A-Za-z0-9_-]{30,280}(?![\w/@-]|\.\w)")
+def _is_text(value: str) -> bool:
+    """Return whether it is words in Base64: a message, a file."""
+    try:
+        plain = base64.b64decode(value, validate=True).decode()
+    except ValueError:
+        return False
+    return plain.count(" ") > len(plain) // 16
+
+
+_TOKEN = re.compile(r"(?<![\w./@%+-])[A-Za-z][A-Za-z0-9_-]{20,280}(?![\w/@-]|\.\w)")
 _PREFIXED = re.compile(
-    r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11}(?:[_-][a-z0-9]{1,8}){0,2}?)[_-](?P<rest>[\w-]{26,})"
+    r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11}(?:[_-][a-z0-9]{1,8}){0,2}?)[_-](?P<rest>[\w-]{16,})"
 )
+_STAGE = re.compile("(?:live|test|prod|dev|sandbox|sbox|pat|sk|secret|api|key|token)[_-]")
+"""What a token has behind the name of its service, if it is a short one."""
 _IDENTIFIER_PREFIXES = """
     cus prod price msg req chatcmpl evt pi ch sub in acct file thread asst run toolu resp call
     team prj dpl org user proj ft step batch vs conv modr pm seti cs txn py ba card src sha1
@@ -207,6 +105,8 @@ def prefixed_tokens(text: str) -> Iterator[Span]:
         if match is None or match["prefix"].lower().split("_")[0].split("-")[0] in _NO_PREFIX:
             continue
         rest = match["rest"]
+        if len(rest) < 26 and not _STAGE.match(rest):
+            continue
         kinds = sum(any(map(test, rest)) for test in (str.isdigit, str.isupper, str.islower))
         hexadecimal = re.fullmatch("[0-9a-f-]+", rest)
         if kinds < 2 or hexadecimal or not looks_random(rest[:JUDGED_CHARS]):
@@ -227,3 +127,32 @@ def seed_phrases(text: str) -> Iterator[Span]:
     for found in _WORDS_ALONE.finditer(text):
         if is_seed_phrase(found[1]):
             yield found.span(1)
+
+
+_TYPED = {
+    # A user and a password, behind what they are for: "router: ann / Fj0rd&Lamp".
+    (" / ", " // ", " | ", " · "): re.compile(
+        r"(?m)(?:^|[:=(>→,][ \t]{0,2}|[ \t](?:as|user|als)[ \t])[\w.@+-]{2,40}"
+        r"[ \t](?://?|\||·)[ \t]([^\s\"'`|]{7,42})"
+    ),
+    # A password where a user or a command was expected.
+    ("invalid user ", "failed password "): re.compile(
+        r"(?i:invalid user|failed password for(?: invalid user)?) (\S{7,42}) from "
+    ),
+    ("authentication",): re.compile(r"\bFOR '([^\s']{7,42})', Authentication"),
+    (" not found",): re.compile(
+        r"(?:sh|sudo|fish): (?:line \d{1,4}: )?(\S{7,42}): (?:command )?not found"
+    ),
+}
+"""Forms by parts in lower case, one of which a match has."""
+
+
+def typed_passwords(text: str, lowered: str) -> Iterator[Span]:
+    """Yield passwords that stand where people type them, with no name of one."""
+    for hints, form in _TYPED.items():
+        if not any(hint in lowered for hint in hints):
+            continue
+        for found in form.finditer(text):
+            value = found[1].rstrip(".,;:)")
+            if looks_invented(value):
+                yield found.start(1), found.start(1) + len(value)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from commonplace.text.secret_names import NO_SECRETS
 from commonplace.text.secret_values import (
     JUDGED_CHARS,
     is_harmless,
     is_sentence_word,
     looks_random,
     looks_strong,
+    without_sentence,
 )
 
-__all__ = ["BARE", "TRAILING", "WrittenValue", "value_at"]
+__all__ = ["BARE", "TRAILING", "WrittenValue", "value_at", "with_rest"]
 
 _QUOTED = re.compile(
     r"(?:[brfuLN@]{1,2}(?=[\"']))?(?:(?P<open>\\{0,16}[\"'`])"
@@ -24,6 +26,11 @@ _NEXT_PARAMETER = re.compile(r"&[A-Za-z_][\w.-]{0,40}=")
 _OPENED = re.compile(r"[\\\"'`*_(„“«「]{1,4}")
 _CALL = re.compile(r"(?:\$|\[\])?[A-Za-z_][\w.:]{0,80}[(\[]|![A-Za-z][\w/.-]{0,40}[ \t]+\S")
 BARE = re.compile(r"[^\s\"'`,;<>|()。、，；（）「」]+")
+_REST = re.compile(
+    r"(?:[,;|&()]{1,2}(?=[^\s,;|()]{0,20}[A-Z0-9])[^\s\"'`,;|=:<>()\[\]{}。、，；]{2,40}){1,3}"
+    r"(?=[.,;:!?)]{0,2}(?:\s|$))"
+)
+_ENTITY = re.compile(r"&#?\w+;")
 TRAILING = ".?:*_)]}`"
 
 
@@ -66,8 +73,17 @@ def value_at(text: str, start: int) -> WrittenValue | None:
     bare = BARE.match(text, start, start + JUDGED_CHARS)
     if bare is None or bare[0].endswith(("...", "…")):
         return None
-    shown = _NEXT_PARAMETER.split(bare[0], maxsplit=1)[0].rstrip(TRAILING)
+    shown = without_sentence(_NEXT_PARAMETER.split(bare[0], maxsplit=1)[0]).rstrip(TRAILING)
     return _value(text, start, start + len(shown)) if shown else None
+
+
+def with_rest(text: str, value: WrittenValue) -> WrittenValue:
+    """Return a bare password with what stands behind its commas: ``Tulip,rain17``."""
+    rest = None if value.quoted else _REST.match(text, value.end)
+    if rest is None or value.text.lower() in NO_SECRETS:
+        return value
+    whole = _value(text, value.start, rest.end())
+    return value if _ENTITY.search(whole.text) else whole
 
 
 def _value(text: str, start: int, end: int, quoted: str = "") -> WrittenValue:
