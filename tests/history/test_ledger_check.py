@@ -5,12 +5,16 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import apsw
 import pytest
 
 from commonplace import Memory, Origin, Settings
 from commonplace.history.database import HistoryFile
+from commonplace.history.lines import line_key
+from commonplace.history.retention import prune
+from commonplace.settings import HistorySettings
 from support.python_path import environment
 
 WEB = Origin("untrusted", tool="web")
@@ -242,3 +246,28 @@ def test_a_history_of_the_version_before_gets_its_sums(tmp_path, folder):
         memory.append("- One more page on kilns", path="memory/kiln.md", origin=WEB)
         assert memory.verify().ok
     assert HistoryFile(path).noted_changes() > 0
+
+
+def test_lines_of_versions_that_were_pruned_are_no_users(folder):
+    with opened(folder) as memory:
+        memory.append("- I looked at the kiln again", path="memory/kiln.md")
+    file = HistoryFile(history(folder))
+    prune(file, HistorySettings(max_days=0, max_bytes=1), datetime.now(UTC))
+    file.close()
+    with opened(folder) as memory:
+        (oldest,) = memory.history("memory/kiln.md")
+        assert (oldest.change, oldest.origin.author) == ("found", "untrusted")
+    change(folder, "DELETE FROM line_origin WHERE hash = ?", line_key(BRICK))
+    assert authors(folder)[BRICK] == "untrusted"
+
+
+def test_a_damaged_ledger_is_mended_before_a_copied_note_is_recorded(folder, caplog):
+    change(folder, "DELETE FROM line_origin WHERE hash = ?", line_key(BRICK))
+    copy = folder / "notes/memory/copy.md"
+    copy.write_bytes((folder / "notes/memory/owls.md").read_bytes())
+    with caplog.at_level(logging.WARNING), opened(folder) as memory:
+        memory.index()
+        assert memory.blame("memory/copy.md")[-1].origin.author == "untrusted"
+    assert [
+        each.message for each in caplog.records if "until it can be mended" in each.message
+    ] == []

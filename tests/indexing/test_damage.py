@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import CommonplaceError, StoreError, WorkspaceReadOnlyError
+from commonplace.indexing.runner import IndexRunner
 from support.fakes import HashedWords
 from support.notes import LINES, Notes, find, paths, unprivileged
 
@@ -162,6 +163,33 @@ def test_a_damaged_vector_of_the_cache_is_made_again(tmp_path):
         assert memory.verify(repair=True).ok
 
 
+def test_a_damaged_vector_of_the_cache_alone_is_dropped(tmp_path):
+    notes, embedder = Notes(tmp_path), HashedWords()
+    with notes.open(embedder, LINES) as memory:
+        for bird in ("owl", "heron", "ibis"):
+            notes.write("memory/a.md", f"# Birds\n\n- the {bird} stands in the reeds\n")
+            memory.index()
+
+    def execute(sql):
+        with contextlib.closing(sqlite3.connect(notes.index)) as db, db:
+            return db.execute(sql).fetchall()
+
+    one = "WHERE rowid = (SELECT min(rowid) FROM embedding_cache)"
+    ((count,),) = execute("SELECT count(*) FROM embedding_cache")
+    execute(f"UPDATE embedding_cache SET embedding = 7 {one}")
+    with notes.open(embedder, LINES) as memory:
+        found = memory.verify()
+        assert "1 cached vectors are not as they were written" in str(found.problems)
+        mended = memory.verify(repair=True)
+        assert (mended.ok, mended.repaired) == (True, found.problems)
+    assert [*notes.index.parent.glob("*.damaged-*")] == [], "nothing was rebuilt"
+    assert execute("SELECT count(*) FROM embedding_cache") == [(count - 1,)]
+    execute(f"UPDATE embedding_cache SET checksum = checksum + 1 {one}")
+    with notes.open(embedder, LINES) as memory:
+        memory.index(force=True)
+        assert memory.verify().ok, "damage is not carried over"
+
+
 @posix
 @pytest.mark.parametrize("damage", [truncate, garble], ids=["truncated", "garbled"])
 def test_an_index_that_is_damaged_while_it_is_open_is_rebuilt(notes, damage):
@@ -249,6 +277,51 @@ def test_searches_answer_from_an_index_that_cannot_be_written(foreign, file_too)
         assert find(memory, "Gutenberg")
         assert any("cannot be written" in warning for warning in memory.status().warnings)
         assert memory.status().stale
+
+
+@posix
+def test_notes_that_cannot_be_read_are_not_read_again_by_each_search(foreign, monkeypatch):
+    files = [*foreign.root.rglob("*.md")]
+    for file in files:
+        file.chmod(0)
+    run, runs = IndexRunner.run, []
+    monkeypatch.setattr(
+        IndexRunner, "run", lambda *args, **options: (runs.append(1), run(*args, **options))[1]
+    )
+    with foreign.open(HashedWords(), LINES) as memory:
+        for _ in range(3):
+            assert find(memory, "Gutenberg") == []
+        assert len(runs) <= 2
+        for file in files:
+            file.chmod(0o600)
+        assert find(memory, "Gutenberg")
+
+
+@posix
+def test_a_search_answers_beside_a_history_of_earlier_tables_that_cannot_be_written(
+    foreign, caplog
+):
+    with foreign.open(HashedWords(), LINES) as memory:
+        memory.index()
+        before = find(memory, "Gutenberg")
+    (history,) = foreign.index.parent.rglob("history.sqlite")
+    with contextlib.closing(sqlite3.connect(history)) as db, db:
+        triggers = db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            db.execute(f"DROP TRIGGER {name}")
+        for table in ("note_sum", "ledger_sum", "applied", "published"):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("PRAGMA user_version = 3")
+    for path in (history, history.parent):
+        path.chmod(path.stat().st_mode & 0o500)
+    with foreign.open(HashedWords(), LINES) as memory:
+        assert [hit.citation for hit in find(memory, "Gutenberg")] == [
+            hit.citation for hit in before
+        ]
+        assert all(hit.untrusted for hit in find(memory, "Gutenberg"))
+    said = [each for each in caplog.records if "where lines of notes come from" in each.message]
+    assert len(said) == 1
+    assert "another version" in said[0].message
 
 
 @posix

@@ -109,8 +109,10 @@ class Verifier:
                 yield _Problem("index", why, "unindexed")
                 return
             for check in self._store.health_checks():
-                if check.name in ("words", "index file"):
-                    check.run()
+                if check.name in ("words", "index file", "vector cache"):
+                    outcome = check.run()
+                    if check.mend and outcome.startswith("failed"):
+                        yield _Problem("index", outcome.removeprefix("failed: "), "row")
             yield from self._of_files()
         except StoreError as error:
             yield _Problem("index", str(error), "damaged")
@@ -234,6 +236,10 @@ class Verifier:
         if "damaged" in kinds and self._store.exists():
             error = IndexDamagedError(f"the index {self._store.location} did not stand a check.")
             self._store.recover(error, certain=True)
+        elif "row" in kinds:
+            for check in self._store.health_checks():
+                if check.mend:
+                    check.mend()
         self._reindex("unlike" in kinds)
 
     def _mend_journal(self, kinds: set[_Kind]) -> None:

@@ -279,10 +279,16 @@ class OriginLedger:
         if state is None or known != state:
             held = {}
             self._sound = self.is_sound()
-            for path, author in self._file.rows(
-                "SELECT path, author FROM (SELECT DISTINCT origin, note FROM line_origin)"
-                " JOIN note ON note.id = note JOIN origin ON origin.id = origin"
-            ):
+            try:
+                rows = self._file.rows(
+                    "SELECT path, author FROM (SELECT DISTINCT origin, note FROM line_origin)"
+                    " JOIN note ON note.id = note JOIN origin ON origin.id = origin"
+                )
+            except StateError:
+                if self._sound:
+                    raise
+                rows = []  # all lines are untrusted
+            for path, author in rows:
                 held[path] = lowest([stored_origin(author), Origin(held.get(path, "user"))]).author
             self._held_at = state, held
         return held

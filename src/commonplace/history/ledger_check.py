@@ -93,11 +93,23 @@ class LedgerCheck:
         with self._lock:
             began = time.monotonic()
             if began >= self._due:
-                damage = self.damage()
+                self._sound = self._is_found_sound()
                 took = time.monotonic() - began
-                self._sound = damage is None or self._is_mended(damage)
                 self._due = time.monotonic() + (took * _SHARE if self._sound else _RETRY_S)
             return self._sound
+
+    def _is_found_sound(self) -> bool:
+        try:
+            damage = self.damage()
+        except StateError as error:
+            if self._sound:  # said once
+                logger.warning(
+                    "where lines of notes come from cannot be read, and all of them count as "
+                    "untrusted: %s",
+                    error,
+                )
+            return False
+        return damage is None or self._is_mended(damage)
 
     def damage(self) -> LedgerDamage | None:
         """Compare the ledger with its sums, its indexes, and the count beside it."""

@@ -165,9 +165,12 @@ class TextRecorder:
         ]
         if not new:
             return
+        unmet = [one for one in new if not known.get(one.file.path)]
+        if unmet and self._mutator.ledger.is_empty():  # which may mend it, in its own transaction
+            unmet = []
         with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:
             at = self._now()
-            self._keep_origins(connection, [one for one in new if not known.get(one.file.path)])
+            self._keep_origins(connection, unmet)
             for one in new:
                 path = one.file.path
                 if appended := self.appended.pop(path, None):
@@ -205,13 +208,12 @@ class TextRecorder:
 
     def _keep_origins(self, connection: apsw.Connection, met: Sequence[_Met]) -> None:
         """Record where the lines of notes come from that another program copied or renamed."""
-        ledger = self._mutator.ledger
-        if not met or ledger.is_empty():
+        if not met:
             return
         hashes = [(content_hash(one.data), one.file.path) for one in met]
         for path, known in self._log.paths_with(connection, dict(hashes)):
             for target in (target for found, target in hashes if found == known):
-                ledger.copy(connection, path, target)
+                self._mutator.ledger.copy(connection, path, target)
 
     def _record_gone(self, paths: Sequence[str]) -> None:
         with self._mutator.exclusive(), self._log.file.transaction(durable=False) as connection:

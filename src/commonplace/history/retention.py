@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from commonplace.history.bodies import make_whole
+from commonplace.history.ledger import lowest, stored_origin
 from commonplace.history.versions import CHANGES, milliseconds
 
 if TYPE_CHECKING:
@@ -114,8 +115,25 @@ def _cut(connection: apsw.Connection, note: int, row: int) -> None:
         "SELECT id, body NOT NULL FROM version WHERE note = ? AND id >= ? ORDER BY id LIMIT 1",
         (note, row),
     ).fetchone()
+    origin = None if first is None else _least_trusted(connection, note, first[0])
     connection.execute("DELETE FROM version WHERE note = ? AND id < ?", (note, row))
     if first is not None and first[1]:
         connection.execute(
-            "UPDATE version SET change = ? WHERE id = ?", (CHANGES.index("found"), first[0])
+            "UPDATE version SET change = ?, origin = coalesce(?, origin) WHERE id = ?",
+            (CHANGES.index("found"), origin, first[0]),
         )
+
+
+def _least_trusted(connection: apsw.Connection, note: int, row: int) -> int | None:
+    """Return the least trusted origin of a note's versions up to one; None for users' alone.
+
+    What they brought is in the text that stays as the first one: it is no user's by itself.
+    """
+    found: list[tuple[Any, ...]] = connection.execute(
+        "SELECT DISTINCT origin.id, author, session, tool FROM version JOIN origin "
+        "ON origin.id = origin WHERE note = ? AND version.id <= ?",
+        (note, row),
+    ).fetchall()
+    rows = {stored_origin(*origin): number for number, *origin in found}
+    least = lowest(rows)
+    return None if least.author == "user" else rows[least]

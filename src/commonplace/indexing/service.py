@@ -45,7 +45,7 @@ class _OutOfTimeError(Exception):
 
 
 class IndexService:
-    """Index of one workspace in this process: its store, its embedding clients, its runs.
+    """Index of one workspace in this process.
 
     Args:
         workspace: The files to index.
@@ -98,6 +98,7 @@ class IndexService:
         self._stopped = False
         self._partial: tuple[str, ...] = ()
         self._held_files = False
+        self._unread: object = ()  # files of which an index run took none
         self._turns = Turns(self.check_running)
         self._query_client: tuple[IndexIdentity, EmbeddingClient] | None = None
 
@@ -163,7 +164,7 @@ class IndexService:
         """Index a workspace that was never completely indexed; another's run is waited for.
 
         As long as writers wait; then what is indexed so far answers. One that had no note when it
-        was indexed, and has one now, is indexed again: its first note is found at once.
+        was indexed, and has one now, is indexed again.
         """
         self._partial = ()
         if self._answers():
@@ -171,7 +172,9 @@ class IndexService:
         try:
             with self._turns.taken(timeout_s=WRITER_WAIT_S):
                 if not self._answers():
+                    unread = self._workspace.scan().files
                     self.runner.run(wait_s=WRITER_WAIT_S)
+                    self._unread = unread
         except IndexBusyError:
             if self.store.identity is None:
                 raise
@@ -180,10 +183,7 @@ class IndexService:
     def query_client(
         self, identity: IndexIdentity | None
     ) -> tuple[EmbeddingClient | None, str | None]:
-        """Return the client that embeds queries for an index, or None and the reason.
-
-        The client of the last identity is remembered: every search asks for it.
-        """
+        """Return the client that embeds queries for an index, or None and the reason."""
         known = self._query_client
         if known is not None and known[0] is identity:
             return known[1], None
@@ -196,7 +196,7 @@ class IndexService:
         return client, reason
 
     def index_files(self, paths: Sequence[str]) -> None:
-        """Index files that were just written or removed, without waiting for a run in flight.
+        """Index files that were just written or removed; a run in flight is not waited for.
 
         Vectors are made at once where the model is local; else the next run makes them.
         """
@@ -206,8 +206,7 @@ class IndexService:
     def finish_sessions(self, *, timeout_s: float) -> None:
         """Index the ends of session files that are too short to be read by themselves.
 
-        What takes longer than `timeout_s`, or is locked by another process, is left to the next
-        run.
+        What takes longer than `timeout_s`, or is locked, is left to the next run.
         """
         sessions = self._workspace.sessions
         if sessions is None or not sessions.enabled or not self.store.exists():
@@ -291,8 +290,7 @@ class IndexService:
     def _note_fallback(self) -> None:
         if self.selector.is_fallback:
             self._query_client = None
-            reason = self.selector.select(None).reason
-            if reason not in self.notices:
+            if (reason := self.selector.select(None).reason) not in self.notices:
                 self.notices.append(reason)
 
     def _is_same_model(self) -> bool:
@@ -307,7 +305,8 @@ class IndexService:
         if store.complete and not self._held_files:
             with store.snapshot() as snapshot:
                 self._held_files = snapshot.totals().files > 0
-        return store.complete and (self._held_files or not self._workspace.scan().files)
+        known = (), self._unread
+        return store.complete and (self._held_files or self._workspace.scan().files in known)
 
     def _index_files(self, paths: Sequence[str]) -> None:
         written_ns = time.time_ns()

@@ -2,8 +2,8 @@
 
 An engine stores chunks, finds them by terms and by vectors, and returns them. It converts its own
 ranks and distances to scores (higher is better) at this border. It does not merge, weigh or decay:
-that is `commonplace.retrieval`. Everything an engine must promise stands in these docstrings;
-``tests/store/test_contract.py`` checks it over every engine.
+that is `commonplace.retrieval`. What an engine must promise stands in these docstrings, and
+``tests/store/test_contract.py`` checks it.
 
 A new engine is a class with the members of `Store`, opened by a function ``open_store(url: str) ->
 Store`` that `commonplace.store.registry` or the entry-point group ``commonplace.stores`` names.
@@ -41,11 +41,7 @@ file is indexed by itself, never both at once. ``inbox``: one process applies wh
 
 
 class Recovery(NamedTuple):
-    """Outcome of a recovery: the verb that failed can be tried again.
-
-    Attributes:
-        warning: A sentence for users where something was replaced; None where nothing was.
-    """
+    """Outcome of a recovery: a sentence for users where something was replaced, and None else."""
 
     warning: str | None = None
 
@@ -57,10 +53,12 @@ class HealthCheck(NamedTuple):
         name: What is checked, in a word or two.
         run: Runs the check and returns the outcome, which begins with ``ok``, ``not tried`` or
             ``failed``; it may raise a `CommonplaceError` instead of ``failed``.
+        mend: Mends what it found, without a rebuild.
     """
 
     name: str
     run: Callable[[], str]
+    mend: Callable[[], object] | None = None
 
 
 class Snapshot(Protocol):
@@ -307,7 +305,7 @@ class Store(Protocol):
 
         Args:
             error: The error.
-            certain: Whether it counts as damage even if the check finds nothing.
+            certain: Whether it is damage even if the check finds nothing.
 
         Returns:
             The recovery; None for every other error, such as a full disk or a closed store.

@@ -61,7 +61,9 @@ def name_checksum(name: str) -> int:
 
 
 def vectors_checksum(embedding: bytes, lines: bytes | None) -> int:
-    """Return the checksum of vectors in the cache."""
+    """Return the checksum of vectors in the cache; -1 where damage has made others of the bytes."""
+    if not isinstance(embedding, bytes) or not isinstance(lines, bytes | None):
+        return -1
     return zlib.crc32(lines or b"", zlib.crc32(embedding))
 
 

@@ -19,13 +19,14 @@ import apsw
 from commonplace.errors import IndexDamagedError
 from commonplace.store.base import HealthCheck, Recovery
 from commonplace.store.records import RowFilter
-from commonplace.store.sqlite.checksums import place_checksum, row_checksum, vectors_checksum
+from commonplace.store.sqlite.checksums import place_checksum, row_checksum
 from commonplace.store.sqlite.connection import (
     IndexFile,
     damaged,
     translated,
 )
 from commonplace.store.sqlite.schema import EarlierVersionError, merge_words, table_version
+from commonplace.store.sqlite.vector_cache import drop_unsound, unsound_rows
 from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
 from commonplace.system.transactions import overwrite_free_pages, transaction
 from commonplace.system.waits import WRITER_WAIT_S
@@ -111,6 +112,7 @@ def health_checks(store: SqliteStore, file: IndexFile) -> Iterable[HealthCheck]:
     yield HealthCheck("sqlite-vec", _check_extension)
     yield HealthCheck("words", lambda: _check_words(store))
     yield HealthCheck("index file", lambda: _check_file(file))
+    yield HealthCheck("vector cache", lambda: _check_cache(file), lambda: _mend_cache(store))
     yield HealthCheck("index folder", lambda: _check_folder(store))
 
 
@@ -159,11 +161,6 @@ def _check_rows(connection: apsw.Connection) -> None:
         kind = path, source, text_hash
         if place_checksum(name, kind, (start, end), day, ordinal) != checksum:
             raise damaged(connection.filename, f"the place of chunk {seq} is not as it was written")
-    cached = connection.execute("SELECT checksum, hash, embedding, lines FROM embedding_cache")
-    for checksum, text_hash, embedding, lines in cached:
-        if vectors_checksum(embedding, lines) != checksum:
-            why = f"the cached vector of {text_hash[:16]} is not as it was written"
-            raise damaged(connection.filename, why)
 
 
 def move_aside(path: Path, label: Literal["damaged", "earlier"]) -> Path:
@@ -206,6 +203,27 @@ def _check_words(store: SqliteStore) -> str:
 def _check_file(file: IndexFile) -> str:
     check_pages(file)
     return f"ok: {file.path.stat().st_size / 2**20:.1f} MiB"
+
+
+def _check_cache(file: IndexFile) -> str:
+    """Compare the cached vectors with their checksums: bad ones are not used, and need no rebuild.
+
+    Raises:
+        IndexDamagedError: It cannot be read.
+    """
+    with translated(file.path), file.pool.borrowed() as connection:
+        bad = len(unsound_rows(connection))
+        if bad:
+            return (
+                f"failed: {bad} cached vectors are not as they were written; they are not used. "
+                "'commonplace verify --repair' drops them"
+            )
+        return f"ok: {connection.execute('SELECT count(*) FROM embedding_cache').get} vectors"
+
+
+def _mend_cache(store: SqliteStore) -> None:
+    with store.writing() as connection, transaction(connection):
+        drop_unsound(connection)
 
 
 def _check_folder(store: SqliteStore) -> str:

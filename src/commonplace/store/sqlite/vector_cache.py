@@ -15,7 +15,7 @@ from commonplace.store.sqlite.connection import transaction
 from commonplace.store.sqlite.snapshot import load_identity
 from commonplace.vectors.arrays import ChunkVectors
 
-__all__ = ["copy_from", "insert_vectors", "put", "trim"]
+__all__ = ["copy_from", "drop_unsound", "insert_vectors", "put", "trim", "unsound_rows"]
 
 
 def put(
@@ -68,6 +68,22 @@ def trim(connection: apsw.Connection, max_entries: int) -> None:
     )
 
 
+def unsound_rows(connection: apsw.Connection, database: str = "main") -> list[int]:
+    """Return the entries that are not as they were written, by their rows."""
+    rows = connection.execute(
+        f"SELECT rowid, checksum, embedding, lines FROM {database}.embedding_cache"
+    )
+    return [row for row, checksum, *data in rows if vectors_checksum(*data) != checksum]
+
+
+def drop_unsound(connection: apsw.Connection) -> None:
+    """Drop the entries that are not as they were written; inside a transaction."""
+    connection.execute(
+        "DELETE FROM embedding_cache WHERE rowid IN (SELECT value FROM json_each(?))",
+        (json.dumps(unsound_rows(connection)),),
+    )
+
+
 def copy_from(connection: apsw.Connection, previous: Path, keep: int) -> None:
     """Fill the cache from another index: its cache, and its chunks' own vectors."""
     connection.execute("ATTACH DATABASE ? AS previous", (str(previous),))
@@ -80,8 +96,11 @@ def copy_from(connection: apsw.Connection, previous: Path, keep: int) -> None:
 
 
 def _copy(connection: apsw.Connection, name: str, keep: int) -> None:
+    unsound = json.dumps(unsound_rows(connection, "previous"))
     connection.execute(
-        "INSERT OR IGNORE INTO embedding_cache SELECT * FROM previous.embedding_cache"
+        "INSERT OR IGNORE INTO embedding_cache SELECT * FROM previous.embedding_cache "
+        "WHERE rowid NOT IN (SELECT value FROM json_each(?))",
+        (unsound,),
     )
     meta = dict(connection.execute("SELECT key, value FROM previous.meta"))
     identity = load_identity(meta, name)
