@@ -461,6 +461,29 @@ def test_a_change_that_could_not_be_taken_back_is_made_again(hosts, monkeypatch)
     assert [one.change for one in other.history(LOG)] == ["append"]
 
 
+def test_an_import_without_the_folder_is_one_change_group(hosts):
+    far, other = hosts.connect(), hosts.connect()
+    by = Origin("tool", tool="import talks")
+    group, second = (far.change_group("import", origin=by, name="talks") for _ in range(2))
+    group.write({"memory/imports/a.md": "- One.\n"})
+    second.write({"memory/imports/z.md": "- Another import.\n"})
+    far.append("- Ada leads the team.")
+    group.write({f"memory/imports/{name}.md": f"- Two {name}.\n" for name in "bc"})
+    assert group.id >= 1_000_000_000_000
+    for memory in (far, other):
+        waiting = [one for one in memory.history() if one.change == "import"]
+        assert sorted(one.notes for one in waiting) == [1, 3]
+    hosts.home.apply_inbox()
+    group.write({"memory/imports/d.md": "- Three.\n"})  # the first steps are made already
+    group.finish()
+    hosts.home.apply_inbox()
+    found = [one for one in hosts.home.history() if one.change == "import"]
+    assert sorted(one.notes for one in found) == [1, 4]
+    assert other.history() == hosts.home.history()
+    hosts.home.undo(next(one.id for one in found if one.notes == 4))
+    assert sorted(hosts.files()) == ["MEMORY.md", LOG, "memory/imports/z.md"]
+
+
 def test_history_that_is_not_kept_changes_nothing(tmp_path):
     with contextlib.ExitStack() as stack:
         hosts = Hosts(tmp_path, postgres.url_of(tmp_path), stack)

@@ -49,12 +49,12 @@ def new_folder(path, text="# Net\n- The VPN listens on port 51820.\n"):
 class Host:
     """A process that serves a memory, as a host of its own: its state folder is another."""
 
-    def __init__(self, folder, url, state):
+    def __init__(self, folder, url, state, program=("-m", "commonplace")):
         settings = state.with_suffix(".toml")
         settings.write_text("[sync]\ndebounce_ms = 50\n")
         line = ["-w", str(folder), "--embedder", "none", "--settings", str(settings), "serve"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "commonplace", *line],
+            [sys.executable, *program, *line],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -207,6 +207,24 @@ def test_a_signal_ends_it_while_the_server_is_away(folder, host):
         assert status == 0
         assert took < 20
         server.ensure_postgres_running()
+
+
+STUCK = """
+import time
+from commonplace import Memory
+from commonplace.cli.app import app
+Memory.close = lambda self: time.sleep(60)
+app()
+"""
+
+
+def test_a_signal_ends_it_although_a_connection_does_not_answer(tmp_path, folder, url):
+    serving = Host(folder, url, tmp_path / "one", ("-c", STUCK))
+    with contextlib.closing(serving):
+        wait_for(lambda: serving.said("1 added"))
+        status, took = serving.end()
+        assert (status, serving.lines[-1]) == (0, "stopped\n")
+        assert took < 20
 
 
 def test_an_index_of_this_machine_is_refused_in_one_line(tmp_path, folder):

@@ -11,7 +11,7 @@ import click
 
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import warn
-from commonplace.cli.watch import STEP_S, print_run, until_signalled
+from commonplace.cli.watch import print_run, until_signalled
 from commonplace.display import one_line
 
 __all__ = ["serve"]
@@ -41,30 +41,41 @@ def serve(options: Options, *, url: str | None) -> None:
     from commonplace.folder_host import FolderHost
 
     failed: list[BaseException] = []
+    ended = threading.Event()
 
     def run() -> None:
         try:
             host.run()
         except BaseException as error:  # noqa: BLE001 - the command raises it
             failed.append(error)
+        finally:
+            ended.set()
 
     with replace(options, index=url or options.index).open_memory() as memory:
         host = FolderHost(memory, say=_say, on_run=print_run)
-        # The main thread only waits: a signal ends the command however busy the host is.
+        # The main thread only waits: a signal ends the command however busy the host is. It waits
+        # for no thread: one whose `join` a signal interrupts passes for one that has ended.
         thread = threading.Thread(target=run, name="commonplace-serve", daemon=True)
+        at_last = threading.Timer(_END_S, _exit)
+        at_last.daemon = True
         with until_signalled():
             try:
                 thread.start()
-                while thread.is_alive():
-                    thread.join(STEP_S)
+                while not ended.wait(3600):
+                    pass
             finally:
+                at_last.start()
                 host.stop()
                 memory.close()
-                thread.join(_END_S)
-                if thread.is_alive():
-                    os._exit(0)
+                ended.wait()
+                at_last.cancel()
     if failed:
         raise failed[0]
+
+
+def _exit() -> None:
+    click.echo("stopped", err=True)
+    os._exit(0)
 
 
 def _say(text: str) -> None:

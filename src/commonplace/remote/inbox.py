@@ -23,7 +23,7 @@ from commonplace.errors import (
     WorkspaceError,
     WorkspaceReadOnlyError,
 )
-from commonplace.history.causes import Cause
+from commonplace.history.causes import Cause, GroupId, find_group
 from commonplace.history.edits import FileCodec, appended_bytes
 from commonplace.history.merge import OverlapError, merge
 from commonplace.history.mutations import Mutator
@@ -128,7 +128,7 @@ class InboxApplier:
                 )
                 for step in steps
             ]
-            cause = Cause(change.change, change.origin)
+            cause = Cause(change.change, change.origin, self._group(change))
             try:
                 self._mutator.apply(mutations, cause, inbox=InboxEntry(change.key, change.when))
             except (WorkspaceReadOnlyError, PathNotAllowedError, ConflictError):
@@ -137,6 +137,13 @@ class InboxApplier:
                 raise _RefusedError(str(error)) from error
         for mutation in mutations:
             self._mutator.replaced.pop(mutation.path, None)
+
+    def _group(self, change: InboxChange) -> GroupId | None:
+        """Return the change group that a change is a step of; its first step here gives it."""
+        if not change.group:
+            return None
+        name = f"inbox {change.group}"
+        return GroupId(find_group(self._mutator.log.file, name), name)
 
     def _announced(self, change: InboxChange, step: InboxStep, disk: bytes | None) -> bytes | None:
         """Return the bytes of a note after a step; announce them where the step cannot know them.

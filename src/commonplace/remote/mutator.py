@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import socket
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -149,6 +150,8 @@ class DatabaseMutator:
         self._client = client
         self._now = now
         self._elsewhere = elsewhere
+        self._groups: dict[int, str] = {}
+        """Keys of the change groups that were begun here, by their numbers."""
 
     def apply(self, mutations: Sequence[Mutation], cause: Cause) -> list[State]:
         """Change notes, all or none of them; return their new states.
@@ -175,14 +178,17 @@ class DatabaseMutator:
         steps = [self._planned(mutation) for mutation in mutations]
         changes = [step for step in steps if step.is_change]
         at = self._now()
+        group = cause.group
+        key = "" if group is None else self._groups.get(group.value or 0) or uuid.uuid4().hex
         try:
-            number = self._submit(changes, cause, at) if changes else 0
+            number = self._submit(changes, cause, at, key) if changes else 0
         except IndexReadOnlyError as error:
             raise WorkspaceReadOnlyError(
                 f"{mutations[0].path} cannot be written: {error} Nothing was changed."
             ) from error
-        if cause.group is not None and cause.group.value is None and number:
-            cause.group.value = WAITING_FROM + STEPS * number
+        if group is not None and group.value is None and number:
+            group.value = WAITING_FROM + STEPS * number
+            self._groups[group.value] = key
         return [_state(step, cause, number, at) for step in steps]
 
     def _planned(self, mutation: Mutation) -> _Step:
@@ -195,7 +201,7 @@ class DatabaseMutator:
             after = before if after == before else NoteBytes(after)
         return _Step(mutation, before, after)
 
-    def _submit(self, steps: Sequence[_Step], cause: Cause, at: datetime) -> int:
+    def _submit(self, steps: Sequence[_Step], cause: Cause, at: datetime, group: str) -> int:
         texts = {step.mutation.target or step.mutation.path: step.after for step in steps}
         present = {path: data for path, data in texts.items() if data is not None}
         gone = [path for path, data in texts.items() if data is None]
@@ -213,6 +219,7 @@ class DatabaseMutator:
             origin=cause.origin,
             steps=tuple(step.for_inbox(cause.change) for step in steps),
             host=socket.gethostname(),
+            group=group,
         )
         return self._publication.submit(change, notes, files, gone)
 

@@ -144,10 +144,13 @@ class HistoryReplica:
         """Add the versions that the changes of the inbox will have, without their texts."""
         self._waiting.clear()
         row = WAITING_FROM
+        groups: dict[str, int] = {}
         for change in changes:
             batch = row = max(row, WAITING_FROM + STEPS * change.id)
+            group = groups.setdefault(change.group, batch) if change.group else None
             for step in change.steps:
-                for version in _versions_of(change, step, batch=batch, row=row):
+                for found in _versions_of(change, step, batch=batch, row=row):
+                    version = found._replace(group=group)
                     self._add(connection, version)
                     self._waiting[version.id] = step
                     row = version.id + 1

@@ -48,7 +48,7 @@ class InboxWaitsError(StoreError):
 
 
 class ForgottenError(StoreError):
-    """Another host has forgotten something that a history may have; nothing was published."""
+    """Another host has forgotten what a history may have; nothing was published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class PublishedHistory(NamedTuple):
 
     Attributes:
         key: What tells it from all others.
-        host: Name of the host and of its folder, for people.
+        host: Host and folder, for people.
         forgets: Number of the last forgetting that it has followed; see `Numbers`.
     """
 
@@ -176,6 +176,7 @@ class InboxChange:
         origin: Its author; None for a user.
         steps: The notes that it changes.
         host: Name of the host.
+        group: Key of the change group that it is a step of; empty for none.
         id: Its number, ascending in the order of commits; 0 before it is submitted.
         key: What tells it from the changes of every other database; empty before.
     """
@@ -185,6 +186,7 @@ class InboxChange:
     origin: Origin | None
     steps: tuple[InboxStep, ...]
     host: str = ""
+    group: str = ""
     id: int = 0
     key: str = ""
 
@@ -331,10 +333,7 @@ class Publication(Protocol):
         """Note a history, or the forgetting that it has followed."""
 
     def count_forgetting(self, sums: VersionSums) -> int | None:
-        """Have every other history keep no more than the published one.
-
-        Args:
-            sums: Sums of the history that is rid of what was forgotten.
+        """Have every other history keep no more than the published one, of some sums.
 
         Returns:
             The number of the forgetting; None where another history is published.

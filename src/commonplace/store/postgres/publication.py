@@ -119,8 +119,8 @@ class PostgresPublication:
     def _changes(self, where: str, *values: Any) -> list[InboxChange]:
         rows = self._read(
             f"""SELECT c.id, c.key::text, c.at_ms, c.change, c.author, c.session, c.tool, c.host,
-                s.path, s.kind, s.before_hash, s.before, s.data, s.after_hash, s.after_size,
-                s.target, s.untrusted, s.made_hash, s.made_size
+                c.of_group, s.path, s.kind, s.before_hash, s.before, s.data, s.after_hash,
+                s.after_size, s.target, s.untrusted, s.made_hash, s.made_size
             FROM (SELECT * FROM inbox WHERE {where}) c
             JOIN inbox_steps s USING (id) ORDER BY c.id, s.ordinal""",
             *values,
@@ -128,8 +128,8 @@ class PostgresPublication:
         steps: dict[int, list[InboxStep]] = {}
         heads: dict[int, Sequence[Any]] = {}
         for row in rows:
-            heads[row[0]] = row[1:8]
-            steps.setdefault(row[0], []).append(step_of(row[8:]))
+            heads[row[0]] = row[1:9]
+            steps.setdefault(row[0], []).append(step_of(row[9:]))
         return [
             InboxChange(
                 change=change,
@@ -137,10 +137,11 @@ class PostgresPublication:
                 origin=Origin(author, session, tool) if author else None,
                 steps=tuple(steps[number]),
                 host=host,
+                group=group,
                 id=number,
                 key=key,
             )
-            for number, (key, at_ms, change, author, session, tool, host) in heads.items()
+            for number, (key, at_ms, change, author, session, tool, host, group) in heads.items()
         ]
 
     def inbox(self) -> InboxState:

@@ -135,11 +135,11 @@ def insert_change(connection: Connection, change: InboxChange) -> int:
     at_ms = (change.when - EPOCH) // timedelta(milliseconds=1)
     ((number,),) = rows_of(
         connection,
-        "INSERT INTO inbox (at_ms, change, author, session, tool, host) "
-        "VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
+        "INSERT INTO inbox (at_ms, change, author, session, tool, host, of_group) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id",
         *(at_ms, change.change),
         *((origin.author, origin.session, origin.tool) if origin else (None, None, None)),
-        change.host,
+        *(change.host, change.group),
     )
     for ordinal, step in enumerate(change.steps):
         connection.execute(

@@ -18,9 +18,9 @@ __all__ = [
     "shared_tables",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version 2 added what is published for hosts without the folder, 3 the histories of those with it,
-4 what a host is about to make of an inbox step."""
+4 what a host is about to make of an inbox step, 5 change groups of the inbox."""
 
 UNLISTED = 0
 """Seq in ``dropped`` of the version up to which deletions are not listed; chunks count from 1."""
@@ -76,6 +76,7 @@ SHARED = (
         target text COLLATE "C", untrusted text[] NOT NULL,
         PRIMARY KEY (id, ordinal))""",
     "CREATE INDEX IF NOT EXISTS inbox_steps_path ON inbox_steps (path)",
+    "ALTER TABLE inbox ADD COLUMN IF NOT EXISTS of_group text NOT NULL DEFAULT ''",
     # The file as the folder's host is about to make it, where it is another than `after_hash`.
     """ALTER TABLE inbox_steps ADD COLUMN IF NOT EXISTS made_hash text NOT NULL DEFAULT '',
         ADD COLUMN IF NOT EXISTS made_size bigint NOT NULL DEFAULT 0""",
