@@ -46,7 +46,8 @@ __all__ = ["named_secrets"]
 Span = tuple[int, int]
 
 _GROUPS = re.compile(
-    r"[\"'`]?(?P<value>[a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,7}|[A-Z0-9]{4}(?: [A-Z0-9]{4}){3,7})"
+    r"[\"'`]?(?P<value>[a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,7}|[A-Z0-9]{4}(?: [A-Z0-9]{4}){3,7}"
+    r"|(?=[^\n]{0,30}\d)(?=[^\n]{0,30}[A-Z])[A-Za-z0-9]{4}(?: [A-Za-z0-9]{4}){5})"
     r"[\"'`]?(?=[ \t.,;)]{0,3}(?:\n|$))"
 )
 """Value in groups of four, as it is shown to be typed."""

@@ -66,7 +66,7 @@ _NO_CODES = (
 )
 _PINS = (
     rf"(?:{_DOORS})(?:[ _-]|: )codes?|use code|totp|pins?(?:-?codes?|-?nummer|番号)?|geheimzahl"
-    rf"|digicode|pin-kód|lockbox|key ?safe"
+    rf"|digicode|alarm (?:disarm|off)|pin-kód|lockbox|key ?safe"
     rf"|(?:your|ihr|dein|votre|ton|tu|su)(?: (?!{_NO_CODES})[\w-]{{1,16}}){{0,3}}"
     r" (?:code|código)|(?:2fa|mfa|otp)[ _-](?:backups?|recovery)(?:[ _-]codes?)?"
     rf"|pinkod[ei]?n?|wiederherstellungs-?codes?|codes de (?:secours|récupération)"
@@ -131,7 +131,7 @@ HINTS = (
     "code", "codice", "código", "kod", "kód", "pin", "combination", "combo", "puk", "otp", "opens",
     "unlocks", "öffnet", "lock", "schloss", "пин", "пін", "暗証", "验证", "驗證", "인증",
     "logs in", "logged in", "logging in", "2fa", "mfa", "jeton", "anmelden", "einlogg", "connecte",
-    "frase", "secours", "parole di", "palabras", "herstel", "сид-", "мнемо", "助", "フレーズ",
+    "disarm", "frase", "secours", "parole di", "palabras", "herstel", "сид-", "мнемо", "助", "フレーズ",
     "ニーモ", "니모", "복구", "コード",
     "question", "answer", "antwort", "log on", "logs on", "logged on", "sign on", " in with",
     " on with", "join", "connect",
@@ -192,7 +192,7 @@ _WORDS = """
     ninguna vacía obligatoria 必須 なし 错误 忘记 неверный обязательно позже потом нет
     pendiente pendente später folgt esquecida olvidé dimenticata siehe obligatorio obligatorisch
     vereist verplicht gerekli
-    povinné wymagane hidden
+    povinné wymagane hidden break continue return
 """
 NO_SECRETS = frozenset(_WORDS.split())
 """Words that stand where a secret could: a value that is one of them stays."""

@@ -65,7 +65,7 @@ _CONNECTOR = (
     r"|['’]s(?=[ \t])|,?[ \t]c['’]est(?!\w)|を|改成了?|改为|变成|设为|換成"
     r"|[ \t](?:with|mit)(?:[ \t](?:the[ \t])?(?:code|pin))?(?=[ \t]\d)"
     r"|[ \t](?:(?:should|will|must|may|might|has to|used to|needs to|turned out to|happens to"
-    r"|ought to)[ \t]be|stays|reads|goes|equals|hei(?:ß|ss)t|bleibt"
+    r"|ought to)[ \t]be|ends up being|stays|reads|goes|equals|hei(?:ß|ss)t|bleibt"
     r"|s['’]appelle|reste|sigue siendo)(?!\w)"
     r"|[,?][ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
     r"|[ \t](?:(?:is|was|are|were|be|became|remains|ist|war|lautete?|wurde|est|était|es|era|fue|é|è"

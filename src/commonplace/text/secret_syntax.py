@@ -219,6 +219,8 @@ _PAIRS = (
     pattern(" to ", " for ", regex=r"(?<![\w.,-])(\d{6}|\d{3}[ -]\d{3})\s(?:to|for|as)\s"
             r"(?:[a-z]{2,12}\s){0,3}(?:log(?:ging)? ?in|sign(?:ing)?[ -]?in|verif|authenticat)",
             flags=_I),
+    pattern("opens", "unlocks", "disarms", "öffnet",
+            regex=r"\b[Cc]ode (?!(?:19|20)\d\d )(\d{4,8})[#*]? (?:opens|unlocks|disarms|öffnet)\b"),
     pattern("expect", "send",
             regex=r"(?i:pass(?:word|phrase)|pin|secret)[^\n]{0,40}?[\s{;]send\s{1,4}"
             r"(?:--\s)?[\"']([^\"'\\\n$]{4,128})\\[rn]"),

@@ -73,7 +73,8 @@ def _is_secret(cell: str, kind: str) -> bool:
 
 def _cells(text: str, start: int, end: int) -> list[Span]:
     """Return the places of a row's cells; its outer bars may be missing."""
-    cells, at = [], start
+    cells: list[Span] = []
+    at = start
     for bar in _BAR.finditer(text, start, end):
         if (cell := _CELL.fullmatch(text, at, bar.start())) and (cells or bar[0] == "" or cell[1]):
             cells.append(cell.span(1))

@@ -39,14 +39,15 @@ _PLACEHOLDER = re.compile(
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@\w+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
     r"|change_?me\W?|#[0-9a-f]{3,8}|urn:.*|%\w+\(.*|__\w+__|[\"']?%[sdr][\"']?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
-    r"|:?\?[a-z ]+\}?|.*[-_](?:here|placeholder|goes)",
+    r"|:?\?[a-z ]+\}?|.*[-_](?:here|placeholder|goes)"
+    r"|UGFzc3dvcmQ6|VXNlcm5hbWU6",  # the prompts of a mail server
     re.IGNORECASE | re.DOTALL,
 )
 """Value that stands for a secret, also in quotes."""
 _POINTER = re.compile(
     r"(?:ref\+)?(?:op|vault|ssm|akv|sops|file|secretsmanager|bao|doppler|infisical|conjur|awssm|gcpsm"
     r"|resolve|arn):/?[A-Za-z/][\w.-]*[/:].*|(?:keyring|keychain|credstash|secret-?tool):.*"
-    r"|projects/[\w-]+/secrets/.*|@Microsoft\.KeyVault.*"
+    r"|//[\w.@-]+\.\w+.*|projects/[\w-]+/secrets/.*|@Microsoft\.KeyVault.*"
     r"|(?:SHA|sha)(?:1|256|384|512)[:-].*|(?:keyid:|MD5:)?(?:[0-9A-Fa-f]{2}:){3,}[0-9A-Fa-f]{2}",
     re.DOTALL,
 )
@@ -56,6 +57,8 @@ _EXPANDED = re.compile(
 )
 """Variable that a shell or a template replaces."""
 _ACCOUNT = re.compile(r"[a-z][a-z0-9._-]*@[a-z0-9._-]+")
+_ITEM = re.compile(r"[A-Z]{1,6}#\d+|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)\d{0,2}")
+"""Number of a request (``PR#4512``), or name of a variable."""
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _BLANK = re.compile("[xX*]{12}")
 """Part of what only shows how a token looks."""
@@ -73,7 +76,8 @@ _IDENTIFIER = re.compile(r"[a-z]+(?:[._][a-z0-9]+)*,?|[a-z]+(?:-[a-z]+)*-\d{1,3}
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
 _CODE = re.compile(
     r"[A-Za-z_$][\w.]*[(\[].*|_?[A-Z]+(?:_[A-Z]+)+|(?:self|this|os|process|config|settings|user|env|props|data|request|args|options|params|cfg"
-    r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+,?"
+    r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+!?[,;]?"
+    r"|(?:Get|New|Read|ConvertTo|Import)-[A-Z]\w+"
     r"|\w+(?:\.\w+)*[._](?:password|passwd|pwd|token|secret|key)s?|(?:\w+\.)+(?:password|token|secret|key)s?"
     r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\.)+[A-Za-z_]{3,}"
     r"|(?:[a-z]+_)*(?:password|passwd|passphrase|pass|auth|token|secret|user)(?:_[a-z]+)+",
@@ -174,7 +178,7 @@ def looks_invented(secret: str) -> bool:
     """Check for a password that even alone is no word, name, version or term."""
     if not 7 <= len(secret) <= 40 or not looks_strong(secret):
         return False
-    if not _TYPED.fullmatch(secret) or _ACCOUNT.fullmatch(secret):
+    if not _TYPED.fullmatch(secret) or _ACCOUNT.fullmatch(secret) or _ITEM.fullmatch(secret):
         return False
     kinds = sum(bool(re.search(kind, secret)) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
     signs = _SIGN_INSIDE.search(secret)
@@ -221,7 +225,7 @@ def is_opaque(value: str) -> bool:
 
 def is_harmless(value: str, *, quoted: str) -> bool:
     """Check for a value that is no secret: a placeholder, a word, a reference."""
-    if not value or is_mask(value) or "…" in value or value.lower().rstrip(",.") in NO_SECRETS:
+    if not value or is_mask(value) or "…" in value or value.lower().rstrip(",.;") in NO_SECRETS:
         return True
     if _BLANK.search(value) or _TEMPLATE.search(value) or _VERSION.fullmatch(value):
         return True

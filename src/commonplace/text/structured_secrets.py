@@ -135,6 +135,9 @@ _TYPED = {
         r"(?m)(?:^|[:=(>→,][ \t]{0,2}|[ \t](?:as|user|als)[ \t])[\w.@+-]{2,40}"
         r"[ \t](?://?|\||·)[ \t]([^\s\"'`|]{7,42})"
     ),
+    ("admin/", "root/", "postgres/", "guest/", "administrator/"): re.compile(
+        r"(?<![\w/.@-])(?i:admin|administrator|root|postgres|guest)/([^\s/\"'`]{7,42})(?![\w/])"
+    ),
     # A password where a user or a command was expected.
     ("invalid user ", "failed password "): re.compile(
         r"(?i:invalid user|failed password for(?: invalid user)?) (\S{7,42}) from "
