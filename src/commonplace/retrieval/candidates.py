@@ -115,7 +115,7 @@ def analyze_query(
     snapshot: Snapshot, query: Query, settings: SearchSettings, analyzer: Analyzer
 ) -> AnalyzedQuery:
     """Return the terms of a query, the days that it names, and its direction."""
-    has_time = TIME_WORD.search(query.text)
+    has_time = TIME_WORD.search(query.text.lower())
     days = days_named(query.text, query.now.date()) if has_time else None
     sources = query.rows.sources
     source = next(iter(sources)) if sources is not None and len(sources) == 1 else None
@@ -229,10 +229,11 @@ def thin_ties(
     kept: list[tuple[int, float]] = []
     start = 0
     for count in Counter(scores).values():  # hits of one score stand behind each other
-        group = hits[start : start + count]
-        if count > 1:
-            group = sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
-        kept += group
+        if count == 1:
+            kept.append(hits[start])
+        else:
+            group = hits[start : start + count]
+            kept += sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
         start += count
     return kept
 

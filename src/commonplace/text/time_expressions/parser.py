@@ -16,10 +16,10 @@ __all__ = ["TIME_WORD", "days_named", "without_times"]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
-    rf"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|ju[nl]|aug|sep|oct|nov|dec|{MONTH_NAMES})",
-    re.IGNORECASE,
+    rf"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|ju[nl]|aug|sep|oct|nov|dec|{MONTH_NAMES})"
 )
-"""A fast check: a question without any of these names no days."""
+"""A fast check: a question in lower case without any of these names no days. Where case is ignored,
+the pattern takes ten times as long."""
 _VERBS = ("march", "may")
 _WEAK_LEADS = ("", "and", "on", "or", "through", "to")
 """Words before "may" or "jan" that do not make it a month, as "in" does."""
@@ -37,7 +37,7 @@ def days_named(query: str, today: date) -> Days | None:
             language.
         today: The day after "yesterday".
     """
-    if not TIME_WORD.search(query):
+    if not TIME_WORD.search(query.lower()):
         return None
     text = with_english_months(" ".join(query.lower().split()))
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
