@@ -77,7 +77,7 @@ def redundancy_losses(
     if settings.decay or settings.mmr:
         relevant = np.count_nonzero(scores > scores.max() - _NEGLIGIBLE)
         count = min(_COMPARED, max(int(relevant), _COMPARED_ALWAYS * places))
-        best = np.argsort(-scores, kind="stable")[:count]
+        best = (-scores).argsort(kind="stable")[:count]
         if table.vectors is not None and mean is not None and scales is not None:
             similarity = similarity_of_vectors(table.vectors[best], mean, scales[best])
         else:
@@ -109,7 +109,7 @@ def similarity_of_texts(texts: Sequence[str]) -> Floats:
     held = np.zeros((len(texts), len(columns)), dtype=np.float32)
     for row, some in enumerate(tokens):
         held[row, [columns[token] for token in some]] = 1.0
-    common = held @ held.T
+    common = products_of_pairs(held)  # whole numbers, so that each is exact
     sizes = held.sum(axis=1)
     union = sizes[:, None] + sizes[None, :] - common
     return _ramp(common / np.maximum(union, 1.0), _SIMILAR_WORDS)

@@ -135,7 +135,7 @@ def products_of_pairs(matrix: Matrix) -> NDArray[np.float32]:
     start = 0
     while start < rows:
         # Two rows at least: for one, BLAS has another routine, which distributes sooner.
-        stop = start + max(2, _BLAS_THREADS_FROM // (dimension * (rows - start)))
+        stop = start + max(2, _BLAS_THREADS_FROM // max(1, dimension * (rows - start)))
         block = np.matmul(matrix[start:stop], matrix[start:].T, out=products[start:stop, start:])
         products[start:, start:stop] = block.T
         start = stop
