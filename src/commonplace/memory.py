@@ -1252,9 +1252,11 @@ def _file_state(path: Path) -> tuple[object, ...] | None:
     """Return what changes with each write to a database file; None if it does not exist."""
     found = []
     for name in (path, f"{path}-wal"):
-        with contextlib.suppress(OSError):
+        try:
             info = os.stat(name)
-            found.append((name, info.st_ino, info.st_size, info.st_mtime_ns))
+        except OSError:
+            break  # without the file, there is no log of it either
+        found.append((name, info.st_ino, info.st_size, info.st_mtime_ns))
     return tuple(found) or None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -238,10 +239,13 @@ class EmbeddingClient:
             raise self._invalid(
                 f"vectors of {matrix.shape[1]} dimensions where it gave {self.dimension} before"
             )
-        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-        if not np.isfinite(norms).all():
+        squares = matrix.astype(np.float64)  # those of great float32 numbers are out of its range
+        squares *= squares
+        norms = np.sqrt(squares.sum(axis=1))
+        total = float(norms.sum())
+        if not math.isfinite(total):
             raise self._invalid("values that are not finite (NaN or infinity)")
-        if not norms.any():
+        if not total:
             raise self._invalid("nothing but zeros")
         self.dimension = matrix.shape[1]
         # A single zero row stays zero: it is near to nothing.

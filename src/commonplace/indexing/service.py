@@ -302,11 +302,11 @@ class IndexService:
         store = self.store
         if store.access == "read-only":
             return store.identity is not None
-        if store.complete and not self._held_files:
+        if (complete := store.complete) and not self._held_files:
             with store.snapshot() as snapshot:
                 self._held_files = snapshot.totals().files > 0
         known = (), self._unread
-        return store.complete and (self._held_files or self._workspace.scan().files in known)
+        return complete and (self._held_files or self._workspace.scan().files in known)
 
     def _index_files(self, paths: Sequence[str]) -> None:
         written_ns = time.time_ns()

@@ -131,7 +131,7 @@ def _may_supersede(lines: LineScores) -> bool:
 def _best_lines(lines: LineScores) -> Iterator[tuple[str, str]]:
     """Yield the few lines with the most evidence, with the headings above them."""
     table = lines.table
-    for line in np.argsort(-lines.share, kind="stable")[:_LINKING].tolist():
+    for line in (-lines.share).argsort(kind="stable")[:_LINKING].tolist():
         if table.headings[line] != line:
             yield table.text_of(line), table.chunks[int(table.chunk[line])].heading
 

@@ -219,6 +219,8 @@ class _Packer:
     ) -> Window | None:
         """Return the best window that touches another one and fits into one snippet with it."""
         before, after = behind.get(window.first), waiting.get(window.last + 1)
+        if before is None and after is None:  # as for most
+            return None
         near = [
             other
             for other in (before, after)

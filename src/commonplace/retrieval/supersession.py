@@ -138,7 +138,7 @@ class _Comparison:
         self._today = analyzed.query.now.date()
         self._scores = np.log(np.maximum(lines.share, 1e-300))
         self.struck = frozenset(_struck_rows(lines.table))
-        best = np.argsort(-self._scores, kind="stable")[:_COMPARED]
+        best = (-self._scores).argsort(kind="stable")[:_COMPARED]
         least = self._scores[best[0]] - COMPARED_NATS
         self._best = [
             row for row in best[self._scores[best] > least].tolist() if row not in self.struck

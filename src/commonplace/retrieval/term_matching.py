@@ -71,8 +71,8 @@ def terms_of_lines(
         analyzer,
     )
     present, above = found[: len(table)], found[len(table) :][table.chunk]
-    inside = table.headings >= 0
-    above[inside] = np.maximum(above[inside], present[table.headings[inside]])
+    inside = (table.headings >= 0)[:, None]
+    np.maximum(above, present[table.headings], out=above, where=inside)
     return present, above
 
 

@@ -129,7 +129,7 @@ class ResidentVectors:
             self.follow(table, state)
             behind = self._since is None or moment < self._since
             if not behind:
-                count = int(np.searchsorted(self._seqs, moment.last_seq, side="right"))
+                count = int(self._seqs.searchsorted(moment.last_seq, side="right"))
                 passing = self._passing(rows, count, moment, among)
                 wanted = count if exact else _enough(limit, count, len(query))
                 among = self._worth_comparing(query, wanted, count, passing)
@@ -312,7 +312,7 @@ def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> H
     if len(scores) > _MANY:
         among = _highest(scores, limit)
         seqs, scores = seqs[among], scores[among]
-    best = np.argsort(-scores, kind="stable")[:limit]  # equal ones go by seq
+    best = (-scores).argsort(kind="stable")[:limit]  # equal ones go by seq
     return list(zip(seqs[best].tolist(), scores[best].tolist(), strict=True))
 
 

@@ -197,10 +197,11 @@ class SqliteSnapshot:
             return []
         among = self._seqs_among()
         can_be_cold = rows == RowFilter() and among is None
-        can_be_cold = can_be_cold and limit <= _MAX_VEC0_LIMIT and bool(query.any())
+        can_be_cold = can_be_cold and limit <= _MAX_VEC0_LIMIT
         connection = self._connection
-        usable = functools.partial(schema.vec0_usable, connection)
-        resident = self._file.resident_vectors(cold=lambda: can_be_cold and usable())
+        resident = self._file.resident_vectors(
+            cold=lambda: can_be_cold and bool(query.any()) and schema.vec0_usable(connection)
+        )
         if resident is None:
             return schema.nearest_by_vec0(connection, query, limit)
         from commonplace.store.sqlite.vector_table import SqliteVectorTable
