@@ -4,8 +4,9 @@
 
     python tests/benchmarks/corrections.py [--embedder NAME] [--misses]
 
-``corrections.toml`` explains a block. Each case is a workspace of some days, asked on a later one.
-Every third block of a style is kept aside while the ranking is tuned, and is printed apart.
+``corrections.toml`` explains a block; ``corrections_later.toml`` was written later, in other styles
+and languages, and is printed by itself. Each case is a workspace of some days, asked on a later
+one. Every third block of a style is kept aside while the ranking is tuned, and is printed apart.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from commonplace import Memory, Settings, SyncSettings
 
 BLOCKS = Path(__file__).with_name("corrections.toml")
+LATER = Path(__file__).with_name("corrections_later.toml")
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
@@ -52,16 +54,17 @@ class Case:
     right: str
 
 
-def cases() -> Iterator[Case]:
-    """Yield the cases of all blocks."""
-    data = tomllib.loads(BLOCKS.read_text("utf-8"))
+def cases(path: Path = BLOCKS) -> Iterator[Case]:
+    """Yield the cases of all blocks of a file."""
+    beside = tomllib.loads(BLOCKS.read_text("utf-8"))["beside"]["lines"]
+    data = tomllib.loads(path.read_text("utf-8"))
     seen: Counter[str] = Counter()
     for number, block in enumerate(data["block"]):
         style = block["style"]
         seen[style] += 1
         is_aside = seen[style] % 3 == 0
         for kind, question, lines, right in _questions(block):
-            files = _files(lines, data["beside"]["lines"], seed=number)
+            files = _files(lines, beside, seed=number)
             yield Case(kind, style, is_aside, question, files, right)
 
 
@@ -130,14 +133,20 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print those that fail, aside not")
     arguments = parser.parse_args()
     embedder = None if arguments.embedder == "none" else arguments.embedder
+    for path in (BLOCKS, LATER):
+        print(path.name)
+        _print_shares(path, embedder, misses=arguments.misses)
+
+
+def _print_shares(path: Path, embedder: str | None, *, misses: bool) -> None:
     right: Counter[tuple[str, bool]] = Counter()
     asked: Counter[tuple[str, bool]] = Counter()
-    for case in cases():
+    for case in cases(path):
         asked[case.kind, case.is_aside] += 1
         if is_right(case, embedder):
             right[case.kind, case.is_aside] += 1
-        elif arguments.misses and not case.is_aside:
-            print(f"{case.kind:5}{case.style:12}{case.question} -> {case.right}")
+        elif misses and not case.is_aside:
+            print(f"{case.kind:5}{case.style:15}{case.question} -> {case.right}")
     for kind in ("now", "trap", "then"):
         tuned, aside = (kind, False), (kind, True)
         print(

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from benchmarks.corrections import cases, is_right
+from benchmarks.corrections import BLOCKS, LATER, cases, is_right
 from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
 from commonplace.display.plain import plain_results
@@ -84,6 +84,8 @@ def place_of(results, text):
         "Moved the staging proxy to port 7443.",
         "Staging proxy: port 7070 → 7443.",
         "Correction: the port of the staging proxy is 7443.",
+        "New port of the staging proxy: 7443.",
+        "The staging proxy went from 7070 to 7443.",
     ],
 )
 def test_a_correction_comes_before_what_it_corrects(opened, newer, options, embedder):
@@ -333,16 +335,19 @@ def test_an_explanation_says_which_line_stands_back_for_which(opened):
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_most_of_the_cases_that_were_kept_aside_are_right():
+@pytest.mark.parametrize(
+    ("blocks", "now", "trap", "then"), [(BLOCKS, 0.95, 0.95, 0.97), (LATER, 0.7, 0.85, 1.0)]
+)
+def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, then):
     right, asked = Counter(), Counter()
-    for case in cases():
+    for case in cases(blocks):
         if case.is_aside:
             asked[case.kind] += 1
             right[case.kind] += is_right(case, "bundled")
     shares = {kind: right[kind] / asked[kind] for kind in asked}
-    assert shares["now"] >= 0.95, shares
-    assert shares["trap"] >= 0.95, shares
-    assert shares["then"] >= 0.97, shares
+    assert shares["now"] >= now, shares
+    assert shares["trap"] >= trap, shares
+    assert shares["then"] >= then, shares
 
 
 @pytest.mark.slow

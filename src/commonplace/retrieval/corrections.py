@@ -137,7 +137,9 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     shared = _shared(question, older, newer)
     are_short = older.is_short and newer.is_short
     if are_short and shared >= _THIRD and _common(older, newer) >= _QUARTER:
-        return _has_cue(question, newer) or (shared >= _HALF and _denies(older, newer))
+        if _has_cue(question, newer) or _leaves(question, older, newer):
+            return True
+        return shared >= _HALF and _denies(older, newer)
     holds_half = shared >= _HALF and question.share(older.held) >= _HALF
     return holds_half and _has_cue(question, newer) and _common(older, newer) >= _THIRD
 
@@ -171,6 +173,16 @@ def _has_cue(question: Question, line: ComparedLine) -> bool:
     sentences = ((words_of(part), part) for part in _SENTENCE.split(line.text))
     return any(
         not wanted.isdisjoint(words) and is_revision(words, part) for words, part in sentences
+    )
+
+
+def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line goes from what the other one says to something else: "from A to B"."""
+    said = older.term_set - set(question.terms)
+    words = list(zip(newer.words, newer.terms, strict=True))
+    return any(
+        is_word("from", before) and term in said and is_word("onto", behind)
+        for (before, _), (_, term), (behind, _) in zip(words, words[1:], words[2:], strict=False)
     )
 
 

@@ -27,14 +27,17 @@ WordKind = Literal[
     "article",
     "companion",
     "copula",
+    "from",
     "indefinite",
     "negation",
+    "onto",
     "other",
     "pronoun",
     "relative",
     "which",
 ]
-"""Kinds of words: before a noun; "with"; "is"; "a"; "not"; "other"; "we"; "sister"; "which"."""
+"""Kinds of words: before a noun; "with"; "is"; "from"; "a"; "not"; "to"; "other"; "we"; "sister";
+"which"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
@@ -53,6 +56,7 @@ def is_revision(words: Sequence[str], text: str = "") -> bool:
     """Return whether a text says that something has changed: "no longer", "moved to", "→"."""
     return (
         _cues("revision").are_in(words, text)
+        or not _cues("new").words.isdisjoint(words[:1])
         or _ARROW.search(text) is not None
         or _follow(words, "not", "longer")
         or _follow(words, "parted", "particle")
