@@ -25,6 +25,7 @@ from commonplace.errors import (
     PathNotAllowedError,
     SettingsError,
     StateError,
+    StoreError,
     WorkspaceError,
     WorkspaceNotFoundError,
 )
@@ -1305,10 +1306,16 @@ def _visible(
 def _with_metadata(results: list[SearchResult], snapshot: Snapshot) -> list[SearchResult]:
     """Return results with the front matter of their files."""
     found = snapshot.metadata({result.path for result in results})
-    return [
-        replace(result, metadata=json.loads(found[result.path])) if result.path in found else result
-        for result in results
-    ]
+    try:
+        return [
+            replace(each, metadata=json.loads(found[each.path])) if each.path in found else each
+            for each in results
+        ]
+    except ValueError as error:
+        raise StoreError(
+            f"the front matter in the index is damaged ({error}); 'commonplace verify --repair' "
+            "takes it from the notes."
+        ) from error
 
 
 def utc_now() -> datetime:

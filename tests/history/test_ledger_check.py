@@ -1,5 +1,6 @@
 """Origins that were lost or damaged: what is in doubt is untrusted, and it is said."""
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -11,6 +12,7 @@ import apsw
 import pytest
 
 from commonplace import Memory, Origin, Settings
+from commonplace.errors import StateError
 from commonplace.history.database import HistoryFile
 from commonplace.history.lines import line_key
 from commonplace.history.retention import prune
@@ -271,3 +273,42 @@ def test_a_damaged_ledger_is_mended_before_a_copied_note_is_recorded(folder, cap
     assert [
         each.message for each in caplog.records if "until it can be mended" in each.message
     ] == []
+
+
+ALTERED = {
+    "a time": "UPDATE version SET at = at + 65536 WHERE id = 2",
+    "no time": "UPDATE version SET at = 1 << 61 WHERE id = 2",
+    "another kind": "UPDATE version SET change = (change + 1) % 4 WHERE id = 2",
+    "no kind": "UPDATE version SET change = 77 WHERE id = 2",
+    "another author": "UPDATE version SET origin = ifnull(origin, 0) + 1 WHERE id = 2",
+    "another step": "UPDATE version SET batch = batch + 1 WHERE id = 2",
+    "another note": "UPDATE version SET note = 3 - note WHERE id = 2",
+}
+
+
+@pytest.mark.parametrize("damage", ALTERED.values(), ids=ALTERED)
+def test_verify_sees_versions_of_other_times_or_kinds(folder, damage):
+    change(folder, damage)
+    with opened(folder) as memory:
+        assert "are not as they were written" in str(memory.verify().problems)
+        with contextlib.suppress(StateError):  # never an error that is not ours
+            assert memory.history()
+        assert memory.verify(repair=True).ok
+        assert memory.history()
+        memory.append("- The kiln is cold now", path="memory/kiln.md")
+        assert memory.verify().ok
+
+
+def test_a_history_without_sums_of_versions_gets_them(folder):
+    connection = apsw.Connection(str(history(folder)))
+    for verb in ("insert", "delete", "update"):
+        connection.execute(f"DROP TRIGGER version_{verb}")
+    connection.execute("DROP TABLE version_sum")
+    connection.pragma("user_version", 6)
+    connection.close()
+    with opened(folder) as memory:
+        memory.append("- The kiln is cold now", path="memory/kiln.md")
+        assert memory.verify().ok
+    change(folder, ALTERED["a time"])
+    with opened(folder) as memory:
+        assert not memory.verify().ok

@@ -59,6 +59,9 @@ INDEX = {
     "a place": "UPDATE chunk_places SET start_line = start_line + 1 WHERE path = 'memory/long.md'",
     "a missing chunk": "DELETE FROM chunk_places WHERE seq = (SELECT max(seq) FROM chunk_places)",
     "a hash": "UPDATE files SET hash = 'abc' WHERE path = 'MEMORY.md'",
+    "a day": "UPDATE files SET day = 7 WHERE path = 'MEMORY.md'",
+    "an expiry": "UPDATE files SET expires_ms = 7 WHERE path = 'MEMORY.md'",
+    "front matter": "UPDATE files SET metadata = '{' WHERE path = 'memory/topics/birds.md'",
     "a file": "INSERT INTO files SELECT 'memory/gone.md', source, hash, size, mtime_ns, "
     "indexed_ns, day, pending, note, progress, metadata, expires_ms, stamp FROM files LIMIT 1",
 }

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from commonplace.errors import CommonplaceError, IndexDamagedError, StateError, StoreError
 from commonplace.flush.entries import DAMAGE, ENTRY_COLUMNS, parse_entry
 from commonplace.flush.journal import Journal
-from commonplace.history.integrity import damaged_versions, remove_damaged_versions
+from commonplace.history.integrity import (
+    accept_versions,
+    altered_notes,
+    damaged_versions,
+    remove_damaged_versions,
+)
 from commonplace.indexing.document_reader import DocumentReader
 from commonplace.system.salvage import replace_damaged
 from commonplace.system.state import StateFile
@@ -156,17 +161,18 @@ class Verifier:
         read = self._read(file)
         if read is None:
             return None
-        text, chunks = read
-        if text != record.hash:
+        now, chunks = read
+        if now.hash != record.hash:
             if changed:
                 return _Problem(file.path, _STALE, "stale")
             why = f"{_STALE}, and kept its size and its times"
             return _Problem(file.path, why, "unlike")
         same = [_as_indexed(chunk) for chunk, _ in stored] == [*map(_as_indexed, chunks)]
+        same = same and (file.source == "sessions" or _said_of(record) == _said_of(now))
         return None if same else _Problem(file.path, _UNLIKE, "unlike")
 
-    def _read(self, file: MemoryFile) -> tuple[str, list[Chunk]] | None:
-        """Read a file as a new one; return the hash of its text and its chunks."""
+    def _read(self, file: MemoryFile) -> tuple[FileRecord, list[Chunk]] | None:
+        """Read a file as a new one; return its record and its chunks."""
         reader = DocumentReader(
             self._profile,
             completes=False,
@@ -175,13 +181,13 @@ class Verifier:
             store=self._store,
         )
         found: list[Chunk] = []
-        text = None
+        record = None
         for document in reader.read(file, None):
             keep = document.part.keep_before if document.part else None
             found = [chunk for chunk in found if keep is not None and chunk.start_line < keep]
             found += document.chunks or ()
-            text = document.record.hash
-        return None if text is None else (text, found)
+            record = document.record
+        return None if record is None else (record, found)
 
     # -- journal and history ---------------------------------------------------------------------
 
@@ -212,6 +218,9 @@ class Verifier:
         for row, path in damaged_versions(self._history):
             why = f"the text of version {row} of {path} is not the one that was kept"
             yield _Problem("history", why, "row")
+        for path in altered_notes(self._history):
+            why = f"times or kinds of versions of {path} are not as they were written"
+            yield _Problem("history", f"{why}; they can only be taken as they are", "row")
         if damage := self._origins.damage():
             yield _Problem("history", f"the origins of lines are damaged: {damage.why}", "row")
 
@@ -257,6 +266,8 @@ class Verifier:
             _salvage(self._history)
         if damaged := damaged_versions(self._history):
             remove_damaged_versions(self._history, [row for row, _ in damaged])
+        if altered_notes(self._history):
+            accept_versions(self._history)
         if damage := self._origins.damage():
             self._origins.mend(damage)
 
@@ -264,6 +275,11 @@ class Verifier:
 def _salvage(file: DatabaseFile) -> None:
     file.close()
     replace_damaged(file, StateError("it did not stand a check"))
+
+
+def _said_of(record: FileRecord) -> tuple[object, ...]:
+    """Return what a record says of a note, whenever it is read."""
+    return record.source, record.day, record.note, record.metadata, record.expires_ms
 
 
 def _as_indexed(chunk: Chunk) -> Chunk:

@@ -6,18 +6,68 @@ import contextlib
 import os
 import zlib
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from commonplace.errors import StateError
 from commonplace.system.database import DatabaseFile, DatabaseFormat
 from commonplace.system.files import create_private
+from commonplace.types import Change
 
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["NAMES_SUM", "HistoryFile", "ledger_changes", "line_checksum"]
+__all__ = [
+    "CHANGES",
+    "NAMES_SUM",
+    "VERSION_SUMS",
+    "HistoryFile",
+    "change_of",
+    "ledger_changes",
+    "line_checksum",
+    "milliseconds",
+    "moment_of",
+]
+
+
+CHANGES: tuple[Change, ...] = get_args(Change)
+"""Kinds of changes; the database has their numbers: a new kind goes to the end."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAMAGED = (
+    "the history is damaged: the {} of version {} is {!r}, which is none. "
+    "'commonplace verify --repair' mends it; the notes are as they are."
+)
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a moment as the database has it."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def moment_of(version: int, ms: int) -> datetime:
+    """Return the time of a version.
+
+    Raises:
+        StateError: Damage has made another value of it.
+    """
+    try:
+        return _EPOCH + timedelta(milliseconds=ms)
+    except (OverflowError, TypeError) as error:
+        raise StateError(_DAMAGED.format("time", version, ms)) from error
+
+
+def change_of(version: int, number: int) -> Change:
+    """Return the kind of a version.
+
+    Raises:
+        StateError: Damage has made another value of it.
+    """
+    if number not in range(len(CHANGES)):
+        raise StateError(_DAMAGED.format("kind", version, number))
+    return CHANGES[number]
 
 
 def line_checksum(row: str = "") -> str:
@@ -43,6 +93,30 @@ def _triggers(table: str, checksum: str) -> tuple[str, ...]:
     )
 
 
+_PRIME = 4294967291
+_FACTORS = {
+    "id": 1000003,
+    "batch": 7368787,
+    "note": 15485863,
+    "moved_from": 32452843,
+    "at": 49979687,
+    "change": 67867967,
+    "origin": 86028121,
+    "size": 104395301,
+}
+"""Factors of the columns of a version that are numbers: its text has a hash."""
+
+
+def version_checksum(row: str = "") -> str:
+    """Return SQL for the checksum of a row of `version`: ``new``, ``old`` or of a query."""
+    of = f"{row}." if row else ""
+    parts = (f"ifnull({of}{name}, -1) % {_PRIME} * {one}" for name, one in _FACTORS.items())
+    return f"(({' + '.join(parts)}) % {_PRIME})"
+
+
+VERSION_SUMS = f"SELECT note, count(*), sum({version_checksum()}) FROM version GROUP BY note"
+"""SQL for the number of each note's versions, and the sum of their checksums."""
+
 _COUNT_BYTES = 32
 _NAMED = {
     "note": "((crc32(CAST({0}path AS BLOB)) + {0}id * 1000003) % 4294967291)",
@@ -66,6 +140,22 @@ _SUMS = (
         id INTEGER PRIMARY KEY CHECK (id = 1), changes INTEGER NOT NULL, names INTEGER NOT NULL)""",
     f"""INSERT OR IGNORE INTO note_sum SELECT note, count(*), sum({line_checksum()})
         FROM line_origin GROUP BY note""",
+    """CREATE TABLE IF NOT EXISTS version_sum (
+        note INTEGER PRIMARY KEY, versions INTEGER NOT NULL, total INTEGER NOT NULL)""",
+    f"INSERT OR IGNORE INTO version_sum {VERSION_SUMS}",
+    f"""CREATE TRIGGER IF NOT EXISTS version_insert AFTER INSERT ON version BEGIN
+        INSERT INTO version_sum SELECT new.note, 0, 0
+            WHERE NOT EXISTS (SELECT 1 FROM version_sum WHERE note = new.note);
+        UPDATE version_sum SET versions = versions + 1, total = total + {version_checksum("new")}
+            WHERE note = new.note; END""",
+    f"""CREATE TRIGGER IF NOT EXISTS version_delete AFTER DELETE ON version BEGIN
+        UPDATE version_sum SET versions = versions - 1, total = total - {version_checksum("old")}
+            WHERE note = old.note; END""",
+    f"""CREATE TRIGGER IF NOT EXISTS version_update
+        AFTER UPDATE OF {", ".join(_FACTORS)} ON version BEGIN
+        UPDATE version_sum SET total = total - {version_checksum("old")} WHERE note = old.note;
+        UPDATE version_sum SET total = total + {version_checksum("new")} WHERE note = new.note;
+        END""",
     f"INSERT OR IGNORE INTO ledger_sum VALUES (1, 0, {NAMES_SUM})",
     *(trigger for named in _NAMED.items() for trigger in _triggers(*named)),
     f"""CREATE TRIGGER IF NOT EXISTS line_origin_insert AFTER INSERT ON line_origin BEGIN
@@ -144,7 +234,9 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        version=6,  # 5 had no `published`, 4 no `applied`, 3 no sums; 1 and 2 were never released
+        # 6 had no sums of versions, 5 no `published`, 4 no `applied`, 3 no sums of the ledger;
+        # 1 and 2 were never released.
+        version=7,
         schema=_SCHEMA,
         # Versions without a note, or based on one that was lost, have no text.
         repair=(
@@ -153,6 +245,8 @@ class HistoryFile(DatabaseFile):
                 SELECT id FROM version WHERE base IS NULL
                 UNION SELECT version.id FROM version JOIN whole ON version.base = whole.id)
                 SELECT id FROM whole)""",
+            "DELETE FROM version_sum",
+            f"INSERT INTO version_sum {VERSION_SUMS}",
             # The sums were made of the rows that could be read: the next check finds them wrong.
             "UPDATE ledger_sum SET names = names + 1",
         ),

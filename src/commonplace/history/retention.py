@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from commonplace.history.bodies import make_whole
+from commonplace.history.database import CHANGES, milliseconds
 from commonplace.history.ledger import lowest, stored_origin
-from commonplace.history.versions import CHANGES, milliseconds
 
 if TYPE_CHECKING:
     import apsw

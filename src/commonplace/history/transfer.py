@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.history.bodies import make_body, read_bodies
 from commonplace.history.causes import record_group
+from commonplace.history.database import CHANGES
 from commonplace.history.ledger import note_id, origin_id
-from commonplace.history.versions import CHANGES
 from commonplace.types import Origin
 from commonplace.workspace.paths import is_normal
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import ConflictError
 from commonplace.history.bodies import make_body, read_body
 from commonplace.history.causes import GroupId, record_group
+from commonplace.history.database import CHANGES, change_of, milliseconds, moment_of
 from commonplace.history.ledger import note_id, origin_id, stored_origin
 from commonplace.types import Change, Origin, Version
 from commonplace.workspace.file_text import GrownBytes, digest_of
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
 
     from commonplace.history.database import HistoryFile
 
-__all__ = ["CHANGES", "State", "VersionLog", "content_hash", "milliseconds"]
-
-CHANGES: tuple[Change, ...] = get_args(Change)
-"""Kinds of changes; the database has their numbers: a new kind goes to the end."""
+__all__ = ["State", "VersionLog", "content_hash"]
 
 _RECENT = 20
 """Versions of a note in which a text is looked for that another process may have met."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SETTLED = "batch NOT IN (SELECT version FROM pending WHERE NOT done)"
 """Condition on versions: not those of a change that is being made."""
@@ -246,7 +243,7 @@ class VersionLog:
             row,
             batch or row,
             Version(
-                *(number, path, _EPOCH + timedelta(milliseconds=ms), change, origin),
+                *(number, path, moment_of(row, ms), change, origin),
                 size=len(text or b""),
                 hash=known.hex(),
                 moved_from=moved_from,
@@ -318,11 +315,6 @@ class VersionLog:
         return [_state(row) for row in self.file.rows(sql, tuple(values))]
 
 
-def milliseconds(moment: datetime) -> int:
-    """Return a moment as the database has it."""
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
 def content_hash(data: bytes | GrownBytes) -> str:
     """Return the hash of a file's bytes, as `if_version` takes it."""
     return digest_of(data).hex()
@@ -336,8 +328,8 @@ def _state(row: tuple[Any, ...]) -> State:
         Version(
             id=group or batch,
             path=path,
-            when=_EPOCH + timedelta(milliseconds=at),
-            change=CHANGES[change],
+            when=moment_of(number, at),
+            change=change_of(number, change),
             origin=stored_origin(author, session, tool) if author else None,
             size=size,
             hash=known.hex() if known else "",

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import StateError
-from commonplace.history.database import HistoryFile
+from commonplace.history.database import CHANGES, HistoryFile, milliseconds
 from commonplace.history.known_texts import KnownTexts
 from commonplace.history.ledger import OriginLedger, note_id, origin_id
 from commonplace.history.shared_origins import import_origins
-from commonplace.history.versions import CHANGES, State, VersionLog, milliseconds
+from commonplace.history.versions import State, VersionLog
 from commonplace.store.publication import InboxChange, InboxStep, Numbers, PublishedVersion
 from commonplace.types import Origin
 
