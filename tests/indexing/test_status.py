@@ -15,7 +15,7 @@ from commonplace.system.state import StateFile
 from support.fakes import HashedWords, Raising
 from support.notes import LINES, Notes, eventually, unprivileged
 
-SQLITE = ["sqlite-vec", "words", "index file", "index folder"]
+SQLITE = ["sqlite-vec", "words", "index file", "vector cache", "index folder"]
 
 
 def deep(notes, embedder=None):
