@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import threading
 import time
@@ -15,13 +16,31 @@ settings.register_profile("thorough", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("commonplace")
 
 
-def pytest_configure():
-    """Let interrupts through to the processes that tests start.
+IN_MEMORY = "/dev/shm"
+"""Folder of a file system in memory."""
+NEEDED_BYTES = 4 << 30
+"""Space in it from which on it is used: the quick tests fill a tenth of it."""
 
-    Where they are ignored, as under nohup or in a shell's background, children inherit that.
+
+def pytest_configure(config):
+    """Let interrupts through to the processes that tests start; say where their folders are.
+
+    Where interrupts are ignored, as under nohup or in a shell's background, children inherit that.
+    The quick tests sync their notes to the disk thousands of times, and would wait for it half of
+    their time; they and the slow ones use the disk where .ci/full runs both.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.option.markexpr == "not slow" and _is_in_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", IN_MEMORY)
+
+
+def _is_in_memory():
+    return (
+        os.path.ismount(IN_MEMORY)
+        and os.access(IN_MEMORY, os.W_OK)
+        and shutil.disk_usage(IN_MEMORY).free >= NEEDED_BYTES
+    )
 
 
 @pytest.fixture(autouse=True)
