@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,6 @@ from commonplace.errors import StateError, WorkspaceError
 from commonplace.history.retention import is_too_large, prune
 from commonplace.history.shared_origins import exported_origins
 from commonplace.history.versions import content_hash
-from commonplace.indexing.grown_note import GrownNote
 from commonplace.workspace.file_text import (
     GrownBytes,
     UnreadableFileError,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import apsw
 
     from commonplace.history.mutations import Mutator
+    from commonplace.indexing.grown_note import GrownNote
     from commonplace.indexing.read_document import ReadDocument
     from commonplace.settings import HistorySettings
     from commonplace.types import MemoryFile, Origin
@@ -57,19 +58,25 @@ class TextRecorder:
 
     Attributes:
         appended: What was appended to notes and is not recorded yet, with its origin, by path.
-        grown: The last long note that was appended to.
     """
 
     def __init__(
         self, mutator: Mutator, settings: HistorySettings, *, now: Callable[[], datetime]
     ) -> None:
         self.appended: dict[str, tuple[Origin | None, Appended]] = {}
-        self.grown = GrownNote()
         self._mutator = mutator
         self._log = mutator.log
         self._settings = settings
         self._pruned: date | None = None
         self._now = now
+
+    @functools.cached_property
+    def grown(self) -> GrownNote:
+        """The last long note that was appended to."""
+        # Not loaded with the module: it loads numpy, which opening a memory does without.
+        from commonplace.indexing.grown_note import GrownNote
+
+        return GrownNote()
 
     def appended_to(self, path: str) -> Appended | None:
         """Return what this process appended to a note, and has not recorded yet; None for none."""
