@@ -45,11 +45,13 @@ __all__ = [
 
 _RARE_TERMS = (3, 8)
 """Terms that bring candidates, the rarest: so many in any case, and so many at most."""
-_MATCHED_CHUNKS = 500
+_MATCHED_CHUNKS = 1_000
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
-_CHUNKS_PER_PLACE = 4
-"""Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
+_CHUNKS_PER_PLACE = (4, 5)
+"""Candidate chunks, as a multiple of the snippets of full length that fit into the answer: of few
+chunks, and of many, among which more compete."""
+_MANY_CHUNKS = 1_000
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
 60: the heads of the lists must stay ahead of what both hold far down."""
@@ -151,7 +153,8 @@ def candidate_chunks(
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
-    best = fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
+    per_place = _CHUNKS_PER_PLACE[snapshot.chunk_count() > _MANY_CHUNKS]
+    best = fused_ranking(lists, limit=per_place * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
