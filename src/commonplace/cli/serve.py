@@ -11,7 +11,7 @@ import click
 
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import warn
-from commonplace.cli.watch import print_run, until_signalled
+from commonplace.cli.watch import STEP_S, print_run, until_signalled
 from commonplace.display import one_line
 
 __all__ = ["serve"]
@@ -61,7 +61,7 @@ def serve(options: Options, *, url: str | None) -> None:
         with until_signalled():
             try:
                 thread.start()
-                while not ended.wait(3600):
+                while not ended.wait(STEP_S):
                     pass
             finally:
                 at_last.start()
