@@ -28,6 +28,7 @@ from commonplace.store import resident_vectors
 from commonplace.store.base import Recovery
 from commonplace.store.records import FileFilter, IndexedFile, RowFilter, Totals
 from commonplace.store.sqlite import connection, schema, writer
+from commonplace.store.sqlite import snapshot as snapshot_module
 from commonplace.store.sqlite.recovery import check_pages, move_aside
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.text.analysis import Term
@@ -336,6 +337,23 @@ def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
         if batch > 10:
             assert store._opened()._resident is not None
             assert store._opened()._resident.nbytes <= 1.5 * (batch + 1) * 200 * 384 * 4
+
+
+@pytest.mark.parametrize("source", [None, "memory"])
+def test_of_a_very_common_term_the_first_chunks_tell_how_many_hold_it(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, source: Source | None
+) -> None:
+    monkeypatch.setattr(snapshot_module, "_MOST_COUNTED", 50)
+    filled(
+        store, *(a_file(f"{n}.md", f"tea {'milk' if n % 4 else 'lemon'} {n}") for n in range(240))
+    )
+    with store.snapshot() as snapshot:
+        found = snapshot.frequencies(words("tea", "milk", "lemon", "7", "no"), source)
+    tea, milk, lemon, seven, none = found.values()
+    assert (tea, seven, none) == (240, 1, 0)
+    assert abs(milk - 180) <= 8
+    assert abs(lemon - 60) <= 8
+    assert source is None or (milk, lemon) == (180, 60)
 
 
 def test_a_reader_that_began_before_everything_was_read_anew_scans_the_file(

@@ -94,7 +94,7 @@ class Snapshot(Protocol):
         """Return the number of chunks, of one source or of all; each search asks for it."""
 
     def frequencies(self, words: Iterable[Term], source: Source | None = None) -> dict[Term, int]:
-        """Return the document frequency of each term: the chunks that hold it.
+        """Return the document frequency of each term: the chunks that hold it, if few; else about.
 
         Args:
             words: Terms of a query. A term is held as `match` says.

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from commonplace.store.records import (
-    FileRecord,
-    IndexIdentity,
-    RowFilter,
-    StoredChunk,
-    Totals,
-)
+from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite import checksums, schema
 from commonplace.store.sqlite.connection import IndexFile, damaged
 from commonplace.text.analysis import Term
@@ -30,16 +24,12 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = [
-    "FROM_LINE",
-    "SqliteSnapshot",
-    "load_identity",
-    "match_expression",
-    "row_conditions",
-]
+__all__ = ["FROM_LINE", "SqliteSnapshot", "load_identity", "match_expression", "row_conditions"]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
+_MOST_COUNTED = 32_768
+"""Chunks of a term that are counted; those behind them are estimated, for an idf needs no more."""
 _MAX_VEC0_LIMIT = 4096
 _STORED = ", ".join(StoredChunk._fields)
 _PLACE = ", ".join(ChunkPlace._fields)
@@ -143,7 +133,8 @@ class SqliteSnapshot:
         """Return the document frequency of each term, in one source or in all.
 
         Counts are cached until the index changes. Those of common terms only weigh terms and choose
-        no rows, so they stay cached while the index grows by less than a tenth.
+        no rows, so they stay cached while the index grows by less than a tenth; of very common ones
+        they are estimated by the first chunks.
         """
         of = f" in {source}" if source else ""
         common = self._file.cached(f"common{of}", (self._state[0], self._size(source)))
@@ -158,14 +149,19 @@ class SqliteSnapshot:
     def _count(self, expressions: list[str], source: Source | None) -> list[int]:
         if not expressions or self._identity is None:
             return [0] * len(expressions)
-        count = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value"
+        held = "chunks_fts WHERE chunks_fts MATCH value"
         said = (
-            f"{count} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY chunks_of_sessions "
-            "WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
+            f"SELECT count(*) FROM {held} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY "
+            "chunks_of_sessions WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
         )
-        wanted = f"({count}) - ({said})" if source == "memory" else said if source else count
-        counts = f"SELECT ({wanted}) FROM json_each(?)"
-        return [count for (count,) in self._connection.execute(counts, (json.dumps(expressions),))]
+        wanted = f"(SELECT count(*) FROM {held}) - ({said})" if source == "memory" else said
+        if source is None:
+            first = f"SELECT rowid AS seq FROM {held} LIMIT {_MOST_COUNTED}"
+            more = f"iif(count(*) < {_MOST_COUNTED}, 1, {self._state[1]}.0 / max(seq))"
+            wanted = f"SELECT CAST(count(*) * {more} AS INTEGER) FROM ({first})"
+        counts = f"SELECT min(({wanted}), ?2) FROM json_each(?1)"
+        values = json.dumps(expressions), self.chunk_count(source)
+        return [count for (count,) in self._connection.execute(counts, values)]
 
     def _size(self, source: Source | None) -> int:
         """Return the number of chunks in steps of a tenth."""
