@@ -134,12 +134,13 @@ def test_another_spelling_of_a_folder_that_is_there_is_refused_where_case_is_ign
         return path.parent / path.name.lower()
 
     # A file system that ignores case, as those of macOS and Windows do.
-    monkeypatch.setattr(namespaces.os, "lstat", lambda path: lstat(folded(path)))
-    monkeypatch.setattr(namespaces.Path, "mkdir", lambda path, **how: mkdir(folded(path), **how))
-    with pytest.raises(NamespaceError, match="only in case"):
-        pool.memory("Alice")
-    with pool.memory("alice"):
-        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(namespaces.os, "lstat", lambda path: lstat(folded(path)))
+        patch.setattr(namespaces.Path, "mkdir", lambda path, **how: mkdir(folded(path), **how))
+        with pytest.raises(NamespaceError, match="only in case"):
+            pool.memory("Alice")
+        with pool.memory("alice"):
+            pass
 
 
 def test_at_most_max_open_are_open(open_pool):

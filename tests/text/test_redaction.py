@@ -140,7 +140,8 @@ AROUND = [
     "\\n{}\\n",
     "💥{}💥",
 ]
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=UNHURRIED)
 
 
 def leaks(secret, text):
