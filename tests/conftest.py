@@ -1,3 +1,4 @@
+import itertools
 import os
 import shutil
 import signal
@@ -45,12 +46,19 @@ def _is_in_memory():
     )
 
 
+_NUMBERS = itertools.count()
+
+
 @pytest.fixture(autouse=True)
 def _own_settings_and_state(tmp_path_factory, monkeypatch):
-    """Keep the settings file and the indexes of the user who runs the tests out of them."""
+    """Keep the settings file and the indexes of the user who runs the tests out of them.
+
+    Each test has a state folder of its own: the folder of a test that passed is deleted, and the
+    next one of its name would find what that one noted.
+    """
     home = tmp_path_factory.getbasetemp()
     monkeypatch.delenv("COMMONPLACE_CONFIG", raising=False)
-    monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(home / "state"))
+    monkeypatch.setenv("COMMONPLACE_STATE_DIR", str(home / "state" / str(next(_NUMBERS))))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
 
 

@@ -150,15 +150,17 @@ class SqliteSnapshot:
         if not expressions or self._identity is None:
             return [0] * len(expressions)
         held = "chunks_fts WHERE chunks_fts MATCH value"
-        said = (
-            f"SELECT count(*) FROM {held} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY "
-            "chunks_of_sessions WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
-        )
-        wanted = f"(SELECT count(*) FROM {held}) - ({said})" if source == "memory" else said
         if source is None:
             first = f"SELECT rowid AS seq FROM {held} LIMIT {_MOST_COUNTED}"
             more = f"iif(count(*) < {_MOST_COUNTED}, 1, {self._state[1]}.0 / max(seq))"
             wanted = f"SELECT CAST(count(*) * {more} AS INTEGER) FROM ({first})"
+        else:
+            wanted = (
+                f"SELECT count(*) FROM {held} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY "
+                "chunks_of_sessions WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
+            )
+        if source == "memory":
+            wanted = f"(SELECT count(*) FROM {held}) - ({wanted})"
         counts = f"SELECT min(({wanted}), ?2) FROM json_each(?1)"
         values = json.dumps(expressions), self.chunk_count(source)
         return [count for (count,) in self._connection.execute(counts, values)]
