@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import configparser
+import contextlib
+import functools
+import importlib
 import inspect
+import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
 import commonplace
+from commonplace import Settings
 from commonplace.cli.app import app
 from support import made_parts, postgres
 from support.loopback_openai import LoopbackOpenAI, calling
@@ -80,7 +93,8 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path):
                 install(block.text, tmp_path)
             continue
         if block.language == "python":
-            for module in sorted({*IMPORTS.findall(block.text)}):
+            own = {file.stem for file in tmp_path.glob("*.py")}
+            for module in sorted({*IMPORTS.findall(block.text)} - own):
                 pytest.importorskip(module, reason=f"{module} is not installed")
             printed = run([sys.executable, *WARNINGS, "-c", block.text], tmp_path, **path)
         elif block.language == "sh":
@@ -103,7 +117,8 @@ def test_the_site_is_built_without_a_warning_and_has_every_public_name(tmp_path)
     import llama_index_commonplace
 
     site = tmp_path / "site"
-    run([sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-d", str(site)], ROOT)
+    # Not with -q: warnings that it leaves out are none that --strict counts.
+    run([sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(site)], ROOT)
     pages = "".join(page.read_text("utf-8") for page in (site / "reference").rglob("*.html"))
     shown = set(re.findall(r'id="[\w.]*?(\w+(?:\.\w+)?)"', pages))
     public = {name for name in commonplace.__all__ if name != "__version__"}
@@ -214,7 +229,11 @@ TEXTS = [
 
 def prose(path: Path) -> str:
     """Return a page without its blocks."""
-    return re.sub(r"^```.*?^```$", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return without_blocks(path.read_text("utf-8"))
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(path: Path) -> set[str]:
@@ -222,10 +241,29 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+LINKED = [*TEXTS, ROOT / "CHANGELOG.md", ROOT / "notebooks/README.md"]
+LINK = re.compile(
+    r"""\]\(<?([^)\s>]+)>?(?:\s+["'][^)]*)?\)"""  # [text](link "title")
+    r"""|^ {0,3}\[[^]]+\]:\s+<?([^\s>]+)"""  # [name]: link
+    r"""|\b(?:href|src)=["']([^"']+)""",
+    re.MULTILINE,
+)
+
+
+def links(text: str) -> list[str]:
+    return ["".join(found) for found in LINK.findall(text)]
+
+
+def test_a_link_is_found_however_it_is_written():
+    text = "[a](a.md) ![b](b.svg 'B')\n[c][d]\n\n[d]: d.md#e\n<img src='f.png'>"
+    assert links(text) == ["a.md", "b.svg", "d.md#e", "f.png"]
+
+
+@pytest.mark.parametrize("path", LINKED, ids=lambda path: path.name)
 def test_links_lead_somewhere(path):
-    for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+    for link in links(prose(path)):
         if link.startswith("https://"):
+            assert "/commonplace/" not in link, "name a page of the repository by its path"
             continue
         name, _, anchor = link.partition("#")
         linked = path.parent / name if name else path
@@ -255,10 +293,235 @@ def is_gone(name: str) -> bool:
     return owner in GROUPS and dotted[0] not in SETTINGS
 
 
+def inline_code(text: str) -> list[str]:
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_what_a_page_names_is_there(path):
-    named = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(path))
-    assert [name for name in named if is_gone(name)] == []
+    assert [name for name in inline_code(prose(path)) if is_gone(name)] == []
+
+
+FOREIGN = {
+    *("AsyncAnthropic", "BetaLocalFilesystemMemoryTool", "CodeActAgent", "IngestionCache"),
+    *("FixedRecencyPostprocessor", "MockLLM", "create_agent", "from_dict", "get_all", "to_dict"),
+    *("QMD_EMBED_MODEL", "claude_desktop_config", "idle_transaction_timeout", "pg_service"),
+    *("max_connections", "max_parallel_maintenance_workers", "tcp_keepcnt"),
+    *("tcp_keepidle", "tcp_keepintvl", "commonplace_NAME"),
+}
+"""Names of others that pages use, and the package does not; a placeholder."""
+
+
+@functools.cache
+def words_of_the_code(*folders: str) -> set[str]:
+    """Names and words of literals in the sources; docstrings and comments may be out of date."""
+    words = {*builtins.__dict__}
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        words |= {path.stem, *path.parent.parts}
+        docstrings: set[ast.AST] = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):  # parents come first
+            match node:
+                case ast.Constant(value=str(text)) if node not in docstrings:
+                    words |= {*re.findall(r"\w+", text)}
+                case (
+                    ast.Module(body=[ast.Expr(said), *_]) | ast.ClassDef(body=[ast.Expr(said), *_])
+                ):
+                    docstrings.add(said)
+                case ast.FunctionDef(body=[ast.Expr(said), *_]):
+                    docstrings.add(said)
+                case ast.AsyncFunctionDef(body=[ast.Expr(said), *_]):
+                    docstrings.add(said)
+            names = (getattr(node, field, None) for field in ("id", "attr", "arg", "name"))
+            words |= {part for name in names if isinstance(name, str) for part in name.split(".")}
+    return words
+
+
+def unknown_names(name: str, known: set[str]) -> list[str]:
+    """Return the names within a piece of code that are written as Python's are, and unknown."""
+    names = re.findall(r"(?<![\w/.-])[A-Za-z]\w*(?:\.[A-Za-z]\w*)*", name)
+    parts = {part for dotted in names for part in dotted.split(".")}
+    formed = re.compile(r"\w+_\w+|[A-Z][a-z]+[A-Z]\w*")
+    called = {*re.findall(r"\b([a-z]\w+)(?=\(| ?=)", name)}
+    dotted = {part for one in names if "." in one for part in one.split(".")}
+    files = {*re.findall(r"(\w+)\.(?:md|toml|jsonl?|ya?ml|zip|gguf|sqlite|sh|txt)\b", name)}
+    asked = {part for part in parts if formed.fullmatch(part)} | called | dotted
+    return sorted(asked - files - known - FOREIGN)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_what_a_page_calls_by_name_is_in_the_code(path):
+    known = words_of_the_code("src", "integrations")
+    if path.name in ("CONTRIBUTING.md", "provider.md", "store.md"):
+        known = known | words_of_the_code("tests")
+    text = path.read_text("utf-8")
+    known = known | {
+        word
+        for block in blocks(text)
+        for word in re.findall(r"\w+", block.text)
+        if block.language in ("python", "toml")
+    }
+    unknown = {name: unknown_names(name, known) for name in inline_code(prose(path))}
+    assert {name: found for name, found in unknown.items() if found} == {}
+
+
+@functools.cache
+def public_callables() -> dict[str, list[Callable[..., Any]]]:
+    """Everything public by its names, ``memory.verb`` too; two frameworks may share a name."""
+    modules = ["commonplace", "commonplace.anthropic", "commonplace.flush", "commonplace.tools"]
+    modules += ["commonplace.store.migration", "commonplace.text.redaction"]
+    modules += ["langchain_commonplace", "llama_index_commonplace"]
+    found: dict[str, list[Callable[..., Any]]] = {}
+    for module in modules:
+        with contextlib.suppress(ImportError):
+            members = vars(importlib.import_module(module))
+            for name in members.get("__all__", [name for name in members if name[0] != "_"]):
+                if callable(members[name]):
+                    found.setdefault(name, []).append(members[name])
+    for owner, kind in CLASSES.items():
+        for name in dir(kind):
+            if name[0] != "_" and callable(getattr(kind, name)):
+                found[f"{owner}.{name}"] = [getattr(kind, name)]
+    return found
+
+
+def takes(called: Callable[..., Any], keyword: str) -> bool:
+    try:
+        parameters = inspect.signature(called).parameters
+    except ValueError:
+        return True
+    open_ended = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return open_ended or keyword in parameters
+
+
+def refused_arguments(code: str) -> list[str]:
+    """Return ``name(argument=)`` for each argument that something public does not take."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return []
+    public = public_callables()
+    return [
+        f"{ast.unparse(call.func)}({keyword.arg}=)"
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and (known := public.get(ast.unparse(call.func)))
+        for keyword in call.keywords
+        if keyword.arg and not any(takes(one, keyword.arg) for one in known)
+    ]
+
+
+def test_an_argument_that_is_gone_is_noticed():
+    assert refused_arguments("Memory.open(..., embeder=...)") == ["Memory.open(embeder=)"]
+    assert refused_arguments("pool.memory('a', speed=1)") == ["pool.memory(speed=)"]
+    assert refused_arguments("Memory.open(folder, index=...)") == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_what_a_page_calls_takes_its_arguments(path):
+    text = path.read_text("utf-8")
+    code = [*inline_code(prose(path)), *(one.text for one in blocks(text) if one.language == "py")]
+    assert [refused for piece in code for refused in refused_arguments(piece)] == []
+
+
+def bound_names(tree: ast.AST) -> set[str]:
+    nodes = [*ast.walk(tree)]
+    bound = {
+        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    bound |= {one.asname or one.name for one in nodes if isinstance(one, ast.alias)}
+    return bound | {one.arg for one in nodes if isinstance(one, ast.arg)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_what_a_page_shows_of_a_real_model_has_its_names(page):
+    bound: set[str] = {*dir(builtins)}
+    for block in page_blocks(page):
+        tree = ast.parse(block.text if block.language in ("py", "python") else "")
+        bound |= bound_names(tree)
+        if block.language == "py":
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            assert used - bound == set()
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom):
+                    module = pytest.importorskip(str(node.module))
+                    assert [one.name for one in node.names if not hasattr(module, one.name)] == []
+
+
+DEFAULTS = {name: default for name, default, _ in made_parts.settings()}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_a_default_beside_a_setting_is_its_own(path):
+    for name, shown in re.findall(r"`(\w+\.\w+)`[^`|.;:]{0,30}?\b([\d,]*\d)\b", prose(path)):
+        if type(DEFAULTS.get(name)) in (int, float):
+            assert float(shown.replace(",", "")) == DEFAULTS[name], name
+
+
+SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<", "&"}
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of each command line of ours that a page shows."""
+    text = text.replace("\\\n", " ")
+    shown = r"^(?:\$ |    command: sh -c \".*exec )?((?:commonplace|python tests/\S+) .+)$"
+    lines = [
+        line
+        for found in re.findall(r"^ *```(?:sh|console|yaml)\n(.*?)^ *```$", text, re.M | re.S)
+        for line in re.findall(shown, found.replace('serve"', "serve"), re.MULTILINE)
+    ]
+    begins = re.compile(r"commonplace (?!\[OPTIONS\])|python tests/")
+    lines += [name for name in inline_code(text) if begins.match(name)]
+    for line in lines:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        yield [*itertools.takewhile(lambda word: word not in SEPARATORS, lexer)]
+
+
+def misuse(words: list[str]) -> str | None:
+    """Say what a command line names that is not there, or None."""
+    if words[0] == "python":
+        script = ROOT / words[1]
+        options = [word for word in words if word.startswith("--")]
+        source = script.read_text("utf-8") if script.exists() else ""
+        return next((o for o in options if f'"{o}"' not in source), None if source else words[1])
+    try:
+        before = app.make_context("commonplace", words[1:], resilient_parsing=False)
+        name, *arguments = [*before._protected_args, *before.args]
+        app.commands[name].make_context(name, arguments, parent=before)
+    except (click.NoSuchOption, KeyError) as error:
+        return str(error)
+    except (click.UsageError, click.exceptions.Exit, ValueError):
+        return None
+    return None
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_the_commands_of_a_page_have_their_options(path):
+    wrong = [(words, misuse(words)) for words in commands(path.read_text("utf-8"))]
+    assert [words for words, missing in wrong if missing] == []
+
+
+def test_every_option_and_variable_of_a_page_is_there():
+    options = {
+        option
+        for command in (app, *app.commands.values())
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    variables = {*re.findall(r"^\| `(COMMONPLACE_\w+)`", made_parts.COMMANDS.read_text(), re.M)}
+    for path in TEXTS:
+        text = path.read_text("utf-8")
+        assert {*re.findall(r"\bCOMMONPLACE_[A-Z_]+", text)} <= variables, path
+        for name in inline_code(prose(path)):
+            if re.match("--[a-z]", name):
+                assert name.split()[0].partition("=")[0] in options, (path, name)
+
+
+@pytest.mark.parametrize(
+    "line", ["commonplace sing", "commonplace -w n verify --mend", "commonplace --speed 1 status",
+             "python tests/benchmarks/core.py --chunkses 1", "python tests/benchmarks/none.py"],
+)  # fmt: skip
+def test_a_command_that_is_gone_is_noticed(line):
+    assert misuse(shlex.split(line))
 
 
 @pytest.mark.parametrize(
@@ -275,11 +538,166 @@ def test_a_name_that_is_gone_is_noticed(name):
     assert is_gone(name)
 
 
-FIGURE = re.compile(r"\d ?(?:ms|%)(?!\w)|\d times as|\b0\.\d{3}\b|\d a second")
+@pytest.mark.parametrize(
+    "name", ["NamespacesError", "`mask_person = true`", "write_session_notes", "pathes=",
+             "ChatMemory.end_sessions", "commonplace.toolz", "synch.watch"],
+)  # fmt: skip
+def test_a_name_that_the_code_does_not_have_is_noticed(name):
+    assert unknown_names(name, words_of_the_code("src", "integrations"))
+
+
+LANGUAGES = {"python", "py", "sh", "console", "text", "toml", "json", "yaml", "ini", "sql"}
+"""What blocks of pages are; each is run or read by a test of this module, or of one it names."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_block_of_a_page_is_one_that_the_tests_know(page):
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    fences = re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)
+    found = page_blocks(page)
+    assert len(fences) == 2 * len(found), "a fence that is indented, or without a language"
+    assert {block.language for block in found} <= LANGUAGES
+    unprinted = [
+        block.text
+        for before, block in itertools.pairwise([Block("", ""), *found])
+        if block.language == "text" and (before.language not in ("python", "sh") or before.file)
+    ]
+    assert [text for text in unprinted if not re.search(SERVING, text)] == []
+
+
+SERVING = r"^commonplace: [\d:]+ leads: this host watches the files\n[\d:]+  \d added, "
+"""What `serve` prints, which another page could not show without a server."""
+
+
+def test_what_serve_and_verify_print_is_what_the_pages_show(tmp_path):
+    said = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    assert "leads: this host watches the files" in said
+    assert " added, " in said
+    [shown] = [
+        block.text for block in page_blocks(Path("how-to/verify.md")) if block.language == "console"
+    ]
+    notes = tmp_path / "notes"
+    bird = notes / "memory/birds.md"
+    bird.parent.mkdir(parents=True)
+    bird.write_text("- The owl sleeps.\n")
+    ours = ["-w", str(notes), "--embedder", "none"]
+    CliRunner().invoke(app, [*ours, "index"], catch_exceptions=False)
+    bird.write_text("- The owl wakes.\n")
+    printed = CliRunner().invoke(app, [*ours, "verify"]).output
+    counted = re.compile(r"\d+ (\w+?)(?:ies|y|s)?\b")
+    assert counted.sub(r"N \1", printed) == counted.sub(r"N \1", shown)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_file_that_a_page_shows_can_be_read(page):
+    for block in page_blocks(page):
+        if block.file == "commonplace.toml":
+            Settings.from_mapping(tomllib.loads(block.text))
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+        elif block.language == "json":
+            json.loads(block.text)
+        elif block.language == "yaml":
+            assert "services" in pytest.importorskip("yaml").safe_load(block.text)
+        elif block.language == "ini":
+            conninfo = pytest.importorskip("psycopg.conninfo")
+            services = configparser.ConfigParser()
+            services.read_string(block.text)
+            for name in services.sections():
+                conninfo.make_conninfo(**services[name])
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_the_statements_of_the_roles_are_postgresqls():
+    [roles] = [block.text for block in page_blocks(POSTGRES) if block.language == "sql"]
+    with postgres.connected(postgres.database(f"roles_{postgres.WORKER}")) as connection:
+        connection.execute(f"BEGIN; {roles}; ROLLBACK")
+
+
+FIGURE = re.compile(
+    r"\d ?(?:ms|%)(?!\w)|\d times as|(?<!\d)0?\.\d{3}\b|\d a second|\d\.\d+ (?:s|[KMG]i?B)\b"
+)
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_a_figure_stands_in_the_section_of_what_measures_it(path):
     sections = re.split(r"^(?=#+ )", path.read_text("utf-8"), flags=re.MULTILINE)
-    figures = [FIGURE.search(section) for section in sections if "tests/" not in section]
+    figures = [FIGURE.search(without_blocks(s)) for s in sections if "tests/" not in s]
     assert [found[0] for found in figures if found] == []
+
+
+def table(title: str) -> list[dict[str, str]]:
+    """Return the rows of the benchmarks' table whose head begins so, by column."""
+    text = (ROOT / "docs" / BENCHMARKS).read_text("utf-8")
+    [head, _, *rows] = (title + text.split(title)[1].split("\n\n")[0]).splitlines()
+    columns, *cells = ([cell.strip() for cell in row.split("|")[1:-1]] for row in (head, *rows))
+    return [dict(zip(columns, row, strict=True)) for row in cells]
+
+
+def bounds(figure: str) -> tuple[float, float]:
+    """Return the least and the largest value that is rounded to a figure."""
+    number = re.match(r"[\d,]*\.?\d+", figure)
+    assert number, figure
+    digits = number[0].replace(",", "")
+    half = 0.5 * 10 ** -len(digits.partition(".")[2])
+    if "." not in digits and len(digits) > 3:
+        half *= 10 ** (len(digits) - len(digits.rstrip("0")))
+    return float(digits) - half, float(digits) + half
+
+
+@pytest.mark.parametrize("title", ["| | ours | floor", "| | SQLite | floor"])
+def test_a_ratio_is_that_of_the_figures_beside_it(title):
+    compared = [row for row in table(title) if row["ratio"]]
+    assert len(compared) > 1
+    for row in compared:
+        _, ours, floor, ratio = row.values()
+        (least, most), (low, high) = bounds(ours), bounds(floor)
+        stated = bounds(ratio)
+        assert least / high <= stated[1], row
+        assert most / low >= stated[0], row
+
+
+def test_shares_are_shares():
+    for row in table("| ranking | in the default answer"):
+        assert all(0 <= float(value) <= 1 for name, value in row.items() if name != "ranking")
+        assert float(row["in the default answer"]) <= float(row["in 8,000 characters"]), row
+
+
+def test_counts_and_times_of_the_benchmarks_are_in_their_order():
+    text = (ROOT / "docs" / BENCHMARKS).read_text("utf-8")
+    counts = re.findall(r"([\d,]+) of ([\d,]+)", text)
+    assert len(counts) > 9
+    assert [pair for pair in counts if bounds(pair[0])[1] > bounds(pair[1])[1]] == []
+    for median, most, worst in re.findall(
+        r"median ([\d.]+) ms, 99 % within ([\d.]+) ms, worst ([\d.]+) ms", text
+    ):
+        assert float(median) <= float(most) <= float(worst)
+    [(median, late)] = re.findall(r"median / 95 % \| ([\d.]+) ms / ([\d.]+) ms", text)
+    assert float(median) <= float(late)
+
+
+def test_the_benchmark_of_the_core_prints_each_row_of_its_table():
+    source = (ROOT / "tests/benchmarks/core.py").read_text("utf-8")
+    labels = re.findall(r'(?:Row|_label)\(\s*f?"([^"]+)"', source)
+    printed = {label.replace("{name}", "p50") for label in labels}
+    rows = {re.sub(r", [\d,]+ chunks$", "", row[""]) for row in table("| | ours")}
+    assert rows - printed == set()
+
+
+def test_the_figures_of_masking_are_those_that_its_benchmark_prints():
+    source = (ROOT / "tests/benchmarks/redaction.py").read_text("utf-8")
+    before = ast.literal_eval(source.split("BEFORE = ")[1].split("}")[0] + "}")
+    masked, touched = zip(*list(before.values())[-3:], strict=True)
+    page = " ".join((ROOT / "docs/how-to/secrets.md").read_text("utf-8").split())
+    shown = [f"{float(share.strip('%')):.0f}" for share in masked]
+    assert "{}, {} and {} of 100 secrets".format(*shown) in page
+    shown = [share.strip("%") for share in touched]
+    assert "{}, {} and {} of 100 harmless texts".format(*shown) in page
+    assert len(before) == 12
+    assert "Twelve lists" in page
+
+
+def test_each_of_the_other_figures_has_its_command():
+    for row in table("| command | what it does"):
+        assert re.match(r"`python tests/benchmarks/\w+\.py\b", row["command"]), row

@@ -4,9 +4,10 @@
 
     python tests/benchmarks/corrections.py [--embedder NAME] [--misses]
 
-``corrections.toml`` explains a block; ``corrections_later.toml`` was written later, in other styles
-and languages, and is printed by itself. Each case is a workspace of some days, asked on a later
-one. Every third block of a style is kept aside while the ranking is tuned, and is printed apart.
+``corrections.toml`` explains a block; ``corrections_later.toml`` and ``corrections_third.toml``
+were written later, in other styles and languages, and are printed by themselves. Each case is a
+workspace of some days, asked on a later one. Every third block of a style is kept aside while the
+ranking is tuned, and is printed apart.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from commonplace import Memory, Settings, SyncSettings
 
 BLOCKS = Path(__file__).with_name("corrections.toml")
 LATER = Path(__file__).with_name("corrections_later.toml")
+THIRD = Path(__file__).with_name("corrections_third.toml")
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
@@ -133,7 +135,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print those that fail, aside not")
     arguments = parser.parse_args()
     embedder = None if arguments.embedder == "none" else arguments.embedder
-    for path in (BLOCKS, LATER):
+    for path in (BLOCKS, LATER, THIRD):
         print(path.name)
         _print_shares(path, embedder, misses=arguments.misses)
 

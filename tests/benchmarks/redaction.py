@@ -25,6 +25,9 @@ BEFORE = {
     7: ("95.4%", "0.5%"),
     8: ("92.3%", "7.5%"),
     9: ("97.7%", "1.7%"),
+    10: ("89.3%", "1.3%"),
+    11: ("71.9%", "2.7%"),
+    12: ("78.3%", "1.7%"),
 }
 """What was masked and touched of each later list when it was written."""
 PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "

@@ -1,6 +1,7 @@
 """From what a user said to the embedder that is used."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -325,6 +326,26 @@ def test_an_index_is_built_and_searched_with_the_provider_of_another_package(pac
         memory.index()
         hits = find(memory, "printer")
         assert (hits.mode, hits.provider, hits.model) == ("hybrid", "heron", "grey")
+
+
+def test_a_provider_without_one_of_its_methods_is_told_which(package):
+    package(HERON + "    embed_query = None\n", "heron = heron_vectors:HeronEmbedder")
+    with pytest.raises(EmbedderError, match="has no method `embed_query`; see commonplace"):
+        chosen("heron")
+
+
+def test_the_same_model_elsewhere_is_told_by_what_differs(package, tmp_path):
+    elsewhere = 'self.name = ModelName("heron", "grey", options.base_url or "")'
+    code = HERON.replace('self.name = ModelName("heron", options.model or "grey")', elsewhere)
+    package(code, "heron = heron_vectors:HeronEmbedder")
+    notes = Notes(tmp_path / "notes")
+    with notes.open("heron", LINES) as memory:
+        memory.index()
+    there = EmbeddingSettings(provider="heron", base_url="http://127.0.0.1:1")
+    with notes.open("heron", replace(LINES, embedding=there)) as memory:
+        fallback = find(memory, "printer").fallback
+    assert "built with heron:grey at another endpoint or with other options" in fallback
+    assert "and not with" not in fallback
 
 
 @bundled

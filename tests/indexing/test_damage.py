@@ -99,6 +99,8 @@ COLUMNS = {
     "another id": "UPDATE chunk_places SET id = 'x' || id",
     "another place in its file": "UPDATE chunk_places SET ordinal = ordinal + 64",
     "cut vectors": "UPDATE vectors SET embedding = substr(embedding, 1, 7)",
+    "another sum of vectors": "UPDATE line_sum SET total = zeroblob(length(total))",
+    "another count of lines": "UPDATE line_sum SET n = n + 1",
     "other vectors": "UPDATE vectors SET embedding = zeroblob(length(embedding))",
     "another source": "UPDATE vectors SET source = 'memoru'",
 }

@@ -602,6 +602,16 @@ def test_a_link_follows_the_whole_name(found):
     assert first(hits, "Ada Quist") < first(hits, "the gardener")
 
 
+def test_the_name_of_a_file_is_no_link_to_a_heading(found):
+    notes = {
+        "MEMORY.md": f"# Memory\n\n{filler(30)}\n",
+        "memory/day.md": "# Day\n\n- The vpn is on port 51820.\n- What lasts goes to MEMORY.md.\n",
+    }
+    hits = found(notes, "vpn port", embedder=None)
+    assert "51820" in hits[0].snippet
+    assert "MEMORY.md" not in {hit.path for hit in hits}
+
+
 # What kind of thing is asked for.
 
 

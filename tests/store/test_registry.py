@@ -130,6 +130,40 @@ def test_an_engine_that_cannot_be_imported_is_one_line_that_names_its_package(in
     assert "\n" not in message
 
 
+def test_an_engine_that_cannot_open_is_one_line_that_names_its_package(tmp_path, install):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "strange_engine.py").write_text(
+        "def open_store(url):\n    raise KeyError('STRANGE_DSN')\n"
+    )
+    install(broken="strange_engine:open_store")
+    with pytest.raises(StoreError) as caught:
+        Memory.open(tmp_path, index="broken://somewhere")
+    assert str(caught.value) == (
+        "the index engine 'broken' of strange-engines cannot open the index: "
+        "KeyError: 'STRANGE_DSN'"
+    )
+
+
+def test_an_engine_that_lacks_members_is_told_which(tmp_path, install):
+    install(half="store.test_registry:HalfStore")
+    with pytest.raises(StoreError, match="'half' of strange-engines gives a HalfStore") as caught:
+        Memory.open(tmp_path, index="half://somewhere")
+    assert "without access, engines, capabilities, " in str(caught.value)
+    assert "identity" in str(caught.value)  # and none that it has
+    assert "location" not in str(caught.value)
+    assert "exists" not in str(caught.value)
+
+
+class HalfStore:
+    """The beginning of an engine."""
+
+    def __init__(self, url):
+        self.location = url
+
+    def exists(self):
+        return False
+
+
 def test_an_installed_engine_does_not_replace_one_that_is_built_in(install):
     install(memory="store.toy_store:open_store")
     assert type(open_store("memory://")).__name__ == "MemoryStore"

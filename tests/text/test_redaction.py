@@ -286,6 +286,11 @@ UGLY = {
     "wrapped": "ghp_" + "a" * 36 + "\n", "behind": "x1y2z3q4 is the password ",
     "cjk": "パスワードは", "html rows": "<tr><td>password</td><td>hunter2x</td></tr>",
     "html cells": "<td>API key</td><td>value</td>", "questions": "what is the pw? ",
+    "changes": "password was abcd1, now ", "fronted": "Abc1!xyz it's the password ",
+    "given": "with Abc1!xyz ", "doors": "door code ", "locks": "safe ", "gaps": "code a b c d e ",
+    "logins": "user ann\npass x\n", "joined strings": '"abcd" + ', "licences": "license key ",
+    "headings": "password\n\t", "community": "rocommunity ", "spelled": "password: abcd ",
+    "boxes": "│ ghp_" + "a" * 30 + " │\n", "wide blanks": "mot de passe\u00a0: ",
 }  # fmt: skip
 
 
@@ -304,6 +309,7 @@ def test_time_is_linear_in_the_text(piece):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_a_long_line_takes_as_much_for_each_character_as_a_short_one():
     """Nothing looks back to the beginning of the line: the ratio would be 12, not 8."""
     row = "<tr><td>password</td><td>hunter2x</td></tr>"
@@ -314,7 +320,7 @@ def test_a_long_line_takes_as_much_for_each_character_as_a_short_one():
         return time.process_time() - begun
 
     few = min(seconds(6_000) for _ in range(3))
-    assert seconds(48_000) < few * 8 * 1.3
+    assert min(seconds(48_000) for _ in range(2)) < few * 8 * 1.4
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

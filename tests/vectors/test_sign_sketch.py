@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,27 @@ def test_what_seems_nearest_is() -> None:
 def test_it_takes_a_bit_a_dimension_and_little_more() -> None:
     matrix = np.zeros((100_000, 256), dtype=np.float32)
     assert SignSketch(matrix).nbytes < matrix.nbytes / 20
+
+
+@pytest.mark.parametrize("starts", [True, False], ids=["two threads", "no thread can be started"])
+@pytest.mark.parametrize("count", [200, 201, 333])
+def test_two_threads_estimate_what_one_does(
+    monkeypatch: pytest.MonkeyPatch, count: int, starts: bool
+) -> None:
+    matrix, query = rows(count, 100), rows(1, 100, seed=1)[0]
+    alone = SignSketch(matrix).estimates(query)
+    monkeypatch.setattr(sign_sketch, "_BLOCK", 64)
+    monkeypatch.setattr(sign_sketch, "_SPLIT_FROM", 200)
+    sketched = SignSketch(matrix)
+    started: list[str] = []
+    start = threading.Thread.start
+
+    def begin(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        if not starts:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", begin)
+    np.testing.assert_array_equal(sketched.estimates(query), alone)
+    assert len(started) == 1

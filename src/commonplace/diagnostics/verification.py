@@ -128,6 +128,7 @@ class Verifier:
         with self._store.snapshot() as snapshot:
             known = snapshot.files()
             totals = snapshot.totals()
+            snapshot.mean_line()  # compares its checksum
             self._report = replace(self._report, files=totals.files, chunks=totals.chunks)
             if snapshot.chunk_count() != totals.chunks:
                 why = f"it counts {snapshot.chunk_count()} chunks and has {totals.chunks}"

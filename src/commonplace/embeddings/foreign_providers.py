@@ -37,4 +37,10 @@ def construct_foreign(name: str, path: str, make: Callable[[], Provider]) -> Pro
                 f"`{attribute}` of type commonplace.embeddings.base.{kind.__name__}; see Provider "
                 "there."
             )
+    for method in ("embed_documents", "embed_query"):
+        if not callable(getattr(provider, method, None)):
+            raise EmbedderError(
+                f"the embedder {name}, which the entry point {path} provides, has no method "
+                f"`{method}`; see commonplace.embeddings.base.Provider."
+            )
     return provider

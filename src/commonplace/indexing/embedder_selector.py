@@ -182,8 +182,15 @@ class EmbedderSelector:
         if identity is None or identity.model is None or not identity.dimension:
             return _NO_VECTORS
         if _name(identity) != client.name:
+            built_with = f"{identity.provider}:{identity.model}"
+            if built_with == client.label:
+                return (
+                    f"the index was built with {built_with} at another endpoint or with other "
+                    "options (embedding.base_url, embedding.dimensions); open it with those, or "
+                    "index again to rebuild it"
+                )
             return (
-                f"the index was built with {identity.provider}:{identity.model} and not with "
+                f"the index was built with {built_with} and not with "
                 f"{client.label}; index again to rebuild it"
             )
         if client.dimension not in (None, identity.dimension):

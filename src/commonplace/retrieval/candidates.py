@@ -62,8 +62,9 @@ _NAMES = 8
 """Names in the best lines that are looked up among the headings, at most."""
 _CHUNKS_PER_NAME = 4
 _NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
-_NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?")
-"""Words with capitals, with short words between them, as in "University of the Arts"."""
+_NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?(?!\w|\.\w)")
+"""Words with capitals, with short words between them, as in "University of the Arts"; no names of
+files, as "MEMORY.md"."""
 _WORD = re.compile(r"\w+")
 
 _REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}

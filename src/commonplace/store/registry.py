@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import os
@@ -9,13 +10,10 @@ import re
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from commonplace.errors import StoreError
+from commonplace.errors import CommonplaceError, StoreError
 from commonplace.settings import default_state_dir
-
-if TYPE_CHECKING:
-    from commonplace.store.base import Store
+from commonplace.store.base import Store
 
 __all__ = ["ENTRY_POINTS", "default_index_path", "known_engines", "open_store", "sqlite_path"]
 
@@ -97,16 +95,45 @@ def _engine(scheme: str) -> Callable[[str], Store]:
         made: Callable[[str], Store] = getattr(importlib.import_module(module), name)
         return made
     for entry in entry_points(group=ENTRY_POINTS, name=scheme):
+        package = entry.dist.name if entry.dist else entry.value
         try:
             loaded: Callable[[str], Store] = entry.load()
         except (ImportError, AttributeError) as error:
-            package = entry.dist.name if entry.dist else entry.value
             raise StoreError(
                 f"the index engine {scheme!r} of {package} cannot be imported ({error}); install "
                 f"{package} again, or open another index."
             ) from error
-        return loaded
+        return functools.partial(_open_foreign, f"{scheme!r} of {package}", loaded)
     raise StoreError(
         f"no index engine is called {scheme!r}; known are {', '.join(known_engines())}. "
         "Give a path, sqlite:///PATH, memory://, or install the engine."
     )
+
+
+def _open_foreign(engine: str, opened_by: Callable[[str], Store], url: str) -> Store:
+    """Open a store of another package, and check that it has every member of `Store`."""
+    try:
+        store = opened_by(url)
+    except CommonplaceError:
+        raise
+    except Exception as error:  # code of another package
+        from commonplace.text.redaction import redact
+
+        why = redact(f"{type(error).__name__}: {error}")  # it may repeat the URL's password
+        raise StoreError(f"the index engine {engine} cannot open the index: {why}") from error
+    missing = _missing_members(store)
+    if missing:
+        raise StoreError(
+            f"the index engine {engine} gives a {type(store).__name__} without "
+            f"{', '.join(missing)}; see commonplace.store.base.Store."
+        )
+    return store
+
+
+def _missing_members(store: object) -> list[str]:
+    """Return the members of `Store` that an object lacks; no property of it is read."""
+    kind = type(store)
+    if hasattr(kind, "__getattr__"):  # it may hand all of them to another store
+        return []
+    given = {*dir(kind), *getattr(store, "__dict__", ())}
+    return [name for name in vars(Store) if not name.startswith("_") and name not in given]

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from commonplace.text.chosen_words import looks_joined
+from commonplace.text.door_codes import door_codes
 from commonplace.text.secret_codes import codes, wallet_words
 from commonplace.text.secret_context import SecretContext
 from commonplace.text.secret_names import NAMES, kind_of
 from commonplace.text.secret_separators import (
     ADJACENT,
+    ALONE_BELOW,
     ANSWERED,
     ASSIGNED,
     ASSIGNED_BELOW,
@@ -39,6 +42,7 @@ from commonplace.text.secret_values import (
     looks_random,
     looks_strong,
 )
+from commonplace.text.sentence_secrets import sentence_secrets, several_words
 from commonplace.text.written_value import BARE, TRAILING, WrittenValue, value_at, with_rest
 
 __all__ = ["named_secrets"]
@@ -51,6 +55,9 @@ _GROUPS = re.compile(
     r"[\"'`]?(?=[ \t.,;)]{0,3}(?:\n|$))"
 )
 """Value in groups of four, as it is shown to be typed."""
+_FOUR_BY_FOUR = re.compile(r"(?:[a-z0-9]{4} ){3}[a-z0-9]{4}")
+"""Password of one application, as a provider of mail shows it."""
+_TYPED = re.compile(r"(?=[A-Za-z0-9#])[!-~]{6,64}(?![!-~位个字条年月桁文])")
 _BRACKETS = frozenset("「『“„«")
 _QUOTES = ('"', "'", "`")
 _TAG = re.compile(r"<[\w.:-]{0,40}$")
@@ -58,14 +65,14 @@ _HYPHENATED = re.compile(r"(?:[a-z]+-){3,}[a-z]+")
 _VARIABLE_OPTION = re.compile(r"(?:^|\s)(?:-e|--env|--build-arg|unset|--secret)[ =]\w*$")
 """Before the name of a variable whose value is taken from the environment."""
 _DEFINE = re.compile(r"[Dd]efine\(\s{0,4}[\"'][\w-]*$")
-_USER = re.compile(r"\b(?:user(?:name)?|login|account|benutzer)\b|@")
+_USER = re.compile(r"\b(?:user(?:name)?|login|account|benutzer|wi-?fi|wlan)\b|@")
 _IN_LINE_CHARS = 120
 _APART = re.compile(
     r"(?P<end>\n)|(?<![^\s\"'`(=:,])(?P<value>(?=\D{0,40}\d)[^\s\"'`,;<>|()\[\]{}]{6,})"
 )
 _NOT_BETWEEN = re.compile(
     r"(?i)(?:hash|sha\d*|commit|checksum|digest|fingerprint|public|version|https?|uuid|file|path|class"
-    r"|policy|rule|function|method|field|type|id)s?\b"
+    r"|policy|rule|function|method|field|type|id|data:(?:image|font|text|audio|video))s?\b"
 )
 """Words behind a name that say of what follows that it is something else."""
 
@@ -77,6 +84,7 @@ def named_secrets(text: str, lowered: str) -> Iterator[Span]:
         text: The text.
         lowered: The same in lower case, character for character.
     """
+    yield from door_codes(text, lowered)
     covered = 0
     for match in NAMES.finditer(lowered):
         if match.start() >= covered:  # a name within a value is part of it
@@ -94,12 +102,11 @@ class _NamedValues(SecretContext):
         """Yield the places of the values."""
         if not self.is_named:
             return
-        if self.kind == "phrase":
-            yield from wallet_words(self.text, self.end)
+        if self.kind in ("phrase", "pin"):
+            yield from self._coded()
             return
-        if self.kind == "pin":
-            yield from codes(self.text, self.start, self.end, self.before.lower())
-            return
+        weak = self.is_strict and self.word not in ("pw", "clave", "parola")
+        yield from sentence_secrets(self.text, self.start, self.end, self.kind, is_weak=weak)
         ways = (
             self._assigned,
             self._in_prose,
@@ -116,6 +123,16 @@ class _NamedValues(SecretContext):
                 break
         yield from self._reversed()
 
+    def _coded(self) -> Iterator[Span]:
+        """Yield the codes, or the words of a wallet, that the name announces."""
+        if self.kind == "phrase":
+            yield from wallet_words(self.text, self.end)
+            if self.word.endswith(("phrase", "secrète", "segreta")):
+                yield from several_words(self.text, self.end)
+            return
+        found = list(sentence_secrets(self.text, self.start, self.end, self.kind))
+        yield from found or codes(self.text, self.start, self.end, self.before.lower())
+
     # -- ways to give a value --------------------------------------------------------------------
 
     def _assigned(self) -> Span | None:
@@ -130,6 +147,8 @@ class _NamedValues(SecretContext):
         value = self._value(sep.end())
         if value is None:
             return self._assigned_below() if sep["cell"] is None else None
+        if self.is_joined(value, sep[0]):
+            return value[:2]
         if self.text[sep.end()] == "(" and not looks_strong(value.text):
             return None
         if sep["made"]:
@@ -165,7 +184,10 @@ class _NamedValues(SecretContext):
         value = self._value(sep.end())
         if value and is_pointer(value.text):
             return None
-        if (pair := self._second(sep.end())) and looks_chosen(pair.text):
+        if (groups := _GROUPS.match(self.text, sep.end())) and self.kind == "password":
+            return groups.span("value")
+        pair = self._second(sep.end())
+        if pair and (looks_chosen(pair.text) or looks_joined(pair.text)):
             return pair[:2]
         return self._if_said(value)
 
@@ -182,33 +204,46 @@ class _NamedValues(SecretContext):
         apart = self.text[self.end : self.end + 1].isspace()
         if apart and self.kind == "token":
             pair = self._second(self.end)
-            if pair and looks_strong(pair.text):
+            if pair and (looks_strong(pair.text) or looks_joined(pair.text)):
                 return pair[:2]
         sep = ADJACENT.match(self.text, self.end)
         if sep is None and self.text[self.end : self.end + 1] not in _BRACKETS:
-            return None
+            return self._touching()
         if sep and (groups := _GROUPS.match(self.text, sep.end())):
-            return groups.span("value") if self.word.startswith("app") else None
+            of_app = self.word.startswith("app") or _FOUR_BY_FOUR.fullmatch(groups["value"])
+            return groups.span("value") if of_app else None
         value = self._value(sep.end() if sep else self.end)
         if value is None or _VARIABLE_OPTION.search(self.before):
             return None
         if self.is_flag() or (self.is_constant() and not is_plain_word(value.text)):
             return self._if_assigned(value)
         if self.word == "pass" and self.is_strict and not value.quoted:
-            of_user = _USER.search(self.line_before()) and looks_chosen(value.text)
+            chosen = looks_chosen(value.text) or looks_joined(value.text)
+            of_user = _USER.search(self.line_before()) and chosen
             return value[:2] if of_user or looks_invented(value.text) else None
         if self.kind == "password" and not value.quoted and _HYPHENATED.fullmatch(value.text):
             return value[:2]
         return self._if_said(value)
+
+    def _touching(self) -> Span | None:
+        """Return what follows a name in a script that has no blanks."""
+        touches = not self.word[-1:].isascii() and _TYPED.match(self.text, self.end)
+        return self._if_said(self._value(self.end)) if touches else None
 
     def _below(self) -> Span | None:
         """Return the value on a line of its own below, or in the fence that follows."""
         found = NEXT_LINES.match(self.text, self.end) or (
             (sep := PROSE.match(self.text, self.end)) and NEXT_LINES.match(self.text, sep.end())
         )
-        if not found or not looks_random(found["value"][:JUDGED_CHARS]):
-            return None
-        return found.span("value")
+        below = found["value"][:JUDGED_CHARS] if found else ""
+        if found and looks_random(below) and not is_pointer(below):
+            return found.span("value")
+        if self.kind == "password" or self.word.endswith("pw"):
+            found = ALONE_BELOW.match(self.text, self.end)
+            chosen = found and (looks_strong(found["value"]) or looks_joined(found["value"]))
+            if found and chosen and not is_harmless(found["value"], quoted='"'):
+                return found.span("value")
+        return None
 
     def _in_line(self) -> Span | None:
         """Return what can only be a secret further on in the sentence, or in the line of a key."""
@@ -276,7 +311,11 @@ class _NamedValues(SecretContext):
         value = self._value(sep.end())
         is_secret = looks_random if self.kind in ("key", "token") else looks_strong
         is_secret = looks_composed if self.is_login() else is_secret
-        if value is None or value.is_harmless or not is_secret(value.text):
+        if value is None or value.is_harmless:
+            return None
+        if not is_secret(value.text) and not (
+            self.kind in ("password", "short") and looks_joined(value.text)
+        ):
             return None
         return value[:2]
 

@@ -12,13 +12,21 @@ from urllib.parse import unquote
 __all__ = ["ENCODED", "OffsetView", "decoded_views", "visible_view"]
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
-_COMPOSED = re.compile(rf"[A-Za-z][\u0300-\u036f]+|{_INVISIBLE.pattern}")
+_BLANK = re.compile("[\u00a0\u2007\u202f\u3000]")
+"""Blanks of other widths, as French typography has them before a colon."""
+_COMPOSED = re.compile(rf"[A-Za-z][\u0300-\u036f]+|{_INVISIBLE.pattern}|{_BLANK.pattern}")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
 _UNICODE = re.compile(r"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]")
 _SOFT_BREAK = re.compile(r"\w=\r?\n[ \t>]{0,16}\w")
+_CONCATENATED = re.compile(
+    r"(?<=[\w+/=.-])(?P<quote>[\"'])[ \t]{0,4}(?:(?:[+.&][ \t]{0,4})?\\?\r?\n[ \t]{0,40}(?:[+.&"
+    r"][ \t]{0,4})?|[+.&][ \t]{0,4})"
+    r"(?P=quote)(?=[\w+/=.-]{4})"
+)
+"""Between two parts of a string in code."""
 _PRINTABLE = re.compile(r"=(?:\r?\n[ \t>]{0,16}|[2-7][0-9A-F])")
 """Of a mail (quoted-printable): a sign of equality ends a line that goes on."""
-ENCODED = ("&", "%", "\\u00", "\\x", "=\n", "=\r\n")
+ENCODED = ("&", "%", "\\u00", "\\x", "=\n", "=\r\n", '"\n', "'\n", '" ', "' ", '"\\', "'\\")
 """Signs, one of which a text has that `decoded_views` would change."""
 _PERCENT = re.compile(r"%(?:25){0,3}[2-7][0-9A-Fa-f]")
 
@@ -62,11 +70,13 @@ def visible_view(text: str) -> OffsetView | None:
 
 
 def _composed(part: str) -> str:
+    if _BLANK.match(part):
+        return " "
     return unicodedata.normalize("NFC", part) if part[0].isascii() else ""
 
 
 def _character(entity: str) -> str:
-    return _INVISIBLE.sub("", html.unescape(entity))
+    return _BLANK.sub(" ", _INVISIBLE.sub("", html.unescape(entity)))
 
 
 def decoded_views(text: str) -> list[OffsetView]:
@@ -78,6 +88,8 @@ def decoded_views(text: str) -> list[OffsetView]:
         views.append(OffsetView(text, _PERCENT, lambda code: unquote(f"%{code[-2:]}")))
     if _UNICODE.search(text):
         views.append(OffsetView(text, _UNICODE, lambda code: chr(int(code[-2:], 16))))
+    if _CONCATENATED.search(text):
+        views.append(OffsetView(text, _CONCATENATED, lambda _: ""))
     if _SOFT_BREAK.search(text):
         views.append(OffsetView(text, _PRINTABLE, _printed))
     return views

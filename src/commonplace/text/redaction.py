@@ -10,6 +10,7 @@ import base64
 import re
 from collections.abc import Iterator
 
+from commonplace.text.chat_secrets import chat_secrets
 from commonplace.text.named_secrets import named_secrets
 from commonplace.text.offset_view import ENCODED, decoded_views, visible_view
 from commonplace.text.secret_names import HINTS
@@ -111,6 +112,7 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
     if any(hint in lowered for hint in HINTS):
         yield from named_secrets(text, lowered)
         yield from tabular_secrets(text, lowered)
+        yield from chat_secrets(text, lowered)
     if "cookie" in lowered:
         yield from cookie_secrets(text, lowered)
     if LONG.search(text):
@@ -138,8 +140,9 @@ def _lower(text: str) -> str:
 
 
 _WRAP = re.compile(
-    r"(?:[\"'][ \t]{0,4}[+&.]?)?\\?\r?\n[ \t>|+&.]{0,24}[\"']?([A-Za-z0-9_+/=.-]{8,})"
-    r"[\"'`]?[ \t;,)]{0,4}(?=\r?\n|$|\()"
+    r"(?:[\"'][ \t]{0,4}[+&.]?|[ \t]{0,40}[│║|┃])?\\?\r?\n[ \t>"
+    r"|│║┃+&.]{0,24}[\"']?([A-Za-z0-9_+/=.-]{8,})"
+    r"[\"'`]?[ \t;,)]{0,40}[│║|┃]?[ \t]{0,4}(?=\r?\n|$|\()"
 )
 
 
@@ -152,12 +155,23 @@ def _with_next_line(text: str, end: int) -> int:
 
 # Text in Base64 that has a secret.
 
+_HEAD_OF_TOKEN = re.compile(
+    r"\s{0,4}(?:sk-(?:ant|proj|or|svc)|sk_live|rk_live|gh[pousr]_|github_pat|glpat-|xox[abpes]-|AKIA|ASIA|AIza|npm_|hf_|hvs\."
+    r"|dop_v1|dckr_pat|pypi-|SG\.|-----BEGIN|shpat_|whsec_|ya29\.|GOCSPX|lin_api|tskey-|eyJ"
+    r"|\{\s{0,8}\"type\"\s?:\s?\"(?:service|author)|\{\s{0,8}\"(?:password|token|secret|api_?key|private)"
+    r"|(?:password|token|secret|api_?key)[=:])"
+)
+"""Begin of a secret, of which the rest may be no text."""
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={0,2}(?![A-Za-z0-9+/])")
 
 
 def _encoded(text: str) -> Iterator[Span]:
     for match in _BASE64.finditer(text):
         run = match[0]
+        begun = base64.b64decode(run[: min(64, len(run) // 4 * 4)]).decode("latin-1")
+        if _HEAD_OF_TOKEN.match(begun):
+            yield match.span()
+            continue
         try:
             plain = base64.b64decode(run[: len(run) // 4 * 4], validate=True).decode("ascii")
         except ValueError:

@@ -245,6 +245,9 @@ LONG_TOKENS = (
     pattern("eyj",
              regex=r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))[_-]{0,3}"
              r"(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)"),
+    pattern("eyj", regex=r"(?<![A-Za-z0-9_-])(eyJ[A-Za-z0-9_-]{8,}(?:\.[ \t]?"
+        r"|(?=\s{1,2}[> \t]{0,8}\.))(?:\r?\n)[> \t]{0,8}\.?"
+            r"eyJ[A-Za-z0-9_-]{8,}\.?(?:\r?\n)?[> \t]{0,8}\.?[A-Za-z0-9_-]{16,})"),
     _prefixed("5H", "5J", "5K", rest=rf"(?=[a-zA-Z]{{0,40}}[1-9])[1-9A-HJ-NP-Za-km-z]{{49}}{_END}"),
     _prefixed("K", "L", rest=rf"(?=[a-zA-Z]{{0,40}}[1-9])[1-9A-HJ-NP-Za-km-z]{{51}}{_END}"),
     _prefixed("xprv", "yprv", "zprv", "tprv", rest=r"[1-9A-HJ-NP-Za-km-z]{80,}"),

@@ -6,6 +6,7 @@ import re
 
 __all__ = [
     "ADJACENT",
+    "ALONE_BELOW",
     "ANSWERED",
     "ASSIGNED",
     "ASSIGNED_BELOW",
@@ -24,7 +25,7 @@ __all__ = [
 ASSIGNED = re.compile(
     r"(?:\\{0,16}[\"'`]|[*_]{1,3}|\?|\]|\[\d{0,4}\]){0,3}"
     r"(?:[ \t]{1,4}As[ \t]{1,4}[A-Z]\w{1,20}(?=[ \t]{0,4}=))?"
-    r"(?::?[ \t]{0,3}(?P<markup></\w{1,8}>\s{0,4}(?:<\w{1,8}[^<>\n]{0,60}>\s{0,4}){0,2}:?)"
+    r"(?:[ \t]?:?[ \t]{0,3}(?P<markup></\w{1,8}>\s{0,4}(?:<\w{1,8}[^<>\n]{0,60}>\s{0,4}){0,2}:?)"
     r"|[ \t]{0,20}(?::=|=>|->|<-(?=[ \t])|(?:\|\||[?+])=|[:=：＝](?![:=])"
     r"|::(?=[ \t]{1,2}[A-Za-z0-9+/]{8,}={0,2}[ \t]*(?:\n|$))|→|—(?=\s)|–(?=\s)|\t)"
     r"|(?P<made>[({](?=[brfuLN@]?[\"']))"
@@ -55,7 +56,8 @@ _OWNED = (
     r"|pour|para|per|voor|van|от|для)(?:[ \t'’]{1,2}[\w’'./@+()-]{1,32}){1,5}?"
     rf"|[ \t]{_WHO}[ \t]\w{{1,20}}(?:[ \t]\w{{1,20}})?|[ \t]\([^)\n]{{1,30}}\)"
     r"|[ \t](?-i:[A-Z])[\w-]{1,20}"
-    r"|[ \t](?:here|there|hier|aqui|aquí|ici|nueva|anterior|actual|antigua|nova|nuova|nouveau"
+    r"|[ \t](?:wi-?fi|wlan|here|there|hier|aqui|aquí|ici|nueva|anterior|actual|antigua|nova"
+    r"|nuova|nouveau"
     r"|actuel))?"
 )
 """What a secret is for, between its name and the connector."""
@@ -81,7 +83,7 @@ _FILLER = (
     r"(?:,?[ \t]{1,4}(?:désormais|dorénavant"
     r"|ab (?:sofort|heute)|desde (?:hoy|ahora)|d['’]ora in poi|voortaan"
     r"|inzwischen|mittlerweile|adesso"
-    r"|agora|teraz|теперь|(?:as of|from|since|seit|depuis|ab|od|a partir de)[ \t][\w.]{2,16}"
+    r"|agora|nu|ora|teraz|теперь|(?:as of|from|since|seit|depuis|ab|od|a partir de)[ \t][\w.]{2,16}"
     r"(?:[ \t]on)?,?|now|still|the|a|an|new|just|again|früher|jetzt|neu|nun|noch|immer|currently"
     r"|set to|to|changed to|simply|always|maintenant|toujours|ahora|siempre|le|la|el|der|die|das"
     r"|übrigens"
@@ -106,6 +108,16 @@ NEXT_LINES = re.compile(
     r"(?:[ \t>]{0,16}(?:```|~~~)[^\n`]{0,40}\n)?"
     r"[ \t>]{0,16}(?:[-*][ \t]{1,3})?[`\"']?(?P<value>[^\s\"'`|]{12,4000})[`\"']?[ \t]*(?=\r?\n|$)"
 )
+ALONE_BELOW = re.compile(
+    r"(?:[ \t](?!polic|rule|manager|reset|length|hint|field|require|format)[^\n:.,;?!="
+    r"|]{1,50}?){0,1}[ \t\u00a0]?[*_:：]{0,4}[ \t]{0,4}\r?\n"
+    r"(?:[ \t]{0,4}\r?\n)?"
+    r"(?:[ \t]{0,8}(?:```|~~~)[^\n`]{0,20}\n|[ \t]{2,16}(?:[-*+•][ \t])?|\t{1,4}"
+    r"|[ \t]{0,8}(?:[-*+•→>]|->|=>)[ \t]{1,4}"
+    r"|(?=[^\s]{8,64}[ \t]{0,4}(?:\r?\n[ \t]{0,4}(?:\r?\n|$)|$)))"
+    r"[`\"'*]{0,2}(?P<value>[^\s\"'`|:<>\[\]{}()]{6,64})[`\"'*]{0,2}[ \t]{0,4}(?=\r?\n|$)"
+)
+"""From a heading to the value that is indented, fenced or alone below it."""
 PAIR = re.compile(
     r"[ \t]{0,3}(?:(?:with|as|mit|als|using)[ \t])?"
     r"[\"'`]?(?![$<{%])[^\s/|,;／]{1,64}(?:[ \t][^\s/|,;／]{1,20}){0,2}[\"'`]?"
@@ -113,8 +125,10 @@ PAIR = re.compile(
     r"|／|\t|:(?!//))"
 )
 ANSWERED = re.compile(
-    r"[^?\n]{0,60}\?[ \t]{0,4}\r?\n[ \t>*-]{0,8}(?:\[[\d :.apm-]{4,20}\][ \t])?"
-    r"(?:[*_]{0,2}<?[^\W\d][\w .-]{0,30}>?[*_]{0,2}[:>][*_]{0,2}[ \t]{1,3})?"
+    r"[^?？\n]{0,60}[?？!]{1,4}[ \t]{0,4}(?:\r?\n){1,2}[ \t>*-]{0,8}"
+    r"(?:[\[(]?\d[\d :.,/apmAPMTZ-]{3,22}[\])]?[ \t](?:-[ \t])?)?"
+    r"(?:[*_]{0,2}<?[^\W\d][\w .-]{0,30}>?(?:[ \t]?[\[(]\d[\d :.apm]{3,12}[\])])?[*_]{0,2}[:>："
+    r"][*_]{0,2}[ \t]{0,3})?"
     r"(?:(?:it['’]?s|it is|still|yes,?|sure[,:]?|ja,?|klar[,:]?|c['’]est|es|ist)[ \t]){0,2}"
     r"(?=[^\s]{5,64}[ \t.]{0,3}(?:\r?\n|$))"
 )
@@ -127,7 +141,19 @@ MORE = re.compile(
     r"|[ \t](?:and|or|und|oder|et|ou|y|o)[ \t])[\"'`]?"
 )
 OTHERS = re.compile(
-    r"[\"'`*]{0,2}(?:,|;| and| und| et| y)?[ \t]\(?(?:(?:and|und|et|y)[ \t])?(?:hers|his|mine"
+    r"[\"'`*]{0,2}[,;.]?[ \t](?:and |und |et |y |e |en |i )?"
+    r"(?:(?:the|der|die|das|dem|den|celle|celui|l['’]autre|quell[oa]|l['’]altr[oa]|(?:el"
+    r"|la) (?:de|otr[oa])|otra|outr[oa]"
+    r"|[oa] d[oae]|de|ta|ten|drug[ai]|het|other|mine|hers|his|meine?"
+    r"|andere?)(?!\w)[^\n.;:=\d]{0,28}?)"
+    r"(?:(?:ending|endend auf|finissant par|terminada en|che finisce)[ \t](?:in[ \t])?\d{4})?"
+    r"(?:[ \t](?:has|is|hat|ist|a|tiene|es|ha|è|tem|é|heeft|ma|jest)[ \t]|:[ \t]?|[ \t]=[ \t]?"
+    r"|[ \t](?=\d{4}(?!\d)))"
+    r"(?:(?:pin|code)[ \t])?(?=\d{4})"
+    r"|[^\n.;:\d]{0,24}?[ \t](?:after (?:that|which)|then|from then on|danach|später|ensuite"
+    r"|puis|luego|después|dopo"
+    r"|poi|depois|daarna|potem)[ \t](?=\d{4}(?!\d))"
+    r"|[\"'`*]{0,2}(?:,|;| and| und| et| y)?[ \t]\(?(?:(?:and|und|et|y)[ \t])?(?:hers|his|mine"
     r"|yours|theirs|ours"
     r"|the[ \t](?:other|second)|was|formerly|old|früher|vorher|antes|avant"
     r"|(?-i:[A-Z])\w{1,20}['’]s)(?:[ \t](?:one|is|was)){0,2}[ \t:]{1,2}",
@@ -137,7 +163,7 @@ MORE_BELOW = re.compile(r"[\"'`]?\r?\n[ \t>]{0,16}[-*][ \t]{1,3}[\"'`]?")
 """From a value in a list to the next one."""
 REVERSED = re.compile(
     r"(?:^|(?<=[\s\"'`(<*]))(?P<value>[^\s\"'`<>*()]{6,160})[\"'`*]{0,2}[ \t]"
-    r"(?:\(|(?:is|as|was|ist|war|als|est|es|comme|como)"
+    r"(?:\(|(?:is|as|was|ist|war|als|est|es|comme|como|come|jako|jest|è|é)"
     r"(?![ \t](?:a[ \t])?(?:bad|weak|wrong|terrible|poor|good|strong|schlecht))(?:[ \t]?(?:the|my"
     r"|our|your|his|her|their|a|das|der|die|mein|unser|le|la|mon|notre|el|mi))?"
     r"(?:[ \t][\w.-]{1,20}){0,3}?[ \t]?[\w.-]{0,30})$"

@@ -62,6 +62,17 @@ _COMMANDS = (
     _option(r"-w\s{1,4}", "ldap* ntlm_auth kadmin* htdigest"),
     _option(r"-a\s", "redis-cli valkey-cli"),
     _option(r"-k\s", "openssl"),
+    _option(r"-K\s{1,4}", "openssl", value=r"[0-9A-Fa-f]{16,128}"),
+    pattern("kubeadm", regex=r"--token[ =]([a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])"),
+    # A line of .pgpass: host, port, database, user.
+    pattern(":5432:", ":5433:", ":6432:", ":*:",
+            regex=r"(?m)^[ \t>]{0,8}[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,63}:[\w.*@-]{1,63}:"
+            r"([^\s:]{4,128})(?=\s|$)"),
+    pattern('variable "',
+            regex=r"(?:^|\n)[ \t]{0,8}variable\s{1,4}\"\w{0,60}(?:password|passwd|pwd|passphrase"
+                r"|secret|token"
+            r"|(?:api|access|secret|private|auth)_key)\"\s{0,4}\{(?:[^{}\n]{0,200}\n){0,8}?"
+            r"[ \t]{0,8}default[ \t]{0,12}=[ \t]{0,8}\"([^\"\n$]{4,200})\""),
     _option(r"-(?:c|A|X)\s{1,4}", "snmp*"),
     _option(r"-X\s{1,4}", "snmp*"),
     _option(r"-N\s{1,4}", "ssh-keygen"),
@@ -93,7 +104,8 @@ _COMMANDS = (
     # Sent to a tool that asks for it.
     pattern("|", regex=r"\b(?:echo"
                 r"|printf)\s{1,4}(?:-\w{1,2}\s)?(?:[\"']%s(?:\\n)?[\"']\s)?[\"']?(?:[\w.-]{1,32}:)?"
-            r"([^\s\"'$|:]{4,128})[\"']?\s{0,4}\|\s{0,4}(?:sudo|chpasswd|cryptsetup|passwd|smbpasswd"
+            r"([^\s\"'$|:]{4,128})[\"']?\s{0,4}\|\s{0,4}(?:sudo|chpasswd|cryptsetup|passwd"
+            r"|smbpasswd"
             r"|kinit|gpg|openssl|(?:docker|podman|helm)\s[^\n]{0,40}login)"),
     pattern("<<<", random=True, regex=rf"<<<\s{{0,2}}{_OPENED}([\w+/=.-]{{20,256}})"),
     pattern("http-basic", regex=r"\bhttp-basic\.\S{1,80}\s[^\s-]\S{0,63}\s([^\s\"'$-]\S{3,127})"),
@@ -115,7 +127,8 @@ _FIELDS = r"\s{0,4},[^{}\n]{0,120}?[\"']"
 _CODE = (
     _called(r"mysqli|\w{0,30}connect|\w{0,20}login", before=2,
             hints=("mysqli", "connect(", "login(")),
-    _called(r"(?:\w{1,20}\.){0,3}(?:log_?in(?:_as)?|sign_?in|authenticate|setcredentials|basic_?auth)"
+    _called(r"(?:\w{1,20}\.){0,3}(?:log_?in(?:_as)?|sign_?in|authenticate|setcredentials"
+        r"|basic_?auth)"
             r"|\w{0,20}(?:basicauth|credentials?|passwordauthentication)",
             hints=("login(", "login_as(", "log_in(", "signin(", "sign_in(", "authenticate(",
                    "auth(",
@@ -150,14 +163,17 @@ _CODE = (
 )  # fmt: skip
 
 _PARAMETERS = (
-    r"[a-z_-]{0,24}token|passphrase|api_?key|key|sig|signature|secret|client_secret|password|pass|passwd|pwd"
-    r"|x-(?:amz|goog)-(?:signature|credential|security-token)|code|app_?id|auth|access_?key|jwt|ticket"
+    r"[a-z_-]{0,24}token|passphrase|api_?key|key|sig|signature|secret|client_secret|password"
+    r"|pass|passwd|pwd"
+    r"|x-(?:amz|goog)-(?:signature|credential|security-token)|code|app_?id|auth|access_?key|jwt"
+    r"|ticket"
 )
 _ADDRESSES = (
     pattern("://", regex=r"(?<=://)[^\s:/?#@\"'<>]{0,256}:([^\s/\"'<>$]{1,512})@(?=[^\s@])"),
     pattern("://", regex=r"(?<=://)([A-Za-z0-9_-]{30,})(?::[\w-]{1,40})?@(?=[^\s@])"),
     pattern("@", regex=r"(?<![^\s\"'`(=])(?!mailto:|npm:|pkg:|xmpp:|sips?:)[\w.-]{1,40}:"
-            rf"{_MIXED}([^\s:/@\"'`(){{}}]{{4,64}})@(?:(?:tcp|unix)\(|localhost\b|[\w-]{{1,40}}:\d{{2,5}}\b"
+            rf"{_MIXED}([^\s:/@\"'`(){{}}]{{4,64}})@(?:(?:tcp|unix)\(|localhost\b"
+            rf"|[\w-]{{1,40}}:\d{{2,5}}\b"
             r"|[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,10}\b|\d{1,3}(?:\.\d{1,3}){3})"),
     pattern("sig=", "token=", "code=", "key=", "secret=", "signature=", "pass", "pwd=", "appid=",
             "app_id=", "auth=", "jwt=", "ticket=",
@@ -167,7 +183,8 @@ _ADDRESSES = (
     pattern("rtmp", regex=r"\brtmps?://[^\s/]{1,120}/[\w-]{1,40}/([\w-]{16,})"),
     pattern("appid=", regex=r"\bappid=([0-9a-f]{32})\b", flags=_I),
     pattern("hook", "/incoming/", random=True,
-            regex=r"://[\w.-]{0,80}/(?:[\w-]{1,40}/){0,4}?(?<=[/.])(?:build_hooks|(?:web)?hooks?|incoming"
+            regex=r"://[\w.-]{0,80}/(?:[\w-]{1,40}/){0,4}?(?<=[/.])(?:build_hooks|(?:web)?hooks?"
+                r"|incoming"
             r"|catch)/(?:[a-z]{1,20}/)?([A-Za-z0-9_/-]{12,})"),
     pattern("/catch/", regex=r"/catch/\d{1,12}/(\w{5,64})"),
     pattern("wifi:", regex=r"\bWIFI:[^\n]{0,120}?[:;]P:([^;\n]{1,80});"),
@@ -176,7 +193,8 @@ _ADDRESSES = (
 _HEADERS = (
     pattern("authorization",
             regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
-            r"(?:(?:Bearer|Basic|Token|ApiKey)\s{1,40}(?=[^\s\"',]{0,64}[\dA-Z]|[^\s\"',]{12})([^\s\"',;<>\\$]+)"
+            r"(?:(?:Bearer|Basic|Token|ApiKey)\s{1,40}(?=[^\s\"',]{0,64}[\dA-Z]"
+            r"|[^\s\"',]{12})([^\s\"',;<>\\$]+)"
             r"|(?:[A-Za-z][\w-]{1,20}\s{1,4}(?=[^\s\"',]{0,64}\d))?"
             r"([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
     pattern("signature=", regex=r"\bSignature=\"?([0-9a-f]{64})\b"),
@@ -187,7 +205,8 @@ _HEADERS = (
     pattern("auth login", "auth plain",
             regex=r"\bAUTH (?:LOGIN|PLAIN)\s{1,2}([A-Za-z0-9+/]{8,}={0,2})"),
     pattern("sess", "sid=", "csrf", "xsrf",
-            regex=r"(?<![A-Za-z])(?:\w{0,30}sess(?:ion)?[_-]?(?:id)?|connect\.sid|sid|csrf[_-]?token"
+            regex=r"(?<![A-Za-z])(?:\w{0,30}sess(?:ion)?[_-]?(?:id)?|connect\.sid|sid"
+                r"|csrf[_-]?token"
             r"|xsrf-token)=(?=[^;&\s]{0,64}\d)([^;&\s\"'()]{16,})(?![(])", flags=_I),
     pattern('"auth"', "'auth'", regex=r"[\"']auth[\"']\s{0,4}:\s{0,4}[\"']"
             r"([A-Za-z0-9+/]{10,}={0,2})[\"']"),
@@ -199,11 +218,28 @@ _DEVICES = (
     pattern("enable ", regex=r"(?m)^[ \t]*enable\s(?:secret|password)\s(?:\d\s)?"
             rf"{_MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
     pattern("snmp-server", regex=rf"\bsnmp-server\s(?:community|user)\s{_MIXED}(\S{{4,64}})"),
+    pattern("community", regex=r"(?m)(?:^[ \t]{0,8}(?:r[ow]community6?"
+        r"|(?:set[ \t])?snmp(?:-server)?[ \t]community)[ \t]{1,4}"
+            r"|\b(?:snmp[\w ]{0,12}|read(?:-only|-write)?[ _-]|r[ow][ _-]"
+            r"|trap)community[\"']?[ \t]{0,4}[:=][ \t]{0,4})"
+            r"[\"']?(?!(?i:public|private|string|name|user|index|see|none|forum"
+            r"|the)\b)([\w!#%&*+./@^~-]{5,64})", flags=_I),
+    pattern("com2sec", "trapsink", "trap2sink",
+            regex=r"(?m)^[ \t]{0,8}(?:com2sec6?[ \t]{1,8}\S{1,40}[ \t]{1,8}\S{1,60}"
+                r"|trap2?sink[ \t]{1,8}\S{1,60})[ \t]{1,8}"
+            r"(?!public\b|private\b)(\S{4,64})"),
+    pattern("option key", "option wpa_psk", "option password", "option psk",
+            regex=r"(?m)^[ \t]{1,8}option[ \t](?:key\d?|wpa_psk|password|psk"
+                r"|sae_password)[ \t]{1,4}[\"']([^\"'\n]{6,64})[\"']"),
+    pattern("pre-shared-key=", "presharedkey=", "wpa-psk", "ipsec-secret=",
+            regex=r"\b(?:wpa\d?-)?(?:pre-?shared-?key|ipsec-secret)=[\"']?([^\s\"';<$*]{6,64})",
+            flags=_I),
     pattern("radius", "tacacs", "isakmp",
             regex=r"\b(?:radius|tacacs|isakmp)\S{0,20}\s(?:[^\n]{0,60}?\b)?key\s(?:\d\s)?"
             rf"{_MIXED}(\S{{4,128}})"),
     pattern("pre-shared-", "authentication-key",
-            regex=r"\b(?:pre-shared-(?:key|secret)|authentication-key)\s(?:[\w-]{1,20}\s){0,2}[\"']?"
+            regex=r"\b(?:pre-shared-(?:key|secret)"
+                r"|authentication-key)\s(?:[\w-]{1,20}\s){0,2}[\"']?"
             rf"{_MIXED}([^\s\"';]{{4,128}})"),
     # A line of a shadow file, whatever its hash; a line of a browser's file of cookies.
     pattern(":", regex=r"(?m)^[\w.-]{1,32}:([./A-Za-z0-9$]{13,128}):\d{4,6}:\d{0,6}:\d{0,6}:"),
@@ -237,7 +273,8 @@ _PAIRS = (
     pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"
             r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|/]{6,64})(?!/)"),
     pattern("account", "anmeldung", "konto", "compte", "cuenta", "accès", "acceso", "connexion",
-            regex=r"\b(?:account|anmeldung|konto|compte|cuenta|accès|acceso|connexion)\b[^\n:=]{0,30}[:=→]"
+            regex=r"\b(?:account|anmeldung|konto|compte|cuenta|accès|acceso"
+                r"|connexion)\b[^\n:=]{0,30}[:=→]"
             rf"\s{{1,3}}[^\s/|]{{2,64}}\s?[/|]\s?{_MIXED}([^\s/|,;\"']{{6,64}})(?=[\s.,;)]|$)",
             flags=_I),
     pattern("@", regex=r"(?<![\w/.+-])[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,40}:"
@@ -249,5 +286,58 @@ _PAIRS = (
     pattern(":::", regex=r":\d{1,6}:([0-9a-fA-F]{32}:[0-9a-fA-F]{32}):::"),
 )  # fmt: skip
 
-SYNTAX = (*_HEADERS, *_DEVICES, *_ADDRESSES, *_COMMANDS, *_CODE, *_PAIRS)
+_BLOCKS = (
+    # A user, and a password in the next line, as programs of mail have them.
+    pattern("user", "login", "benutzer", "utilis", "usuario", "utente", "gebruik",
+            regex=r"(?m)^[ \t>]{0,8}(?i:user(?:name)?|login|benutzer(?:name)?|utilisateur"
+                r"|usuario|utente|gebruiker)"
+            r"(?::[ \t]?|[ \t]{1,4}=?[ \t]{0,4})\S{2,64}[ \t]*\n[ \t>]{0,8}"
+            r"(?i:pass(?:word|wort)?|pw|kennwort|mot de passe|contraseña|senha|wachtwoord|hasło)"
+            r"(?::[ \t]?|[ \t]{1,4}=?[ \t]{0,4})(?!(?i:see|in|pending|ask|none|required|siehe"
+            r"|unknown|tbd)\b)"
+            r"(?=[^\s]{0,40}[^\sa-z])([^\s\"'<${%(\[][^\s\"'<>]{5,64})[ \t]*(?=\n|$)"),
+    # A fence of two lines that are called so before it.
+    pattern("```", "~~~",
+            regex=r"(?i:user|login|benutzer|utilisateur|usuario|utente|usuário|gebruiker"
+                r"|użytkownik)[^\n]{0,40}"
+            r"(?i:pass|kennwort|mot de passe|contraseña|senha|wachtwoord"
+            r"|hasło)[^\n]{0,40}\n{1,2}(?:```|~~~)\w{0,12}\n"
+            r"[^\s<$`]{2,64}\n([^\s<${`][^\s<>`]{5,64})\n(?:```|~~~)"),
+    # The answer to a question that a service asks for its secret.
+    pattern("question", "frage", "pregunta", "domanda", "pergunta", "vraag", "pytanie", "質問",
+            "问题",
+            regex=r"(?i:security question|sicherheitsfrage|question (?:de sécurité|secrète)"
+                r"|pregunta (?:de seguridad|secreta)"
+            r"|domanda (?:di sicurezza|segreta)|pergunta (?:de segurança|secreta)|(?:geheime "
+            r"|beveiligings)vraag"
+            r"|pytanie (?:pomocnicze|zabezpieczające)|秘密の質問|安全问题|密保问题)[^\n]{0,80}?"
+            r"(?i:answer|antwort|réponse|respuesta|risposta|resposta|antwoord|odpowiedź|答え"
+            r"|答案)[ ]?(?:[:：=はが是]|is|ist)[ ]?"
+            r"(?!(?i:see|in|is|ask|not|the|was|siehe)\b)[\"'„“«「]?([^\s\"'„“«»「」,;.。，]{4,40})"),
+    # "user / pass: ann / secret".
+    pattern("/", "&", "+", " und ", " and ",
+            regex=r"\b(?i:log-?in|user(?:name)?|benutzer(?:name)?|utilisateur|identifiant"
+                r"|usuario|utente|usuário|gebruiker|id)"
+            r"[ \t]?(?:/|&|\+|and|und|et)[ \t]?(?i:pass(?:word|wort|phrase)?|pw|pwd|kennwort"
+            r"|mot de passe|mdp|contraseña"
+            r"|senha|wachtwoord|hasło)\b[^\n:=|/]{0,40}[:=][ \t]{0,3}[\"'`]?(?!see\b|siehe\b"
+            r"|in\b)[^\s/,|;]{2,64}[\"'`]?"
+            r"[ \t]?[/,|;:][ \t]?[\"'`]?(?!(?:vault|bitwarden)\b)([^\s\"'`<$,;/|]{6,64})"),
+)  # fmt: skip
+_LICENCE = (
+    r"(?:licen[sc]e|product|activation|cd|serial)[ -]?(?:key|code)|lizenz(?:schlüssel|key|code)"
+    r"|produktschlüssel|aktivierungs(?:schlüssel|code)|clé (?:de licence|produit|d['’]activation)"
+    r"|clave (?:de licencia|del producto|de producto)|chiave (?:di licenza|prodotto)"
+    r"|codice di attivazione|chave (?:de licença|do produto)|licentiesleutel|activeringscode"
+    r"|klucz (?:licencyjny|produktu)|ライセンスキー|プロダクトキー|激活码|许可证密钥|产品密钥"
+)
+_LICENCES = (
+    pattern("licen", "lizenz", "product", "produkt", "activ", "aktivier", "attivaz", "cd key",
+            "clé", "serial", "ライセンス", "プロダクト", "激活", "许可", "产品密钥",
+            regex=rf"(?i:{_LICENCE})[^\n]{{0,80}}?(?<![\w-])"
+            r"(?=[A-Z-]{0,40}\d)(?=[\d-]{0,40}[A-Z])"
+            r"([A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,8})(?![\w-])"),
+)  # fmt: skip
+
+SYNTAX = (*_HEADERS, *_DEVICES, *_ADDRESSES, *_COMMANDS, *_CODE, *_PAIRS, *_BLOCKS, *_LICENCES)
 """Secrets in commands, headers, URLs and configuration."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from commonplace.text.secret_names import NAMES, QUALIFIED_KEY, kind_of
+from commonplace.text.chosen_words import looks_joined
+from commonplace.text.secret_names import NAMES, NO_SECRETS, QUALIFIED_KEY, kind_of
 from commonplace.text.secret_values import (
     JUDGED_CHARS,
     is_mask,
@@ -47,6 +48,7 @@ def _table_secrets(text: str, lowered: str) -> Iterator[Span]:
     """Yield the cells of a table's columns whose heads name secrets, of Markdown or drawn."""
     columns: dict[int, str] = {}
     last_end = -2
+    beside_user = False
     head: list[Span] = []
     for row in _ROW.finditer(text):
         if row.start() != last_end + 1:
@@ -55,20 +57,46 @@ def _table_secrets(text: str, lowered: str) -> Iterator[Span]:
         cells = _cells(text, row.start(), row.end())
         if _RULE.fullmatch(row[0]):
             columns = columns or _secret_columns(lowered, head)
+            names = [lowered[start : min(end, start + 80)] for start, end in head]
+            exact = any(NAMES.fullmatch(name) for name in names)
+            beside_user = exact and any(map(_USER.match, names))
         head = cells
         for index, kind in columns.items():
-            if index < len(cells) and _is_secret(text[slice(*cells[index])][:JUDGED_CHARS], kind):
-                yield cells[index]
+            if index < len(cells):
+                cell = text[slice(*cells[index])][:JUDGED_CHARS]
+                if _is_secret(cell, kind, beside_user=beside_user):
+                    yield cells[index]
 
 
-def _is_secret(cell: str, kind: str) -> bool:
+_USER = re.compile(
+    r"(?:user|login|e-?mail|account|benutzer|anmelde|kennung|utilisateur|identifiant|compte|usuario|cuenta|utente"
+    r"|usuário|conta|utilizador|gebruiker|użytkownik|konto|host|id|ユーザー|アカウント|ログイン|用户|账号|帳號)"
+)
+"""Head of a column beside which one of passwords has nothing else."""
+_SAID = re.compile(
+    r"(?i:\b(?:see|in|ask|via|same|as|above|from|use|using|with|none|no|never|not|siehe|im|bei|wie|kein\w{0,2}|frag\w{0,2}|voir|dans"
+    r"|aucun|comme|ver|en el|ninguna|como|vedi|come|nessuna|zie|geen|patrz|brak|min|max"
+    r"|required|or|more|is|has|vault"
+    r"|by|to|on|at|your|our|stored|unknown|pending|reset|set|changed|expired|manager|bitwarden\w{0,9}|1password"
+    r"|keepass\w{0,3}|lastpass|tresor|safe)\b|[…*•<>${}\[\]()?]|^\W{0,8}$)"
+)
+
+
+def _is_secret(cell: str, kind: str, *, beside_user: bool = False) -> bool:
     if kind == "pin":
         return cell.isdecimal() and 4 <= len(cell) <= 8
-    if not cell or " " in cell or is_mask(cell):
+    if not cell or is_mask(cell):
         return False
     if kind == "opaque":
-        return is_opaque(cell) or bool(_DRAWN.match(cell))
-    return looks_random(cell) or (kind in ("password", "short") and looks_chosen(cell))
+        return " " not in cell and (is_opaque(cell) or bool(_DRAWN.match(cell)))
+    of_password = kind in ("password", "short")
+    if of_password and beside_user and 6 <= len(cell) <= 60 and not _SAID.search(cell):
+        words = re.findall(r"[^\W\d_]+", cell.lower())
+        if (len(words) > 1 or not cell.isalpha()) and NO_SECRETS.isdisjoint(words):
+            return True
+    if " " in cell:
+        return False
+    return looks_random(cell) or (of_password and (looks_chosen(cell) or looks_joined(cell)))
 
 
 def _cells(text: str, start: int, end: int) -> list[Span]:
@@ -139,20 +167,37 @@ def _column_secrets(text: str, lowered: str) -> Iterator[Span]:
             kind = kind_of(match) if match else ""
             if kind in ("password", "short", "token"):
                 columns[index] = kind
+        beside_user = any(_USER.match(name.strip("\"' ")) for name in names)
         done = head.end()
         while columns and done < len(text):
             end = text.find("\n", done)
             end = len(text) if end < 0 else end
-            if text.count(comma, done, end) != len(names) - 1:
+            row = _split(text[done:end], comma)
+            if len(row) != len(names):
                 break
             at = done
-            for index, cell in enumerate(text[done:end].split(comma)):
+            for index, cell in enumerate(row):
                 bare = cell.strip("\"'\r ")
-                if index in columns and _is_secret(bare[:JUDGED_CHARS], columns[index]):
+                if index in columns and _is_secret(
+                    bare[:JUDGED_CHARS], columns[index], beside_user=beside_user
+                ):
                     start = at + cell.index(bare)
                     yield start, start + len(bare)
                 at += len(cell) + 1
             done = end + 1
+
+
+_CELLS = {
+    comma: re.compile(rf"(?:\"(?:[^\"\n]|\"\")*\"|[^{comma}\n]*)(?:{comma}|$)") for comma in ",;\t"
+}
+
+
+def _split(row: str, comma: str) -> list[str]:
+    """Return the cells of a row; one in quotes may have commas."""
+    if '"' not in row:
+        return row.split(comma)
+    cells = [cell[0].removesuffix(comma) for cell in _CELLS[comma].finditer(row)]
+    return cells if row.endswith(comma) else cells[:-1] if cells and not cells[-1] else cells
 
 
 _ALIGNED = re.compile(r"(?m)^[^\S\n]{0,8}\S+(?: \S+){0,2}(?: {2,}\S+(?: \S+){0,2}){1,12} *$")

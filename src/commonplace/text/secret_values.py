@@ -39,7 +39,7 @@ _PLACEHOLDER = re.compile(
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@\w+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
     r"|change_?me\W?|#[0-9a-f]{3,8}|urn:.*|%\w+\(.*|__\w+__|[\"']?%[sdr][\"']?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
-    r"|:?\?[a-z ]+\}?|.*[-_](?:here|placeholder|goes)"
+    r"|:?\?[a-z ]+\}?|`[a-z][\w./-]* [^`]*`?|.*[-_](?:here|placeholder|goes)"
     r"|UGFzc3dvcmQ6|VXNlcm5hbWU6",  # the prompts of a mail server
     re.IGNORECASE | re.DOTALL,
 )
@@ -65,7 +65,7 @@ _BLANK = re.compile("[xX*]{12}")
 _BRACED = re.compile(r"\{[A-Za-z0-9+/]{20,}={0,2}\}?")
 """Password that a build tool (Maven) has encrypted."""
 _REFERENCE = re.compile(
-    r"\$[A-Za-z_]\w*|\$\d{1,2}|-{1,2}[A-Za-z][\w\\#=-]*|\w+[=!<>]=\w*|[:@][A-Za-z_]{1,40}|\$\(.*|%\w+%|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
+    r"\$[A-Za-z_]\w*|\$\d{1,2}|-{1,2}[A-Za-z][\w\\#=-]*|\w+(?:[!<>]=\w*|==\w+)|[:@][A-Za-z_]{1,40}|\$\(.*|%\w+%|&[a-z]\w*|-{1,2}[a-z][a-z-]*|\\.*"
     r"|(?:\.{0,2}/[a-z_][a-z0-9_.-]{0,30})+/?|#[a-z-]+",
     re.DOTALL,
 )
@@ -110,6 +110,7 @@ _HEXADECIMAL = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])(?:[0-9a-f]{24,}
 _CAPITALISED = re.compile(r"[A-Z][a-z]{3,}")
 """Word of a name of code: ``PydanticDeprecatedSince20``."""
 _SIGN = re.compile(r"[\d!@#$%^&?+~]")
+_STARRED = re.compile(r"[^\W_]{3}[*][^\W\d_]{3}")
 _RUN_OF_ONE_CASE = re.compile("[A-Z]+|[a-z]+")
 _RUN_OF_ONE_TYPE = re.compile("[0-9]+|[A-Z]+|[a-z]+|[^0-9A-Za-z]+")
 _SIGN_INSIDE = re.compile(r"[^\W_][!@#$%^&?+~*][^\W_]")
@@ -156,7 +157,7 @@ def looks_chosen(secret: str) -> bool:
     """Check for a password: a mix of letters with digits or punctuation, or of cases."""
     if _is_jumbled(secret):
         return True
-    mixed = any(map(str.isalpha, secret)) and _SIGN.search(secret)
+    mixed = any(map(str.isalpha, secret)) and (_SIGN.search(secret) or _STARRED.search(secret))
     return bool(mixed) and len(secret) >= 5 and not TECHNICAL.fullmatch(secret)
 
 

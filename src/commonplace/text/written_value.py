@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from commonplace.text.chosen_words import looks_joined
 from commonplace.text.secret_names import NO_SECRETS
 from commonplace.text.secret_values import (
     JUDGED_CHARS,
@@ -94,7 +95,7 @@ _LITERAL = re.compile(
     r"(?:new )?(?:\[\])?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret"
     r"|SecureString"
     r"|Some|unhex"
-    r"|from_hex|bytes|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
+    r"|from_hex|bytes?|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
     r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"
 )
 """Text that is given to a function: ``bytes.fromhex("...")``."""
@@ -108,5 +109,5 @@ def _literal(text: str, start: int) -> tuple[int, int] | None:
     value = found["value"][:JUDGED_CHARS]
     if is_harmless(value, quoted='"'):
         return None
-    made = found["maker"] and looks_strong(value)
+    made = found["maker"] and (looks_strong(value) or looks_joined(value))
     return found.span("value") if made or looks_random(value) else None

@@ -268,6 +268,9 @@ WORKER_TURNS = 6
 STEPS = {"chat": 46, "flush": 46}
 """Steps of a talk with one compaction; the first test counts them."""
 
+FAILED = 255
+"""Exit status of a talk that raised an error."""
+
 needs_processes = pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL here")
 
 
@@ -283,7 +286,9 @@ def ended(kind, *runs):
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    return [int(line) for line in run.stdout.split()]
+    how = [int(line) for line in run.stdout.split()]
+    assert FAILED not in how, run.stderr
+    return how
 
 
 @pytest.mark.slow

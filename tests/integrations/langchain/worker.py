@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 from langchain.agents import create_agent
@@ -106,6 +107,8 @@ def in_process_of_its_own(kind, folder, kill_at):
         try:
             talk(kind, folder, kill_at)
             status = steps
+        except Exception:  # noqa: BLE001 - whatever it is, its status says so
+            traceback.print_exc()
         finally:
             os._exit(status)
     _, status = os.waitpid(process, 0)

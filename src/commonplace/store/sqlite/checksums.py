@@ -14,6 +14,7 @@ __all__ = [
     "place_checksum",
     "row_checksum",
     "sound_vectors",
+    "sum_checksum",
     "vectors_checksum",
 ]
 
@@ -58,6 +59,11 @@ def place_checksum(
 def name_checksum(name: str) -> int:
     """Return the part of a place's checksum that is of the chunk's id."""
     return zlib.crc32(name.encode("utf-8", "surrogatepass"))
+
+
+def sum_checksum(source: str, count: int, total: bytes) -> int:
+    """Return the checksum of the sum of the vectors of a source's lines."""
+    return row_checksum(str(source), str(count), "", total)
 
 
 def vectors_checksum(embedding: bytes, lines: bytes | None) -> int:

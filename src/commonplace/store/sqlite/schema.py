@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 import apsw
 
 from commonplace.errors import IndexDamagedError, StoreError
-from commonplace.store.sqlite.connection import transaction
+from commonplace.store.sqlite.checksums import sum_checksum
+from commonplace.store.sqlite.connection import damaged, transaction
 from commonplace.store.sqlite.vector_extension import has_vec0
 from commonplace.text.analysis import FTS5_TOKENIZE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from commonplace.types import Source
     from commonplace.vectors import Vector
@@ -31,6 +35,7 @@ __all__ = [
     "nearest_by_scan",
     "nearest_by_vec0",
     "set_meta",
+    "sums_of_lines",
     "table_version",
     "unreadable_reason",
     "vec0_in_step",
@@ -81,7 +86,9 @@ SCHEMA = (
         seq INTEGER PRIMARY KEY REFERENCES chunk_places ON DELETE CASCADE,
         source TEXT NOT NULL, day INTEGER, checksum INTEGER NOT NULL, embedding BLOB NOT NULL)""",
     # A row a source: how many lines have vectors, and their sum as float64.
-    "CREATE TABLE line_sum (n INTEGER NOT NULL, total BLOB NOT NULL, source TEXT NOT NULL)",
+    """CREATE TABLE line_sum (
+        n INTEGER NOT NULL, total BLOB NOT NULL, source TEXT NOT NULL,
+        checksum INTEGER NOT NULL)""",
     # Deleted chunks: resident vectors of other processes drop them.
     "CREATE TABLE dropped (n INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL)",
     # Vectors of texts that left the index, by what made them. With rowids: in a table WITHOUT
@@ -93,8 +100,8 @@ SCHEMA = (
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
 )
-SCHEMA_VERSION = 11
-"""``PRAGMA user_version`` of these tables; versions 1 to 10 were never released."""
+SCHEMA_VERSION = 12
+"""``PRAGMA user_version`` of these tables; versions 1 to 11 were never released."""
 
 
 class EarlierVersionError(IndexDamagedError):
@@ -240,17 +247,27 @@ def nearest_by_scan(
     return [(-seq, score) for score, seq in heapq.nlargest(limit, scores)]
 
 
+def sums_of_lines(connection: apsw.Connection) -> dict[Source, tuple[int, NDArray[np.float64]]]:
+    """Return how many lines of each source have vectors, and their sum as float64."""
+    import numpy as np
+
+    found: dict[Source, tuple[int, Any]] = {}
+    for count, total, source, checksum in connection.execute("SELECT * FROM line_sum"):
+        if sum_checksum(source, count, total) != checksum:
+            raise damaged(connection.filename, "the sum of the vectors is not as it was written")
+        found[source] = count, np.frombuffer(total, dtype="<f8")
+    return found
+
+
 def mean_of_lines(connection: apsw.Connection, source: Source | None) -> Vector | None:
     """Return the mean of the lines' vectors, of one source or of all; None without any."""
-    found = "SELECT n, total, source FROM line_sum"
-    rows: list[Any] = connection.execute(found).fetchall()
-    sums = [(count, total) for count, total, of in rows if source in (None, of) and count]
+    sums = [own for of, own in sums_of_lines(connection).items() if source in (None, of) and own[0]]
     if not sums:
         return None
     import numpy as np
 
-    totals = np.array([np.frombuffer(total, dtype="<f8") for _, total in sums])
-    mean: Vector = (totals.sum(axis=0) / sum(count for count, _ in sums)).astype(np.float32)
+    total = np.sum([total for _, total in sums], axis=0)
+    mean: Vector = (total / sum(count for count, _ in sums)).astype(np.float32)
     mean.flags.writeable = False  # every search shares it
     return mean
 

@@ -21,8 +21,9 @@ from commonplace.store.sqlite.checksums import (
     place_checksum,
     row_checksum,
     sound_vectors,
+    sum_checksum,
 )
-from commonplace.store.sqlite.schema import get_meta, set_meta, vec0_in_step
+from commonplace.store.sqlite.schema import get_meta, set_meta, sums_of_lines, vec0_in_step
 from commonplace.store.sqlite.snapshot import FROM_LINE
 from commonplace.store.sqlite.vector_cache import insert_vectors
 from commonplace.text.analysis import grams_text
@@ -252,14 +253,13 @@ class Writer:
         """Add to the sum of the lines' vectors, from which `SqliteSnapshot.mean_line` divides."""
         if not count:
             return
-        import numpy as np
-
-        execute = self._connection.execute
-        before = execute("SELECT n, total FROM line_sum WHERE source = ?", (source,)).fetchone()
+        before = sums_of_lines(self._connection).get(source)
         if before is not None:
-            count, total = count + before[0], total + np.frombuffer(before[1], dtype="<f8")
-        execute("DELETE FROM line_sum WHERE source = ?", (source,))
-        execute("INSERT INTO line_sum VALUES (?, ?, ?)", (count, total.tobytes(), source))
+            count, total = count + before[0], total + before[1]
+        packed = total.tobytes()
+        row = count, packed, source, sum_checksum(source, count, packed)
+        self._connection.execute("DELETE FROM line_sum WHERE source = ?", (source,))
+        self._connection.execute("INSERT INTO line_sum VALUES (?, ?, ?, ?)", row)
 
     def _count_chunks(self, more: int, *, of_sessions: int) -> None:
         for key, change in (("chunks", more), ("chunks of sessions", of_sessions)):
