@@ -49,4 +49,4 @@ def test_what_is_gone_is_removed_but_for_what_could_not_be_looked_at():
         for path in ("memory/a.md", "memory/locked/b.md", "memory/lockedout.md", "MEMORY.md")
     }
     plan = plan_index(Scan((FILE,), (("memory/locked", "Permission denied"),)), known)
-    assert plan.removed == ("memory/lockedout.md", "MEMORY.md")
+    assert [one.path for one in plan.removed] == ["memory/lockedout.md", "MEMORY.md"]

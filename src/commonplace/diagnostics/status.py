@@ -112,7 +112,7 @@ def _stale(
         or not _is_same(file.absolute, record)
         or record.pending == why
     ]
-    gone = ((path, "gone from the disk") for path in plan.removed)
+    gone = ((record.path, "gone from the disk") for record in plan.removed)
     return (*stale, *plan.waiting, *gone), problems
 
 

@@ -187,9 +187,9 @@ class PastIndex:
             self._store = open_store(self._place / "index.sqlite")
             self._store.set_identity(identity)
         wanted = {path: state.id for path, state in texts.items()}
-        removed = tuple(path for path in self._held if path not in wanted)
+        gone = [path for path in self._held if path not in wanted]
         new = [path for path, row in wanted.items() if self._held.get(path) != row]
-        if not new and not removed:
+        if not new and not gone:
             return self._store
         data = {path: self._log.text(texts[path]) for path in new}
         with self._store.snapshot() as snapshot:
@@ -197,6 +197,7 @@ class PastIndex:
                 (self._file(path, data[path]), snapshot.file(path), "is of the past")
                 for path in new
             )
+            records = [snapshot.file(path) for path in gone]
         pipeline = IndexPipeline(
             self._store,
             client=client,
@@ -205,7 +206,7 @@ class PastIndex:
             sources=(self._today,),
             read=lambda file: _file_text(data[file.path]),
         )
-        pipeline.run(IndexPlan(read, removed, 0))
+        pipeline.run(IndexPlan(read, tuple(record for record in records if record), 0))
         if not self._store.complete:
             self._store.mark_complete()
         self._held = wanted

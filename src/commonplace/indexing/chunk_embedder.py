@@ -292,7 +292,7 @@ class ChunkEmbedder:
         self._lines = {}
         if self._whole_chunks or self._identity is None or not self._identity.dimension:
             return
-        replaced: dict[str, tuple[Any, Any]] = dict.fromkeys(plan.removed, (None, None))
+        replaced: dict[str, tuple[Any, Any]] = {one.path: (None, None) for one in plan.removed}
         replaced |= {file.path: (_end_of(before), None) for file, before, _ in plan.read if before}
         replaced |= {one.file.path: lines for one in batch if (lines := one.replaced_lines)}
         with self._store.snapshot() as snapshot:

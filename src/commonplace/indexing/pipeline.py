@@ -17,9 +17,7 @@ from commonplace.indexing.planner import IndexPlan, is_current
 from commonplace.indexing.published_files import with_notes
 from commonplace.indexing.read_document import ReadDocument
 from commonplace.store.base import Store
-from commonplace.store.records import FileRecord, IndexedChunk, IndexedFile
-from commonplace.text.chunking import chunk_id
-from commonplace.text.front_matter import hide_label
+from commonplace.store.records import FileRecord, IndexedFile
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import IndexReport, MemoryFile
 from commonplace.workspace.file_text import FileText, read_text
@@ -135,14 +133,15 @@ class IndexPipeline:
             again = self._apply(IndexPlan(tuple(again), (), 0), None)
         self._embed_what_failed()
         # Last, so that a renamed file finds its vectors under the old name; 64 at a time.
-        for at in range(0, len(plan.removed), 64):
-            self._store.write((), plan.removed[at : at + 64])
+        removed = sum(
+            self._remove(plan.removed[at : at + 64]) for at in range(0, len(plan.removed), 64)
+        )
         with self._store.snapshot() as snapshot:
             chunks = snapshot.chunk_count()
         return IndexReport(
             added=counts.added,
             updated=counts.updated,
-            removed=len(plan.removed),
+            removed=removed,
             unchanged=counts.unchanged,
             chunks=chunks,
             embedded=counts.embedded,
@@ -150,6 +149,13 @@ class IndexPipeline:
             failed=tuple(dict.fromkeys(counts.failed)),
             seconds=time.monotonic() - started,
         )
+
+    def _remove(self, records: Sequence[FileRecord]) -> int:
+        """Remove files, but for those that another writer has indexed since the plan was made."""
+        with self._store.snapshot() as snapshot:
+            gone = [one.path for one in records if snapshot.file(one.path) == one]
+        self._store.write((), gone)
+        return len(gone)
 
     def record_scan(self, scan: Scan) -> None:
         """Note, at the end of a run, which files are gone, and keep texts that were never met."""
@@ -284,7 +290,7 @@ class IndexPipeline:
         return [
             IndexedFile(
                 item.record,
-                None if item.chunks is None else self._rows(item, model),
+                None if item.chunks is None else item.rows(model, self.vectors.packed_units),
                 item.before.indexed_ns if item.before else None,
                 item.part.keep_before if item.part else None,
                 item.window(model),
@@ -306,20 +312,6 @@ class IndexPipeline:
             else:
                 again.append((item.file, now, "was written by another process"))
         return again
-
-    def _rows(self, item: ReadDocument, model: str) -> list[IndexedChunk]:
-        """Return the rows of a file; parts of one line with the same text are one row."""
-        record = item.record
-        rows: dict[str, IndexedChunk] = {}
-        embedded = item.embedded or [None] * len(item.chunks or ())
-        days = item.days if item.chunks else []
-        for chunk, vectors, day in zip(item.chunks or (), embedded, days, strict=True):
-            row_id = chunk_id(record.source, record.path, chunk, model)
-            units = self.vectors.packed_units(chunk.text)
-            if chunk.labelled:
-                units = hide_label(units, chunk.text)
-            rows.setdefault(row_id, IndexedChunk(row_id, chunk, vectors, day, units))
-        return list(rows.values())
 
     def _count(self, item: ReadDocument) -> None:
         if item.more or self._is_again:

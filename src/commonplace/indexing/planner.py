@@ -30,13 +30,13 @@ class IndexPlan:
     Attributes:
         read: ``(file, its record, reason)`` of each file that must be read; the record is None for
             a new file.
-        removed: Paths that are in the index and no longer on the disk.
+        removed: Records of the files that are in the index and no longer on the disk.
         unchanged: Number of files that need not be read.
         waiting: ``(path, reason)`` of each session file with too little new content to read it.
     """
 
     read: tuple[tuple[MemoryFile, FileRecord | None, str], ...]
-    removed: tuple[str, ...]
+    removed: tuple[FileRecord, ...]
     unchanged: int
     waiting: tuple[tuple[str, str], ...] = ()
 
@@ -83,7 +83,11 @@ def plan_index(
         if why:
             read.append((file, record, why))
     unseen = [path for path, _ in scan.problems]
-    removed = [path for path in known if path not in present and not _is_under(path, unseen)]
+    removed = [
+        record
+        for path, record in known.items()
+        if path not in present and not _is_under(path, unseen)
+    ]
     unchanged = len(scan.files) - len(read)
     return IndexPlan(tuple(read), tuple(removed), unchanged, tuple(waiting))
 

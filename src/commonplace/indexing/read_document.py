@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from commonplace.store.records import ChunkWindow, FileRecord
+from commonplace.store.records import ChunkWindow, FileRecord, IndexedChunk
 from commonplace.text.chunking import chunk_id
+from commonplace.text.front_matter import hide_label
 from commonplace.types import Chunk, ChunkPlace, MemoryFile
 from commonplace.vectors.arrays import ChunkVectors
 
@@ -59,6 +60,24 @@ class ReadDocument:
         record = self.record
         ids = [chunk_id(record.source, record.path, place, model) for place in moved]
         return ChunkWindow(first, after, lines, ids)
+
+    def rows(self, model: str, units: Callable[[str], bytes]) -> list[IndexedChunk]:
+        """Return the rows of the chunks; parts of one line with the same text are one row.
+
+        Args:
+            model: Name of the embedding model.
+            units: Returns the packed units of a text.
+        """
+        record = self.record
+        rows: dict[str, IndexedChunk] = {}
+        embedded = self.embedded or [None] * len(self.chunks or ())
+        for chunk, vectors, day in zip(self.chunks or (), embedded, self.days, strict=True):
+            row_id = chunk_id(record.source, record.path, chunk, model)
+            packed = units(chunk.text)
+            if chunk.labelled:
+                packed = hide_label(packed, chunk.text)
+            rows.setdefault(row_id, IndexedChunk(row_id, chunk, vectors, day, packed))
+        return list(rows.values())
 
     @property
     def more(self) -> bool:

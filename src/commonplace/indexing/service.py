@@ -320,7 +320,7 @@ class IndexService:
             # What another process has indexed since is left out.
             late = [one for one in known if not was_indexed_since(written_ns, *one[:2])]
             read = tuple((file, record, "was written") for file, record, _ in late if file)
-            removed = tuple(path for file, record, path in late if record and not file)
+            removed = tuple(record for file, record, _ in late if record and not file)
             plan = IndexPlan(read, removed, 0)
             client = self._local_client(identity)
             self._pipeline(client=client, check=self.check_running).run(plan)

@@ -195,8 +195,15 @@ class PostgresPublication:
         """Remove a change that was applied to the folder."""
 
         def acknowledged(connection: Connection) -> None:
+            files = self._store.locked(connection).tables.files
             bump(connection, "inbox")
             connection.execute("DELETE FROM inbox WHERE id = %s", (change.id,))
+            # Another host may have read the file before the change was in it: the records that it
+            # planned against are not those of now, so that it reads again.
+            connection.execute(
+                f"UPDATE {files} SET indexed_ns = indexed_ns + 1 WHERE path = ANY(%s::text[])",
+                (list(change.paths),),
+            )
 
         self._store.write_transaction(acknowledged)
 
