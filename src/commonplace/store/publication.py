@@ -290,11 +290,7 @@ class Publication(Protocol):
     # -- what the host with the folder does ------------------------------------------------------
 
     def acknowledge(self, change: InboxChange) -> None:
-        """Remove a change that was applied to the folder.
-
-        The records of its notes get another number: a run that was planned before, and may have
-        read the files before the change was in them, reads them again.
-        """
+        """Remove a change that was applied to the folder; a run planned before reads it again."""
 
     def announce(self, change: InboxChange, ordinal: int, made_hash: str, made_size: int) -> None:
         """Note the file that the step of an index is about to make; see `InboxStep`."""

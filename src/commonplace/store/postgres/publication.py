@@ -16,6 +16,7 @@ from commonplace.store.postgres.published_rows import (
     held_hashes,
     insert_change,
     put_notes,
+    remove_change,
     remove_notes,
     rows_of,
     step_of,
@@ -194,18 +195,9 @@ class PostgresPublication:
     def acknowledge(self, change: InboxChange) -> None:
         """Remove a change that was applied to the folder."""
 
-        def acknowledged(connection: Connection) -> None:
-            files = self._store.locked(connection).tables.files
-            bump(connection, "inbox")
-            connection.execute("DELETE FROM inbox WHERE id = %s", (change.id,))
-            # Another host may have read the file before the change was in it: the records that it
-            # planned against are not those of now, so that it reads again.
-            connection.execute(
-                f"UPDATE {files} SET indexed_ns = indexed_ns + 1 WHERE path = ANY(%s::text[])",
-                (list(change.paths),),
-            )
-
-        self._store.write_transaction(acknowledged)
+        self._store.write_transaction(
+            lambda connection: remove_change(connection, self._store.locked(connection), change)
+        )
 
     def announce(self, change: InboxChange, ordinal: int, made_hash: str, made_size: int) -> None:
         """Note the file that a step is about to make."""

@@ -17,6 +17,7 @@ from commonplace.store.records import IndexedFile
 
 if TYPE_CHECKING:
     from commonplace.store.postgres.database import Connection
+    from commonplace.store.postgres.state import IndexState
 
 __all__ = [
     "EPOCH",
@@ -28,6 +29,7 @@ __all__ = [
     "insert_change",
     "publish_files",
     "put_notes",
+    "remove_change",
     "remove_notes",
     "rows_of",
     "step_of",
@@ -152,6 +154,18 @@ def insert_change(connection: Connection, change: InboxChange) -> int:
             ),
         )
     return int(number)
+
+
+def remove_change(connection: Connection, state: IndexState, change: InboxChange) -> None:
+    """Remove a change that was applied from the inbox; under the lock of the index's row."""
+    bump(connection, "inbox")
+    connection.execute("DELETE FROM inbox WHERE id = %s", (change.id,))
+    # Another host may have read the files before the change was in them: the records that it planned
+    # against are not those of now, so that it reads again.
+    connection.execute(
+        f"UPDATE {state.tables.files} SET indexed_ns = indexed_ns + 1 WHERE path = ANY(%s::text[])",
+        (list(change.paths),),
+    )
 
 
 def step_of(row: Sequence[Any]) -> InboxStep:
