@@ -194,7 +194,6 @@ class PostgresPublication:
 
     def acknowledge(self, change: InboxChange) -> None:
         """Remove a change that was applied to the folder."""
-
         self._store.write_transaction(
             lambda connection: remove_change(connection, self._store.locked(connection), change)
         )

@@ -160,8 +160,8 @@ def remove_change(connection: Connection, state: IndexState, change: InboxChange
     """Remove a change that was applied from the inbox; under the lock of the index's row."""
     bump(connection, "inbox")
     connection.execute("DELETE FROM inbox WHERE id = %s", (change.id,))
-    # Another host may have read the files before the change was in them: the records that it planned
-    # against are not those of now, so that it reads again.
+    # Another host may have read the files before the change was in them: the records that it
+    # planned against are not those of now, so that it reads again.
     connection.execute(
         f"UPDATE {state.tables.files} SET indexed_ns = indexed_ns + 1 WHERE path = ANY(%s::text[])",
         (list(change.paths),),
