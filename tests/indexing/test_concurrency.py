@@ -231,8 +231,8 @@ def lines_with_vectors(index):
 @posix
 @pytest.mark.parametrize("force", [False, True], ids=["first", "forced"])
 def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, start, tmp_path, force):
-    for number in range(120):
-        notes.write(f"memory/{number}.md", "".join(f"- {number} {n}\n" for n in range(40)))
+    for number in range(400):  # more chunks than are embedded and written together
+        notes.write(f"memory/{number}.md", "".join(f"- {number} {n}\n" for n in range(12)))
     log = tmp_path / "embedded"
     log.touch()
     if force:
@@ -240,15 +240,15 @@ def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, star
             memory.index()
     code = """
         print("started", flush=True)
-        with notes.open(Logging(sys.argv[1], delay_s=0.005), LINES) as memory:
+        with notes.open(Logging(sys.argv[1], delay_s=0.05), LINES) as memory:
             memory.index(force=bool(sys.argv[2]))
         """
     chance = random.Random(1)
-    for _ in range(5):
+    for _ in range(4):
         kept, before = lines_with_vectors(notes.index), len(log.read_text())
         process = start(code, log, "x" if force else "")
         process.stdout.readline()
-        time.sleep(chance.uniform(0.05, 0.5))
+        time.sleep(chance.uniform(0.3, 5))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert kept.isdisjoint(log.read_text()[before:].splitlines())
@@ -258,8 +258,8 @@ def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, star
         assert memory.index().failed == ()
     texts = log.read_text().splitlines()
     assert kept.isdisjoint(log.read_text()[before:].splitlines())
-    assert bool(kept) >= force
-    assert len(set(texts)) >= 120 * 40
+    assert kept
+    assert len(set(texts)) >= 400 * 12
     assert notes.rows() == fresh_rows(notes, HashedWords())
 
 
