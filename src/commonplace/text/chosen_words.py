@@ -23,45 +23,11 @@ _FILE = re.compile(
     r"|log|cfg|conf|ini|sh|csv|pdf|zip|exe|kdbx?|gpg|pem|key|env|toml|java|kt|rb|cs|html?|sql|db|local|internal"
     r"|example|docx?|xlsx?|properties|service|lock)$"
 )
-_LINKS = frozenset(
-    [
-        "the",
-        "of",
-        "to",
-        "by",
-        "and",
-        "in",
-        "on",
-        "up",
-        "down",
-        "end",
-        "off",
-        "out",
-        "per",
-        "for",
-        "with",
-        "self",
-        "auto",
-        "user",
-        "non",
-        "pre",
-        "case",
-        "single",
-        "groß",
-        "klein",
-        "multi",
-        "read",
-        "write",
-        "two",
-        "three",
-        "one",
-        "site",
-        "built",
-        "log",
-        "sign",
-        "opt",
-    ]
-)
+_LINKS = frozenset({
+    "the", "of", "to", "by", "and", "in", "on", "up", "down", "end", "off", "out", "per", "for",
+    "with", "self", "auto", "user", "non", "pre", "case", "single", "groß", "klein", "multi",
+    "read", "write", "two", "three", "one", "site", "built", "log", "sign", "opt",
+})  # fmt: skip
 """Parts of compounds that are terms: "case-by-case", "user-specific"."""
 _NOUN = re.compile(
     r"(?!(?i:case|read|write|auto|self|built|user|well|single|multi|two|three|pre-|re-|non-|obligat|obbligat|obrigat|obowi|opcion|option|requir|verplicht|necess|pflicht|unnöt))"

@@ -90,6 +90,7 @@ _CHANGE = re.compile(
     rf"(?<![\w'’-])(?:(?P<old2>{_OLD})|(?:{_NEW}))(?!\w){_STILL}{_LINK}{_V % 'two'}",
     re.IGNORECASE,
 )
+_ARROWS = ("→", "->", "=>", "⇒")
 _ARROW = re.compile(
     rf"(?:^|[\s:：=(,])(?:old[ \t]|alt[ \t])?{_V % 'one'}[\"'`]?[ \t]?(?:→|->|=>|⇒)[ \t]?"
     rf"(?:(?:new|neu|nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]|nieuwe?|now[ey])[ \t])?{_V % 'two'}"
@@ -124,11 +125,11 @@ def changes(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
         return
     stop = text.find("\n", end, end + _BEHIND_CHARS)
     stop = stop if stop >= 0 else min(len(text), end + _BEHIND_CHARS)
-    for form in (_CHANGE, _CJK_CHANGE, _ARROW):
+    for form in _forms_of_change(text, start, end, stop):
         at = end
         for _ in range(_TRIES):
             found = form.search(text, at, stop)
-            if found is None or (form is _ARROW and not _is_changed(text, start, stop)):
+            if found is None:
                 break
             at = found.start("one")
             places = [_trimmed(text, *found.span(group)) for group in ("one", "two")]
@@ -141,8 +142,15 @@ def changes(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
                 return
 
 
-def _is_changed(text: str, start: int, stop: int) -> bool:
-    return bool(_CHANGED.search(text[max(0, start - 40) : stop].lower()))
+def _forms_of_change(text: str, start: int, end: int, stop: int) -> Iterator[re.Pattern[str]]:
+    """Yield the forms that the line behind a name can have."""
+    line = text[end:stop]
+    yield _CHANGE
+    if not line.isascii():
+        yield _CJK_CHANGE
+    has_arrow = any(arrow in line for arrow in _ARROWS)
+    if has_arrow and _CHANGED.search(text[max(0, start - 40) : stop].lower()):
+        yield _ARROW
 
 
 def may_change(one: str, two: str, kind: str) -> bool:
