@@ -143,6 +143,9 @@ class Memory(ReopenedInChild, AsyncTwins):
     processes may open the same workspace, and a forked process opens it again.
     """
 
+    _has_warned = False
+    """Whether a search that found nothing has looked for notes that are not of the memory."""
+
     def __init__(
         self,
         workspace: Workspace,
@@ -554,10 +557,22 @@ class Memory(ReopenedInChild, AsyncTwins):
             explain=explain,
         )
         self._attribute(results, as_of)
+        if not results and not self._has_warned:
+            self._has_warned = True
+            self._warn_of_unindexed_notes()
         self._notes.shown.extend(results)
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
         return results
+
+    def _warn_of_unindexed_notes(self) -> None:
+        """Warn where nothing is found as the folder has Markdown that is not of the memory."""
+        from commonplace.workspace.unindexed_notes import unindexed_notes_hint
+
+        with self._index.store.snapshot() as snapshot:
+            is_empty = not snapshot.totals().files
+        if is_empty and (hint := unindexed_notes_hint(self.workspace)):
+            logger.warning("%s", hint)
 
     def with_search_settings(self, **changes: Any) -> Self:
         """Return this memory with other search settings, such as ``decay=False``.

@@ -12,6 +12,7 @@ from datetime import date
 import pytest
 from click.testing import CliRunner
 
+from commonplace import Memory, Settings
 from commonplace.cli.app import app
 from commonplace.cli.init import create_workspace
 
@@ -218,6 +219,20 @@ def test_a_folder_of_unindexed_notes_gets_the_extra_paths_hint(run, tmp_path, wo
     told = one_line(run(*words, workspace=vault))
     assert "2 Markdown files" in told
     assert 'extra_paths = ["."]' in told
+
+
+def test_a_program_is_warned_once_of_notes_that_its_memory_leaves_out(tmp_path, caplog):
+    (tmp_path / "Inbox.md").write_text("- The beehive stands behind the shed.\n", encoding="utf-8")
+    with Memory.open(tmp_path, embedder=None) as memory:
+        assert memory.search("beehive") == []
+        assert memory.search("beehive") == []
+        (warning,) = [record.getMessage() for record in caplog.records]
+        assert warning.startswith(f"1 Markdown file is in {tmp_path} but not in its memory")
+    caplog.clear()
+    with Memory.open(tmp_path, embedder=None, settings=Settings(extra_paths=(".",))) as memory:
+        assert memory.search("beehive")
+        assert memory.search("heron") == []
+    assert caplog.records == []
 
 
 def test_a_folder_in_extra_paths_gets_no_hint(tmp_path):

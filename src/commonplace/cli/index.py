@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commonplace.cli.empty_workspace import empty_workspace_hint, warn_missing_extra_paths
 from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, progress, warn
-from commonplace.cli.unindexed import empty_workspace_hint, warn_missing_extra_paths
 from commonplace.display import plain_report, report_panel
 from commonplace.errors import CommonplaceError
 

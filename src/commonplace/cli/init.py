@@ -10,9 +10,9 @@ import click
 
 from commonplace.cli.options import Options, pass_options
 from commonplace.cli.output import print_text, warn
-from commonplace.cli.unindexed import unindexed_notes_hint
 from commonplace.errors import CommonplaceError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.workspace.paths import log_path
+from commonplace.workspace.unindexed_notes import unindexed_notes_hint
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from commonplace.cli.completion import complete_note
+from commonplace.cli.empty_workspace import empty_workspace_hint, warn_missing_extra_paths
 from commonplace.cli.index import run_index
 from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
-from commonplace.cli.unindexed import empty_workspace_hint, warn_missing_extra_paths
 from commonplace.display import one_line, plain_results, results_table
 from commonplace.errors import EmbedderError, StoreError
 from commonplace.tools import MAX_RESULTS, results_payload, unavailable_answer
+from commonplace.workspace.unindexed_notes import unindexed_notes_hint
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -146,7 +147,8 @@ def _explain_no_results(memory: Memory, results: SearchResults, *, min_score: fl
         return
     if not state.files:
         warn_missing_extra_paths(memory.workspace)
-        warn(f"no results: {empty_workspace_hint(memory.workspace)}")
+        hint = unindexed_notes_hint(memory.workspace)  # the search has logged it
+        warn("no results" if hint else f"no results: {empty_workspace_hint(memory.workspace)}")
         return
     least = memory.settings.search.min_score if min_score is None else min_score
     where = f"{results.mode} search of {state.files} files, {state.chunks} chunks"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commonplace.cli.empty_workspace import empty_workspace_hint
 from commonplace.cli.index import run_index, warn_failures
 from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
-from commonplace.cli.unindexed import empty_workspace_hint
 from commonplace.display import plain_status, status_panel
 
 if TYPE_CHECKING:

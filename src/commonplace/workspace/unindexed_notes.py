@@ -1,4 +1,4 @@
-"""Hints about notes that are not part of the memory: unindexed files, missing folders."""
+"""Unindexed notes: Markdown in the folder of a memory that is not part of it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.cli.output import warn
-
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
-__all__ = ["empty_workspace_hint", "unindexed_notes_hint", "warn_missing_extra_paths"]
+__all__ = ["unindexed_notes_hint"]
 
 _MOST_ENTRIES = 20_000
 """Maximum of directory entries to examine: the workspace may be a whole home folder."""
 _NOT_NOTES = frozenset({"node_modules", "__pycache__", "site-packages"})
-
-
-def empty_workspace_hint(workspace: Workspace) -> str:
-    """Return what to do about a memory without a file, as a sentence without a full stop."""
-    begin = f"{workspace.root} has no notes yet; 'commonplace init' writes the first"
-    return unindexed_notes_hint(workspace) or begin
 
 
 def unindexed_notes_hint(workspace: Workspace) -> str | None:
@@ -37,15 +29,9 @@ def unindexed_notes_hint(workspace: Workspace) -> str | None:
     files = f"{count} Markdown file{'s are' if count > 1 else ' is'}"
     return (
         f"{files} in {workspace.root} but not in its memory, which is MEMORY.md and memory/; "
-        'to have them found, write extra_paths = ["."] into a settings file (--settings FILE), '
-        "or name another folder with -w"
+        'to have them found, set extra_paths = ["."] (Settings(extra_paths=["."]), or a settings '
+        "file), or name another folder"
     )
-
-
-def warn_missing_extra_paths(workspace: Workspace) -> None:
-    """Warn of each extra path of the settings that does not exist."""
-    for given in workspace.missing_extra_paths:
-        warn(f"the extra path {given} is not there; create it or drop the setting")
 
 
 def _markdown_below(root: str) -> Iterator[str]:
