@@ -487,7 +487,10 @@ READ = """
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_a_reader_in_another_process_delays_the_last_step_which_the_receipt_says(root, tmp_path):
+def test_a_reader_in_another_process_delays_the_last_step_which_the_receipt_says(
+    root, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("commonplace.store.sqlite.connection.WRITER_WAIT_S", 2.0)
     with opened(root) as memory:
         memory.index()
         code = textwrap.dedent(READ).format(

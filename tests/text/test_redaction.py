@@ -303,7 +303,7 @@ def test_time_is_linear_in_the_text(piece):
         redact(text)
         return time.process_time() - begun
 
-    small, large = 20_000, 160_000
+    small, large = 10_000, 80_000
     few = max(min(seconds(small) for _ in range(2)), 0.004)
     assert seconds(large) < few * (large / small) * 4
 
@@ -311,7 +311,7 @@ def test_time_is_linear_in_the_text(piece):
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_long_line_takes_as_much_for_each_character_as_a_short_one():
-    """Nothing looks back to the beginning of the line: the ratio would be 12, not 8."""
+    """Nothing looks back to the beginning of the line: the ratio would be 17, not 12."""
     row = "<tr><td>password</td><td>hunter2x</td></tr>"
 
     def seconds(rows):
@@ -319,8 +319,8 @@ def test_a_long_line_takes_as_much_for_each_character_as_a_short_one():
         redact(row * rows)
         return time.process_time() - begun
 
-    few = min(seconds(6_000) for _ in range(3))
-    assert min(seconds(48_000) for _ in range(2)) < few * 8 * 1.4
+    few = min(seconds(3_000) for _ in range(3))
+    assert any(seconds(36_000) < few * 12 * 1.35 for _ in range(2))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
