@@ -145,7 +145,7 @@ def test_another_host_takes_over_within_ten_seconds_of_a_kill(folder, url, host,
     wait_for(lambda: found(reader, "heron", "nests in March"))
     sys.stdout.write(f"\ntaken over after {took_over:.2f} s\n")
     assert took_over < 10
-    assert second.end()[0] == 0
+    assert second.end()[0] == 0, second.lines[-5:]
 
 
 def test_a_host_that_waits_writes_nothing_from_its_folder(tmp_path, folder, url, host, reader):
@@ -158,9 +158,9 @@ def test_a_host_that_waits_writes_nothing_from_its_folder(tmp_path, folder, url,
     time.sleep(2)
     assert not found(reader, "other host", "has not")
     assert found(reader, "VPN port", "51820")
-    assert leader.end()[0] == 0
+    assert leader.end()[0] == 0, leader.lines[-5:]
     wait_for(lambda: found(reader, "other host", "has not"))  # it leads now
-    assert waiting.end()[0] == 0
+    assert waiting.end()[0] == 0, waiting.lines[-5:]
 
 
 def test_the_leader_leads_again_after_its_connections_were_cut(folder, url, host, reader):
@@ -175,7 +175,7 @@ def test_the_leader_leads_again_after_its_connections_were_cut(folder, url, host
     wait_for(lambda: sum("leads: this host" in line for line in tuple(serving.lines)) == 2)
     (folder / "memory" / "herons.md").write_text("- The heron nests in March.\n")
     wait_for(lambda: found(reader, "heron", "nests in March"))
-    assert serving.end()[0] == 0
+    assert serving.end()[0] == 0, serving.lines[-5:]
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
@@ -268,7 +268,7 @@ def test_the_leader_makes_the_changes_of_a_host_without_the_folder_at_once(folde
         sys.stdout.write(f"\nin the files after {max(took):.2f} s at worst\n")
         wait_for(lambda: serving.said("1 note changed by hosts without the folder"))
         wait_for(lambda: memory.status().server.waiting == 0)
-        assert serving.end()[0] == 0
+        assert serving.end()[0] == 0, serving.lines[-5:]
         memory.append("- The otter sleeps.")
         status = memory.status().server
         assert status.leader is None
