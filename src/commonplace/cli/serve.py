@@ -41,13 +41,17 @@ def serve(options: Options, *, url: str | None) -> None:
     from commonplace.folder_host import FolderHost
 
     failed: list[BaseException] = []
-    ended = threading.Event()
+    signalled, ended = threading.Event(), threading.Event()
 
     def run() -> None:
         try:
             host.run()
         except BaseException as error:  # noqa: BLE001 - the command raises it
-            failed.append(error)
+            # The memory is closed beneath a host that is in the middle of something.
+            if signalled.is_set():
+                warn(f"did not come to its end: {one_line(str(error))}; the next leader does it")
+            else:
+                failed.append(error)
         finally:
             ended.set()
 
@@ -64,6 +68,7 @@ def serve(options: Options, *, url: str | None) -> None:
                 while not ended.wait(STEP_S):
                     pass
             finally:
+                signalled.set()
                 at_last.start()
                 host.stop()
                 memory.close()
