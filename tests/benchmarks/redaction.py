@@ -28,6 +28,8 @@ BEFORE = {
     10: ("89.3%", "1.3%"),
     11: ("71.9%", "2.7%"),
     12: ("78.3%", "1.7%"),
+    13: ("63.1%", "3.1%"),
+    14: ("72.1%", "1.5%"),
 }
 """What was masked and touched of each later list when it was written."""
 PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from commonplace.text.door_codes import BELOW
+from commonplace.text.lock_codes import following_codes
 from commonplace.text.secret_names import NOT_A_CODE
 from commonplace.text.secret_separators import ADJACENT, ASSIGNED, OTHERS, PROSE
 from commonplace.text.secret_values import seed_phrase
@@ -54,6 +55,9 @@ _CLAUSE = re.compile(
     r"|c['’]est)(?=[ \t])|,[ \t]it['’]?s(?=[ \t]))[ \t]{0,3}"
 )
 _ONE_WORD = re.compile(r"[ \t][^\W\d_]{2,16}[ \t](?=(?:\d{4,8}|\d\d \d\d \d\d)(?![\w.,-]))")
+_WORDS = re.compile(
+    r"(?:[ \t][^\W\d_]{2,16}){1,3}[ \t](?=(?!(?:19|20)\d\d)\d{4,8}(?![\w-]|[.,]\d))"
+)
 _OF_CARD = re.compile(
     r"[ \t](?:do|della|del|dell['’]|der|vom|von|für|for|of|van|de|da|du|zur|zum|od)"
     r"(?:[ \t]{1,2}[^\W\d_][^\s\d.,;:!?()]{0,15}){1,4}[ \t](?=\d{4,8}[ \t]*(?:[,.;()\n]|$))"
@@ -71,6 +75,11 @@ _DISCOUNT = re.compile(
     re.IGNORECASE,
 )
 """Behind a code that is given to buyers."""
+_OF_GOODS = re.compile(
+    r"[ \t](?:do|del|du|des|of the|van het|de l['’]|della?|dell['’])[ \t]?(?:produ[ckt]|prodott"
+    r"|arti[gkc]|artíc|pedido|commande|ordin|bestell|encomenda)",
+    re.IGNORECASE,
+)
 _ADDRESS = re.compile(
     r"\b(?:road|street|nagar|marg|shipping|address|india|sector|lane|city|state|district|deliver\w*"
     r"|mumbai|delhi|pune|bengaluru|bangalore|chennai|kolkata|hyderabad)\b"
@@ -83,6 +92,7 @@ _LISTED = re.compile(
     r"[\w-])"
 )
 _GROUPS = re.compile(r"[\"'`]?([a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,15})(?!\w)")
+_OTP = ("totp", "otp", "2fa", "mfa", "setup", "authenticator")
 _CODES = ("cod", "kod", "cód")
 _MANY = 24
 """Codes of a list that are masked."""
@@ -109,13 +119,10 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
     word = text[start:end]
     name = word.lower()
     many = bool(_SEVERAL.search(name))
-    at = _first(text, word, end, many=many) if _is_code(name, before) else None
+    at = _first(text, word, end, many=many) if _is_code(name, before, text, end) else None
     if at is None or ("code" in name and _DISCOUNT.match(text, end)):
         return
-    of_otp = (
-        name.startswith(("totp", "otp", "2fa", "mfa", "setup", "authenticator"))
-        and "code" not in name
-    )
+    of_otp = name.startswith(_OTP) and "code" not in name
     no_secret = _number_of_another_kind(name, before, text[end : end + 32].lower())
     least = 3 if name.startswith("comb") or "lock" in name or "schloss" in name else 4
     shapes = (_TOTP, _GROUPS, _PIN) if of_otp else (_PIN, _LISTED) if many else (_PIN,)
@@ -134,6 +141,7 @@ def codes(text: str, start: int, end: int, before: str) -> Iterator[Span]:
         elif many and (next_one := _BULLET.match(text, at) or _BLANKS.match(text, at)):
             at = next_one.end()
         elif not many:
+            yield from () if of_otp else following_codes(text, at)
             return
 
 
@@ -142,11 +150,13 @@ def _number_of_another_kind(name: str, before: str, behind: str) -> re.Pattern[s
     line = before.rpartition("\n")[2] + behind.partition("\n")[0]
     if name.startswith("pin") and _ADDRESS.search(line):
         return _POSTAL
-    return _YEAR if name.startswith(_CODES) else None
+    return _YEAR if name.startswith((*_CODES, "clave")) else None
 
 
-def _is_code(name: str, before: str) -> bool:
+def _is_code(name: str, before: str, text: str, end: int) -> bool:
     of_code = name.startswith(_CODES)
+    if of_code and _OF_GOODS.match(text, end):
+        return False
     return "gpio" not in before and not (of_code and NOT_A_CODE.search(before))
 
 
@@ -167,7 +177,8 @@ def _first(text: str, word: str, end: int, *, many: bool) -> int | None:
         return sep.end()
     if word.isupper() or word.lower() != "pin" or _FOUR.match(text, end):
         sep = ADJACENT.match(text, end)
-        if sep and " " not in word and (other := _ONE_WORD.match(text, end)):
+        words = _WORDS if word.lower().startswith("pin") else _ONE_WORD
+        if sep and " " not in word and (other := words.match(text, end)):
             return other.end()
         return sep.end() if sep else None
     return None
@@ -175,7 +186,7 @@ def _first(text: str, word: str, end: int, *, many: bool) -> int | None:
 
 def _announced(text: str, name: str, end: int) -> int | None:
     """Return where the code may begin of which more is said before it: for what, how to type it."""
-    of_otp = name.startswith(("totp", "otp", "2fa", "mfa", "setup", "authenticator"))
+    of_otp = name.startswith(_OTP)
     form = _FAR if of_otp else _OF_CARD if name.startswith("pin") else None
     found = form.match(text, end) if form else None
     return found.end() if found else None

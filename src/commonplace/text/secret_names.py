@@ -35,7 +35,7 @@ _PASSWORDS = (
 _CJK_PASSWORDS = r"パスワード|パスフレーズ|合言葉|密码|密碼|口令|비밀번호|암호|비번|패스워드|รหัสผ่าน"
 _SHORT_PASSWORDS = (
     r"(?:(?:db|ssh|smb|root|admin|user|store|key|ftp|ldap|mail|smtp|pg|sql|auth|wifi|web|sys|net"
-    r"|gpg|priv|enc|zip|vpn|sudo|become|host|login|my|trust|bind)_?)?(?:pass|pw)|clave"
+    r"|gpg|priv|enc|zip|vpn|sudo|become|host|login|my|trust|bind)_?)?(?:pass|pw)|clave|ww"
     r"|parola(?:m|sı)?"
 )
 _TOKENS = (
@@ -136,7 +136,7 @@ def kind_of(name: re.Match[str]) -> str:
 
 
 HINTS = (
-    "pass", "pw", "kennw", "zugang", "mots", "mot de", "mdp", "contrase", "senha", "wachtw",
+    "pass", "pw", " ww", "kennw", "zugang", "mots", "mot de", "mdp", "contrase", "senha", "wachtw",
     "parol", "hasł", "hasl", "парол", "lösen", "adgang", "salas", "şifre", "sifre", "jelsz",
     "hesl", "psk",
     "community", "geheim", "パス", "合言葉", "密", "口令", "비밀", "암호", "비번", "패스", "clave",
@@ -185,7 +185,7 @@ NOT_A_SECRET = re.compile(
 )
 """End of what stands before a name where it names no secret: "public key"."""
 NOT_A_KEY = re.compile(
-    r"(?<![a-z])(?:gpg|pgp|idempotency|file|object|shard|unique|composite|lookup|message|row"
+    r"(?<![a-z])(?:gpg|pgp|kms|idempotency|file|object|shard|unique|composite|lookup|message|row"
     r"|registry"
     r"|routing|map|dict|json|hash|index|issue|candidate|natural|surrogate|translation"
     r"|i18n)[ _.:-]{0,2}$"
@@ -229,7 +229,7 @@ NO_SECRETS = frozenset(_WORDS.split())
 """Words that stand where a secret could: a value that is one of them stays."""
 
 TECHNICAL = re.compile(
-    r"(?i:sha-?\d{1,3}|md5|cram-md5|scram-\S{0,20}|base-?\d\d|utf-?\d+|oauth-?2?|aes-?\d{2,3}"
+    r"(?i:(?:hmac[-_]?)?sha-?\d{1,3}|md5|cram-md5|scram-\S{0,20}|base-?\d\d|utf-?\d+|oauth-?2?|aes-?\d{2,3}"
     r"|argon2\w{0,2}|1password|[2m]fa"
     r"|ed25519|rsa-?\d{4}|\d{1,3}(?:\.\d{1,3}){3}\S*|fritz!?box|\d+(?:\.\d+)?[gmk]?hz|k8s|s3|ec2"
     r"|ipv[46]|http2|python3?|es\d{1,4}|v\d[\d.]*"

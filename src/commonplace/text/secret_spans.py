@@ -9,7 +9,8 @@ import base64
 import re
 from collections.abc import Iterator
 
-from commonplace.text.chat_secrets import chat_secrets
+from commonplace.text.answered_secrets import answered_secrets
+from commonplace.text.lock_codes import lock_codes
 from commonplace.text.named_secrets import named_secrets
 from commonplace.text.offset_view import ENCODED, decoded_views, visible_view
 from commonplace.text.secret_names import HINTS
@@ -75,13 +76,14 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
     if any(hint in lowered for hint in HINTS):
         yield from named_secrets(text, lowered)
         yield from tabular_secrets(text, lowered)
-        yield from chat_secrets(text, lowered)
     if "cookie" in lowered:
         yield from cookie_secrets(text, lowered)
     if LONG.search(text):
         yield from vendor_secrets(text)
         yield from labelled_secrets(text)
         yield from prefixed_tokens(text)
+    yield from lock_codes(text, lowered)
+    yield from answered_secrets(text, lowered)
     yield from seed_phrases(text)
     yield from typed_passwords(text, lowered)
 

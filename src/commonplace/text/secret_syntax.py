@@ -125,8 +125,8 @@ _COMMANDS = (
 _NAME = r"(?:password|passwd|passphrase|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key)"
 _FIELDS = r"\s{0,4},[^{}\n]{0,120}?[\"']"
 _CODE = (
-    _called(r"mysqli|\w{0,30}connect|\w{0,20}login", before=2,
-            hints=("mysqli", "connect(", "login(")),
+    _called(r"mysqli|PDO|\w{0,30}connect|\w{0,20}login", before=2,
+            hints=("mysqli", "pdo(", "connect(", "login(")),
     _called(r"(?:\w{1,20}\.){0,3}(?:log_?in(?:_as)?|sign_?in|authenticate|setcredentials"
         r"|basic_?auth)"
             r"|\w{0,20}(?:basicauth|credentials?|passwordauthentication)",

@@ -36,7 +36,7 @@ JUDGED_CHARS = 128
 _MASKED = re.compile(r"\*\*\*|[^…]{6}…[^…]{4}")
 _PLACEHOLDER = re.compile(
     r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
-    r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@\w+@|(?:x{3,}[-_]?)+"
+    r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@[\w.-]+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
     r"|change_?me\W?|#[0-9a-f]{3,8}|urn:.*|%\w+\(.*|__\w+__|[\"']?%[sdr][\"']?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
     r"|:?\?[a-z ]+\}?|`[a-z][\w./-]* [^`]*`?|.*[-_](?:here|placeholder|goes)"
@@ -88,7 +88,9 @@ _CODE_NAME = re.compile(
     r"|[a-z]+(?:[_-][a-z]+)+|\|[A-Z_]+\||[a-z]+(?::[a-z_-]+)+"
 )
 _TEMPLATE = re.compile(r"\$?\{[A-Za-z_][\w.()\[\]]{0,40}(?:[!:][^{}]{0,20})?\}|%\(\w+\)s|#\{")
-_VERSION = re.compile(r"(?:\d+:)?[vV]?\d+(?:\.\d+)+(?:[-+~.][\w.+~-]{0,60})?|[A-Z]+/\d(?:\.\d)?")
+_VERSION = re.compile(
+    r"(?:\d+:|[~^]|[<>=]{1,2})?[vV]?\d+(?:\.\d+)+(?:[-+~.][\w.+~-]{0,60})?|[A-Z]+/\d(?:\.\d)?"
+)
 _SAMPLE = re.compile(
     r"(?:[A-Za-z]+[-_ ])*(?:test|fake|mock|dummy|example|sample|key|token|secret)"
     r"(?:[-_ ][A-Za-z]+)*"

@@ -138,6 +138,11 @@ _TYPED = {
     ("admin/", "root/", "postgres/", "guest/", "administrator/"): re.compile(
         r"(?<![\w/.@-])(?i:admin|administrator|root|postgres|guest)/([^\s/\"'`]{7,42})(?![\w/])"
     ),
+    # A login a line: the address, and the password below it.
+    ("@",): re.compile(
+        r"(?m)^[ \t>*-]{0,6}[\w.+-]{1,40}@[\w.-]{1,40}\.[a-z]{2,12}[ \t]*\r?\n"
+        r"[ \t>*-]{0,6}([^\s\"'`|<>@]{7,42})[ \t]*\r?$"
+    ),
     # A password where a user or a command was expected.
     ("invalid user ", "failed password "): re.compile(
         r"(?i:invalid user|failed password for(?: invalid user)?) (\S{7,42}) from "
