@@ -1,4 +1,4 @@
-"""Answered secrets: what comes back, in a chat or a note, when somebody asks for a secret.
+"""Answered secrets: what comes back, in a chat or a note, to the question for a secret.
 
 An example is "what is the code of the gate?" and, in the next line, "Ann: it's 4410#".
 """
