@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from commonplace.text.chosen_words import looks_joined
-from commonplace.text.lock_codes import CJK_LOCK, DEVICE, LOCK, is_number_of_another_kind
+from commonplace.text.lock_codes import CJK_LOCK, DEVICE, HOMONYM, LOCK, is_number_of_another_kind
 from commonplace.text.secret_names import NOT_A_CODE
 from commonplace.text.secret_values import is_harmless, looks_strong
 from commonplace.text.written_value import TRAILING
@@ -45,7 +45,7 @@ _ANSWER = re.compile(
     re.IGNORECASE,
 )
 _ASKED = re.compile(
-    rf"(?:(?<!\w)(?P<name>{_PASSWORD}|{_CODE}|{LOCK}|{DEVICE})(?!\w)|(?P<cjk>{_CJK}))"
+    rf"(?:(?<!\w)(?P<name>{_PASSWORD}|{_CODE}|{LOCK}|{HOMONYM}|{DEVICE})(?!\w)|(?P<cjk>{_CJK}))"
     r"(?P<rest>[^\n?？]{0,80})"
     r"(?:[?？][?？!]{0,3}(?:[^\n]{0,40}\n{1,2}|[^\w\n]{0,6}[ \t]{1,2})|\n{1,2})",
     re.IGNORECASE,

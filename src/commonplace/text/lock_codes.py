@@ -11,6 +11,7 @@ from collections.abc import Iterator
 __all__ = [
     "CJK_LOCK",
     "DEVICE",
+    "HOMONYM",
     "LOCK",
     "following_codes",
     "is_number_of_another_kind",
@@ -20,22 +21,27 @@ __all__ = [
 Span = tuple[int, int]
 
 LOCK = (
-    r"lock ?box|key ?(?:box|safe)|padlock|(?:bike|cycle|combination|screen) ?lock|safe(?!ty|ly|r\b)"
-    r"|locker|alarm(?! clock)|keypad|intercom|(?:front|back|side|main|building|garage|office|flat"
-    r"|cellar|bin|garden|car park|yard) ?(?:door|gate|store)|gate|suitcase|shed|barrier"
-    r"|\w{0,14}(?:haustür|wohnungstür|kellertür|hoftor|gartentor|garagentor|tresor|schlüsselbox"
+    r"lock ?box|key ?(?:box|safe)|padlock|(?:bike|cycle|combination|screen) ?lock"
+    r"|locker|keypad|intercom|(?:front|back|side|main|building|garage|office|flat"
+    r"|cellar|bin|garden|car park|yard) ?(?:door|gate|store)|suitcase"
+    r"|\w{0,14}(?:haustür|wohnungstür|kellertür|hoftor|gartentor|garagentor|schlüsselbox"
     r"|schlüsselkasten|schlüsseltresor|zahlenschloss|fahrradschloss|vorhängeschloss|schließfach"
-    r"|spind|schranke|alarmanlage)"
-    r"|coffre(?:-fort)?|cadenas|alarme|portail|portillon|bo[iî]te [aà] cl[ée]s?|digicode|interphone"
+    r"|spind|schranke)"
+    r"|coffre(?:-fort)?|cadenas|portail|portillon|bo[iî]te [aà] cl[ée]s?|digicode|interphone"
     r"|casier"
-    r"|caja fuerte|candado|alarma|portal|port[oó]n|taquilla|telefonillo"
-    r"|cassaforte|lucchetto|allarme|cancello|portone|armadietto|citofono"
+    r"|caja fuerte|candado|port[oó]n|taquilla|telefonillo"
+    r"|cassaforte|lucchetto|cancello|portone|armadietto|citofono"
     r"|cofre|cadeado|port[ãa]o|armário|fechadura"
     r"|kluis(?:je)?|hangslot|cijferslot|fietsslot|sleutelkast(?:je)?|poort|slagboom|fietsenstalling"
     r"|sejf\w{0,2}|kłódk\w|furtk\w|bram\w|domofon\w{0,2}|szlaban\w{0,2}|skrytk\w|szafk\w"
 )
+HOMONYM = (
+    r"(?<!is )(?<!be )(?<!are )(?<!-)safe|alarm(?! clock)|gate|barrier|shed|\w{0,14}(?:tresor"
+    r"|alarmanlage)|alarme|alarma|portal|allarme|tablet\w{0,2}|ipad|laptop|voicemail"
+)
+"""Words that mean something else as well: only what is typed there is a code."""
 DEVICE = (
-    r"(?:smart|i)?phone|mobile|tablet\w{0,2}|ipad|laptop|voicemail|handy|tablette|téléphone"
+    r"(?:smart|i)?phone|mobile|handy|tablette|téléphone"
     r"|móvil|telefono|cellulare|telemóvel|celular|telefoon|mobiel|telefon|komórk\w"
 )
 CJK_LOCK = (
@@ -48,12 +54,14 @@ _NO_THING = (
     r"|serial|size|shop|store))"
 )
 _DIGITS = r"[*#]?\d(?:-?\d){2,7}[*#]?|\d{1,2}(?:[ -]\d{1,2}){2,3}"
-_CONNECTOR = (
-    r"(?:[ \t]?[:=→]|[ \t]?->|,)[ \t]{1,2}"
-    r"|(?<!\w)(?:with|mit|auf|avec|con|com|met|na|to|is|ist|est|es|è|é|jest|enter|press|type|punch"
-    r"|dial|try|mete|marca|pulsa|pon|digita|metti|digita|digite|tape[sz]?|tapez|compose[rz]?|tippe?"
-    r"|mis|messo|puesto|puse|pus|coloquei|digitar|digitare|toets|ustaw|wpisz|kombinacją)[ \t]{1,2}"
+_TYPED = (
+    r"(?<!\w)(?:with|mit|avec|con|com|met|na|enter|press|type|punch|dial|try|mete|marca|pulsa|pon"
+    r"|digita|metti|digite|tape[sz]?|compose[rz]?|tippe?|mis|messo|puesto|puse|pus|coloquei"
+    r"|digitar|digitare|toets|ustaw|wpisz|kombinacją)[ \t]{1,2}"
 )
+_SIGN = r"(?:[ \t]?[:=→]|[ \t]?->)[ \t]{1,2}"
+_CONNECTOR = rf"{_SIGN}|,[ \t]|{_TYPED}|(?<!\w)(?:auf|to|is|ist|est|es|è|é|jest)[ \t]{{1,2}}"
+_WORDS = r"(?:[ \t][^\s\d.;:!?,()]{1,16})"
 _END = (
     r"(?![\w%°€$£*#]|[.,:/-]\d|[ \t]?(?i:uhr|h|km|kg|cm|mm|m²|euros?|eur|usd|zł|pln|am|pm)(?!\w))"
     r"(?=[ \t]{0,2}(?:$|[\n,;)(/!]|[.](?:\s|$)|[-–—][ \t])"
@@ -61,7 +69,7 @@ _END = (
     r"|auf|op|followed|i\.p\.v\.)(?!\w))"
 )
 _OTHER = re.compile(
-    r"(?:\b(?:no|nr|n°|num\w*|room|zimmer|chambre|habitaci[oó]n|camera|stanza|quarto|kamer|pok[oó]\w*|floor"
+    r"(?:\b(?:ports?|puerto|above|below|than|threshold|limit|default|no|nr|n°|num\w*|room|zimmer|chambre|habitaci[oó]n|camera|stanza|quarto|kamer|pok[oó]\w*|floor"
     r"|stock|model\w*|modèle|modelo|version|typ\w?|ending|endet|ends|in|ext\w*|durchwahl|poste|tel|call|ring"
     r"|since|seit|depuis|desde|from|until|bis|hasta|at|um|vers|around|about|ca|circa|over|rund|price"
     r"|cost\w*|kostet|coûte|cuesta|costa|kost|size|bus|line|flat|apartment|wohnung|apt|unit|block"
@@ -76,9 +84,10 @@ _NO_CODE = re.compile(
 )
 """Year, time of day, round number, number for an emergency."""
 _FORM = re.compile(
-    rf"(?i:(?<!\w)(?:{LOCK}|(?P<device>{DEVICE}))(?!\w){_NO_THING}"
-    r"(?:[ \t][^\s\d.;:!?,()]{1,16}){0,5}?"
-    rf"(?:[ \t]{{0,2}}(?P<connector>{_CONNECTOR})|[ \t]{{1,2}}))"
+    rf"(?i:(?<!\w)(?:{LOCK})(?!\w){_NO_THING}{_WORDS}{{0,5}}?"
+    rf"(?:[ \t]{{0,2}}(?:{_CONNECTOR})|[ \t]{{1,2}})"
+    rf"|(?<!\w)(?:{HOMONYM})(?!\w){_NO_THING}{_WORDS}{{0,2}}?(?:{_SIGN}|[ \t]{{1,2}}{_TYPED})"
+    rf"|(?<!\w)(?:{DEVICE})(?!\w){_NO_THING}{_WORDS}{{0,3}}?[ \t]{{1,2}}{_TYPED})"
     rf"(?P<value>{_DIGITS}|(?:[A-Z]\d{{3,5}}|\d{{1,3}}[Kk]\d{{3,5}}|\d{{2,4}}[A-Z])[*#]?){_END}"
 )
 _NEXT = re.compile(
@@ -116,9 +125,6 @@ def lock_codes(text: str, lowered: str) -> Iterator[Span]:
     forms += [] if text.isascii() else [_CJK_FORM]
     for form in forms:
         for found in form.finditer(text):
-            said = found.groupdict()
-            if said.get("device") and not said["connector"]:
-                continue
             if is_number_of_another_kind(
                 found["value"], text[found.start() : found.start("value")]
             ):
