@@ -31,8 +31,8 @@ LIMITS = {
     "search": 21,
     "append": 46,
     "first index": 44,
-    "flush from LangChain, nothing indexed yet": 42,
-    "flush from LangChain with its append": 61,
+    "flush from LangChain, nothing indexed yet": 43,
+    "flush from LangChain with its append": 62,
 }
 """How many modules the thread of each verb may enter.
 

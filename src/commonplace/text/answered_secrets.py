@@ -14,7 +14,7 @@ from commonplace.text.secret_names import NOT_A_CODE
 from commonplace.text.secret_values import is_harmless, looks_strong
 from commonplace.text.written_value import TRAILING
 
-__all__ = ["answered_secrets"]
+__all__ = ["WISH", "answered_secrets"]
 
 Span = tuple[int, int]
 
@@ -50,7 +50,7 @@ _ASKED = re.compile(
     r"(?:[?？][?？!]{0,3}(?:[^\n]{0,40}\n{1,2}|[^\w\n]{0,6}[ \t]{1,2})|\n{1,2})",
     re.IGNORECASE,
 )
-_WISH = re.compile(
+WISH = re.compile(
     rf"\b(?:{_VERBS})\b|发我|发一下|告诉|给我|教えて|please|pls|bitte|svp|stp|por favor"
     r"|per favore|alsjeblieft|proszę",
     re.IGNORECASE,
@@ -70,13 +70,11 @@ def answered_secrets(text: str, lowered: str) -> Iterator[Span]:
         text: The text.
         lowered: The same in lower case, character for character.
     """
-    if not ("?" in text or "？" in text or ("\n" in text and _WISH.search(lowered))):
-        return
     for asked in _ASKED.finditer(lowered):
         low = max(0, asked.start() - 60)
         low = lowered.rfind("\n", low, asked.start()) + 1 or low
         question = lowered[low : asked.end()]
-        if not ("?" in question or "？" in question or _WISH.search(question)):
+        if not ("?" in question or "？" in question or WISH.search(question)):
             continue
         before = lowered[low : asked.end("name" if asked["name"] else "cjk")]
         stem = before.rstrip("s").removesuffix("code")

@@ -13,6 +13,7 @@ __all__ = [
     "DEVICE",
     "HOMONYM",
     "LOCK",
+    "LOCK_HINTS",
     "following_codes",
     "is_number_of_another_kind",
     "lock_codes",
@@ -101,36 +102,27 @@ _CJK_FORM = re.compile(
     r"(?=番で|番$|に|で|押|を|加|[，,。、;；)）]|\s|$)"
 )
 
-
-_HINTS = (
+LOCK_HINTS = (
     "lock", "keybox", "key box", "safe", "alarm", "keypad", "intercom", " door", "gate", "suitcase",
     "shed", "barrier", "tür", "tor", "tresor", "schl", "spind", "schrank", "coffre", "cadenas",
-    "porta", "porti", "boite", "boîte", "digicode", "interphone", "casier", "caja", "candado",
-    "port",
-    "taquilla", "telef", "cassaf", "lucchet", "allarme", "cancello", "armad", "citofono", "cofre",
+    "port", "boite", "boîte", "digicode", "interphone", "casier", "caja", "candado", "taquilla",
+    "telef", "cassaf", "lucchet", "allarme", "cancello", "armad", "citofono", "cofre",
     "cadeado", "armário", "fechadura", "kluis", "slot", "sleutel", "poort", "slagboom", "stalling",
     "sejf", "kłód", "furt", "bram", "domof", "szlab", "skryt", "szaf", "phone", "mobi", "tablet",
     "ipad", "laptop", "voicemail", "handy", "téléph", "móvil", "cellul", "telem", "celul", "komór",
+    *CJK_LOCK.split("|"),
 )  # fmt: skip
+"""Parts in lower case of which a text with such a code has one."""
 
 
-def lock_codes(text: str, lowered: str) -> Iterator[Span]:
-    """Yield start and end of each number that stands beside what it opens.
-
-    Args:
-        text: The text.
-        lowered: The same in lower case, character for character.
-    """
-    forms = [_FORM] if any(hint in lowered for hint in _HINTS) else []
-    forms += [] if text.isascii() else [_CJK_FORM]
-    for form in forms:
+def lock_codes(text: str) -> Iterator[Span]:
+    """Yield start and end of each number that stands beside what it opens."""
+    for form in (_FORM, *(() if text.isascii() else (_CJK_FORM,))):
         for found in form.finditer(text):
-            if is_number_of_another_kind(
-                found["value"], text[found.start() : found.start("value")]
-            ):
-                continue
-            yield found.span("value")
-            yield from following_codes(text, found.end())
+            before = text[found.start() : found.start("value")]
+            if not is_number_of_another_kind(found["value"], before):
+                yield found.span("value")
+                yield from following_codes(text, found.end())
 
 
 def following_codes(text: str, end: int) -> Iterator[Span]:

@@ -9,8 +9,8 @@ import base64
 import re
 from collections.abc import Iterator
 
-from commonplace.text.answered_secrets import answered_secrets
-from commonplace.text.lock_codes import lock_codes
+from commonplace.text.answered_secrets import WISH, answered_secrets
+from commonplace.text.lock_codes import LOCK_HINTS, lock_codes
 from commonplace.text.named_secrets import named_secrets
 from commonplace.text.offset_view import ENCODED, decoded_views, visible_view
 from commonplace.text.secret_names import HINTS
@@ -82,10 +82,17 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
         yield from vendor_secrets(text)
         yield from labelled_secrets(text)
         yield from prefixed_tokens(text)
-    yield from lock_codes(text, lowered)
-    yield from answered_secrets(text, lowered)
+    yield from _unnamed(text, lowered)
     yield from seed_phrases(text)
     yield from typed_passwords(text, lowered)
+
+
+def _unnamed(text: str, lowered: str) -> Iterator[Span]:
+    """Yield start and end of codes beside what they open, and of answers."""
+    if any(hint in lowered for hint in LOCK_HINTS):
+        yield from lock_codes(text)
+    if "?" in text or "？" in text or ("\n" in text and WISH.search(lowered)):
+        yield from answered_secrets(text, lowered)
 
 
 def _is_secret(value: str, form: SecretPattern) -> bool:
