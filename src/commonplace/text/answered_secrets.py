@@ -45,7 +45,7 @@ _ANSWER = re.compile(
     re.IGNORECASE,
 )
 _ASKED = re.compile(
-    rf"(?:(?<!\w)(?P<name>{_PASSWORD}|{_CODE}|{LOCK}|{HOMONYM}|{DEVICE})(?!\w)|(?P<cjk>{_CJK}))"
+    rf"(?:(?<!\w)(?P<name>{_PASSWORD}|{_CODE}|{LOCK}|(?P<thing>{HOMONYM}|{DEVICE}))(?!\w)|(?P<cjk>{_CJK}))"
     r"(?P<rest>[^\n?？]{0,80})"
     r"(?:[?？][?？!]{0,3}(?:[^\n]{0,40}\n{1,2}|[^\w\n]{0,6}[ \t]{1,2})|\n{1,2})",
     re.IGNORECASE,
@@ -60,6 +60,16 @@ _OTHER = re.compile(
     r"|di avviamento|pocztow\w|rabatow\w|naf|source|snippet|polic|manager|number|nummer)",
     re.IGNORECASE,
 )
+_OPENS = re.compile(
+    r"code|código|codice|kod|\bpin\b|unlock|open|get in|\bauf\b|entsperr|öffn|ouvr|déverrouill"
+    r"|abr|desbloq|apr[ieo]|sblocc|odblok|otw|ontgrendel|\bin\b"
+)
+_NUMBERED = re.compile(
+    r"\b(?:ports?|pages?|price|costs?|how (?:many|much|long|often|old)|room|year|when|version|model"
+    r"|coverage|kostet|wie ?viele?|wann|combien|quand|quanto|quanta|cuánt\w|ile|kiedy"
+    r"|hoeveel|wanneer)\b"
+)
+"""Of a question for a number of another kind."""
 _ENDED = re.compile(r"[\"'`”»*_]{0,2}[ \t]{0,3}(?:$|[\n,.;!?)…]|[^\x00-\x7f]|[ \t]?[-–—]|[ \t]\w)")
 
 
@@ -75,6 +85,8 @@ def answered_secrets(text: str, lowered: str) -> Iterator[Span]:
         low = lowered.rfind("\n", low, asked.start()) + 1 or low
         question = lowered[low : asked.end()]
         if not ("?" in question or "？" in question or WISH.search(question)):
+            continue
+        if (asked["thing"] and not _OPENS.search(question)) or _NUMBERED.search(question):
             continue
         before = lowered[low : asked.end("name" if asked["name"] else "cjk")]
         stem = before.rstrip("s").removesuffix("code")
