@@ -186,6 +186,7 @@ def test_what_a_note_says_is_shown_as_it_is_written(memory):
         assert start in re.sub(r"\x1b\[[\d;]*m", "", shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_reports_of_hostile_names_and_reasons_are_harmless(attack):
     values = [

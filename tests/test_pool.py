@@ -210,6 +210,7 @@ async def test_an_async_lease_does_not_block_the_event_loop(open_pool):
     assert turns > 5
 
 
+@pytest.mark.slow
 async def test_more_coroutines_than_threads_and_places_do_not_lock_each_other(open_pool):
     pool = open_pool(max_open=2)
 

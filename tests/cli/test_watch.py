@@ -75,6 +75,7 @@ def test_a_failed_file_is_reported_with_its_run(notes, command):
         assert "memory/broken.md" in process.stderr.readline()
 
 
+@pytest.mark.slow
 def test_a_status_names_the_process_that_is_indexing(notes, command):
     code = """
 import sys

@@ -66,6 +66,7 @@ def outcome(answers):
 # Packing.
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text(max_size=30)),
     st.integers(min_value=1, max_value=6),

@@ -92,6 +92,7 @@ def test_everything_of_a_picture_is_inside_it(memory, draw):
     assert box.y1 < height + 0.03
 
 
+@pytest.mark.slow
 def test_the_same_memory_gives_the_same_picture(memory, draw):
     assert draw(memory)._repr_png_() == draw(memory)._repr_png_()
 

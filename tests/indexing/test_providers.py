@@ -314,6 +314,7 @@ def closed_at_once(memory):
     wait_for(lambda: not [t for t in threading.enumerate() if t.name.startswith("commonplace")], 2)
 
 
+@pytest.mark.slow
 def test_a_run_does_not_wait_three_times_for_a_provider_that_hangs(notes, server):
     fill(notes, 300)
     server.fail_always("hang")
@@ -555,6 +556,7 @@ def test_nothing_of_a_run_stays_in_the_cache_twice(notes, server):
     assert notes.cached_texts() == 0
 
 
+@pytest.mark.slow
 def test_a_model_that_was_used_before_costs_nothing_though_it_does_not_answer_at_first(notes):
     with LoopbackVendor("openai") as server:
         for model in ("A", "B"):

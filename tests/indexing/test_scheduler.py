@@ -186,6 +186,7 @@ def test_an_interval_indexes_without_being_asked(notes):
 # One at a time.
 
 
+@pytest.mark.slow
 def test_a_run_waits_for_one_in_the_background_and_reports_both(notes):
     indexed(notes, HashedWords())
     write_many(notes, 10)
@@ -198,6 +199,7 @@ def test_a_run_waits_for_one_in_the_background_and_reports_both(notes):
         assert memory.index().added == 0
 
 
+@pytest.mark.slow
 def test_while_another_process_indexes_this_one_reads_on_and_looks_again_later(notes):
     indexed(notes)
     notes.write("memory/new.md", "- the heron")

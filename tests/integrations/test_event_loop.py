@@ -153,6 +153,7 @@ def test_what_counts_prepares_for_it_when_it_is_made(tmp_path, monkeypatch, need
 # -- what measures ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_work_in_the_loops_thread_is_measured():
     async with Meter() as meter:
         until = time.perf_counter() + 0.15
@@ -161,18 +162,21 @@ async def test_work_in_the_loops_thread_is_measured():
     assert meter.stood_still_s >= MAX_S
 
 
+@pytest.mark.slow
 async def test_waiting_in_the_loops_thread_is_measured():
     async with Meter() as meter:
         time.sleep(0.15)
     assert meter.stood_still_s >= MAX_S
 
 
+@pytest.mark.slow
 async def test_a_call_in_a_thread_that_lets_no_other_one_run_is_measured():
     async with Meter() as meter:
         await asyncio.to_thread(sum, range(20_000_000))
     assert meter.stood_still_s >= MAX_S
 
 
+@pytest.mark.slow
 async def test_building_an_encoding_in_a_thread_is_measured():
     """Why it is built when an object is made, and in no async method."""
     async with Meter() as meter:
@@ -182,6 +186,7 @@ async def test_building_an_encoding_in_a_thread_is_measured():
     assert meter.stood_still_s >= MAX_S
 
 
+@pytest.mark.slow
 async def test_counting_in_a_thread_is_none_of_it():
     tokens.prepare_counting()
     text = "".join(f"This is fact-{number}, told at some length.\n" for number in range(50_000))
@@ -195,6 +200,7 @@ async def test_counting_in_a_thread_is_none_of_it():
     assert shortest < MAX_S
 
 
+@pytest.mark.slow
 async def test_work_in_a_thread_that_lets_others_run_is_none_of_it():
     shortest = 1.0
     for _ in range(ROUNDS):
@@ -225,6 +231,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_what_the_machine_does_to_the_process_is_none_of_it():

@@ -94,6 +94,7 @@ def post(url, **headers):
     return httpx2.post(url, json=body, headers=accept | headers, timeout=30)
 
 
+@pytest.mark.slow
 def test_who_has_no_token_or_comes_from_another_site_is_refused(notes):
     right = {"Authorization": f"Bearer {TOKEN}"}
     with serving(notes) as (process, url, _):

@@ -181,6 +181,7 @@ ARGUMENTS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(calls=st.lists(st.tuples(st.sampled_from(sorted(READS | CHANGES)), ARGUMENTS), max_size=6))
 def test_no_argument_is_more_than_a_tool_error(memory, calls):

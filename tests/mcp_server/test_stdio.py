@@ -61,6 +61,7 @@ def append(number):
     return request(number, "tools/call", name="memory_append", arguments=arguments)
 
 
+@pytest.mark.slow
 def test_a_client_that_vanishes_ends_the_server_and_no_note_is_torn(notes):
     server = process(notes)
     server.stdin.write(HELLO + b"".join(append(number) for number in range(1, 40)))
@@ -77,6 +78,7 @@ def test_a_client_that_vanishes_ends_the_server_and_no_note_is_torn(notes):
     assert set(herons) <= {f"- heron {number}" for number in range(1, 40)}
 
 
+@pytest.mark.slow
 def test_what_is_no_message_is_refused_and_the_next_one_answered(notes):
     server = process(notes)
     hostile = b"\xff\xfe{\n[]\n{}\nnull\n" + b'{"jsonrpc":"2.0","id":7,"method":"no/such"}\n'
@@ -95,6 +97,7 @@ def test_what_is_no_message_is_refused_and_the_next_one_answered(notes):
     assert server.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_killed_server_leaves_whole_notes_behind(notes):
     server = process(notes)
     server.stdin.write(HELLO + b"".join(append(number) for number in range(1, 200)))

@@ -156,6 +156,7 @@ def test_several_follow_over_one_connection(reader):
     assert not listener.is_alive()
 
 
+@pytest.mark.slow
 def test_what_was_written_while_the_connection_was_cut_is_followed(store, url, caplog):
     heard = threading.Event()
     other = open_store(f"{url}&application_name=cut")
@@ -291,6 +292,7 @@ def test_one_host_leads_and_says_since_when(store, reader):
     assert reader.hosts.status().leader is None
 
 
+@pytest.mark.slow
 def test_a_leader_that_was_cut_off_is_told_and_writes_no_more(store, url):
     lost = threading.Event()
     with store.hosts.leading(lost=lost.set):

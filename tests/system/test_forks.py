@@ -46,6 +46,7 @@ def run(root, code):
     return done.stdout.split("\n")[:-1]
 
 
+@pytest.mark.slow
 def test_a_child_uses_a_memory_while_threads_of_its_parent_are_in_the_middle_of_it(tmp_path):
     code = """
         memory, stop = opened(), threading.Event()
@@ -139,6 +140,7 @@ def test_a_fork_waits_for_transactions_and_not_for_those_that_begin_meanwhile(tm
     assert run(tmp_path / "notes", code) == ["{0} True"]
 
 
+@pytest.mark.slow
 def test_threads_fork_at_once_and_each_child_uses_the_memory(tmp_path):
     code = """
         memory = opened()

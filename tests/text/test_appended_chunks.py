@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def places(text):
     return list(dict.fromkeys(map(place, chunk_markdown(text, SIZES))))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(TEXTS, ADDED, st.sampled_from(["", "\n"]))
 @example(["# Harbour", "## Keys", *LINES[:2] * 40, "### Old", *LINES[:2] * 9], [["# Now"]], "\n")

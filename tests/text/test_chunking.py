@@ -54,6 +54,7 @@ def test_no_chunk_exceeds_the_size(lines: list[str], size: Any) -> None:
         assert token_weight(chunk.text) <= tokens
 
 
+@pytest.mark.slow
 @given(LINES, SIZES)
 def test_a_chunk_is_a_verbatim_piece_of_its_lines(lines: list[str], size: Any) -> None:
     tokens, overlap = size

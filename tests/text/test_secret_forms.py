@@ -51,6 +51,7 @@ def test_tokens_of_services_are_masked_with_no_name_near_them(around):
     assert len(missed) <= 0.01 * len(drawn), missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "around", ["{}", "> {}", "- {}", "User: {}\n\nAssistant: Noted.", "{}\n{}"]
 )
@@ -60,6 +61,7 @@ def test_redaction_is_idempotent_wherever_a_secret_stands(around):
         assert redact(once) == once, form.line
 
 
+@pytest.mark.slow
 def test_a_text_that_arrives_in_parts_can_be_masked_at_any_time():
     """Masking a beginning, and then the whole with the rest, shows nothing of what was masked."""
     for form in SECRETS[::7]:

@@ -247,6 +247,7 @@ def test_any_text_names_days_in_order_or_none(query: str, today: date) -> None:
     assert named is None or named.first <= named.last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

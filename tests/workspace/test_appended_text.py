@@ -59,6 +59,7 @@ def test_many_pieces_are_compared_as_few_are(held, notes):
         assert few == (added_text(held, note, title=None) if note.strip() else None)
 
 
+@pytest.mark.slow
 @given(held=TEXTS | LINES, note=TEXTS | LINES)
 @example(held="- a\n  b b\n", note="- a b\n b")
 @example(held="1", note="- 1\n- 1")

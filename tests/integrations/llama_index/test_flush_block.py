@@ -117,6 +117,7 @@ async def test_a_failing_model_costs_nothing(stock, folder, open_folder, broken)
     await agree(chat, folder, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["agent", "workflow"])
 async def test_a_model_that_hangs_costs_nothing(stock, folder, open_folder, kind):
     def told(report):

@@ -33,6 +33,7 @@ async def archived_by_the_stock_memory(messages, limit, flush_size):
     return len(gone)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(said=conversations, limit=st.integers(10, 120), flush_size=st.integers(1, 10))
 def test_whatever_a_stock_memory_archives_is_known_before(said, limit, flush_size):
