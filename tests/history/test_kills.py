@@ -85,7 +85,13 @@ def check(verb, folder, step):
     return visible == after
 
 
-@pytest.mark.parametrize("fallback", ["", "FALLBACK"], ids=["swap", "fallback"])
+@pytest.mark.parametrize(
+    "fallback",
+    [
+        pytest.param("", id="swap"),
+        pytest.param("FALLBACK", id="fallback", marks=pytest.mark.full),
+    ],
+)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.slow
 @pytest.mark.timeout(300)

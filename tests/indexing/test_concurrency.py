@@ -229,7 +229,10 @@ def lines_with_vectors(index):
 @pytest.mark.slow
 @pytest.mark.processes
 @posix
-@pytest.mark.parametrize("force", [False, True], ids=["first", "forced"])
+@pytest.mark.parametrize(
+    "force",
+    [pytest.param(False, id="first"), pytest.param(True, id="forced", marks=pytest.mark.full)],
+)
 def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, start, tmp_path, force):
     for number in range(400):  # more chunks than are embedded and written together
         notes.write(f"memory/{number}.md", "".join(f"- {number} {n}\n" for n in range(12)))

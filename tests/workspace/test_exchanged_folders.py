@@ -84,7 +84,6 @@ def verbs(memory):
     "exchanges",
     [
         3_000,
-        pytest.param(20_000, marks=pytest.mark.slow),
         pytest.param(100_000, marks=[pytest.mark.full, pytest.mark.slow, pytest.mark.timeout(300)]),
     ],
 )

@@ -320,7 +320,7 @@ def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind):
 @needs_processes
 def test_a_process_that_is_killed_beside_a_background_flush_loses_nothing(tmp_path):
     # Two threads take their steps in any order, so that a process may end before its last one.
-    steps = range(2, 64, 4)
+    steps = range(2, 64, 7)
     runs = [(tmp_path / str(step), at) for step in steps for at in (step, 0)]
     how = ended("background", *runs)
     killed = [status for status in how[::2] if status == -signal.SIGKILL]

@@ -89,7 +89,9 @@ def agent_of(model, pool, **options):
     [
         pytest.param(8, True, id="8-checkpointer"),
         pytest.param(8, False, id="8-no checkpointer"),
-        pytest.param(24, False, marks=pytest.mark.slow, id="24-no checkpointer"),
+        pytest.param(
+            24, False, marks=[pytest.mark.slow, pytest.mark.full], id="24-no checkpointer"
+        ),
         pytest.param(
             *(200, True),
             marks=[pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(240)],

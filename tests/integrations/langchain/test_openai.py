@@ -135,8 +135,17 @@ def talk_and_note(body):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-@pytest.mark.parametrize("fault", [None, 429, 500, "broken", "hangup", "slow"])
+@pytest.mark.parametrize(
+    ("fault", "is_async"),
+    [
+        *((fault, is_async) for fault in (None, 429, 500) for is_async in (False, True)),
+        *((fault, True) for fault in ("broken", "hangup", "slow")),
+        *(
+            pytest.param(fault, False, marks=pytest.mark.full)
+            for fault in ("broken", "hangup", "slow")
+        ),
+    ],
+)
 async def test_a_conversation_is_flushed_over_the_wire(open_memory, folder, fault, is_async):
     deadline = {"deadline_s": 1.0}
     memory = open_memory(Settings.from_mapping({"timezone": "UTC", "flush": deadline}))
