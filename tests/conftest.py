@@ -66,6 +66,13 @@ _OVER_POSTGRESQL = {"test_concurrency", "test_contract", "test_memory", "test_ru
 """Modules whose tests also run over PostgreSQL, by .ci/full; test_postgres has quick ones."""
 
 
+_ABOVE_ENGINES = {
+    "test_growing", "test_lines", "test_providers", "test_ranking", "test_scheduler",
+    "test_snippets", "test_vendor_batches", "test_watcher",
+}  # fmt: skip
+"""Modules of what is the same over every engine; over the one in memory, .ci/full runs them."""
+
+
 def pytest_collection_modifyitems(config, items):
     """Mark what runs over SQLite and another engine slow over that one, but for the contract."""
     kept, left = [], []
@@ -74,9 +81,10 @@ def pytest_collection_modifyitems(config, items):
         module = item.module.__name__.split(".")[-1] if hasattr(item, "module") else ""
         over_postgresql = postgres.NAME in (it for it in params.values() if isinstance(it, str))
         (left if over_postgresql and module not in _OVER_POSTGRESQL else kept).append(item)
-        if over_postgresql:
+        in_memory = params.get("engine") == "memory"
+        if over_postgresql or (in_memory and module in _ABOVE_ENGINES):
             item.add_marker("full")
-        if over_postgresql or (params.get("engine") == "memory" and module != "test_contract"):
+        if over_postgresql or (in_memory and module != "test_contract"):
             item.add_marker("slow")
     if left:
         config.hook.pytest_deselected(items=left)

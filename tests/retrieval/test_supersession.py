@@ -336,7 +336,11 @@ def test_an_explanation_says_which_line_stands_back_for_which(opened):
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
-    ("blocks", "now", "trap", "then"), [(BLOCKS, 0.95, 0.95, 0.97), (LATER, 0.7, 0.85, 1.0)]
+    ("blocks", "now", "trap", "then"),
+    [
+        pytest.param(BLOCKS, 0.95, 0.95, 0.97, marks=pytest.mark.full, id="first"),
+        pytest.param(LATER, 0.7, 0.85, 1.0, id="later"),
+    ],
 )
 def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, then):
     right, asked = Counter(), Counter()

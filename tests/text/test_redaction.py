@@ -311,6 +311,7 @@ def test_time_is_linear_in_the_text(piece):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(240)
 def test_a_long_line_takes_as_much_for_each_character_as_a_short_one():
     """Nothing looks back to the beginning of the line: the ratio would be 17, not 12."""

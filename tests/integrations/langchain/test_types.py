@@ -69,6 +69,7 @@ WRONG = {
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @pytest.mark.timeout(300)
 def test_strict_mypy_takes_what_is_right_and_refuses_what_is_wrong(tmp_path):
