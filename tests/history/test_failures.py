@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from commonplace.errors import CommonplaceError, ConflictError, StateError, WorkspaceReadOnlyError
+from commonplace.history.mutations import Mutator
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system import waits
@@ -22,6 +23,7 @@ from commonplace.types import Origin
 from commonplace.workspace import replacement
 from commonplace.workspace.file_text import Folder
 from commonplace.workspace.places import Place
+from commonplace.workspace.replacement import FileChange
 from support.notes import unprivileged
 
 TEXT = "# Notes\n\n- The VPN listens on 1194.\n- Ann looks after it.\n"
@@ -380,3 +382,32 @@ def test_a_change_whose_end_was_not_written_to_the_disk_counts_as_made(memory, r
         assert memory.history()[2] == edited
         memory.undo(edited.id)
         assert memory.get("memory/note.md").text == TEXT
+
+
+def test_a_recovery_that_is_killed_before_it_cleans_up_leaves_no_file(
+    memory, root, tmp_path, monkeypatch
+):
+    folder = root / "memory"
+
+    def others():
+        return [one.name for one in folder.iterdir() if one.suffix != ".md"]
+
+    with monkeypatch.context() as killed:  # after its files, and before it is noted as made
+        killed.setattr(Mutator, "_finish", ended)
+        killed.setattr(Mutator, "_take_back", lambda *_: None)
+        with pytest.raises(SystemExit):
+            memory.edit("memory/note.md", "1194", "51820")
+    memory.close()
+    assert others()
+    with monkeypatch.context() as killed:
+        killed.setattr(FileChange, "clean_up", ended)
+        with pytest.raises(SystemExit):
+            opened(root, tmp_path / "state")
+    assert others()
+    with opened(root, tmp_path / "state") as memory:
+        assert others() == []
+        assert "51820" in memory.get("memory/note.md").text
+
+
+def ended(*_):
+    raise SystemExit

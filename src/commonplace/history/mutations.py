@@ -21,7 +21,7 @@ from commonplace.errors import ConflictError, StateError, WorkspaceError, Worksp
 from commonplace.history.bodies import is_kept, remove_batch
 from commonplace.history.causes import Cause
 from commonplace.history.note_changes import InboxEntry, Mutation, texts_of_change
-from commonplace.history.recovery import recover
+from commonplace.history.recovery import digest, recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.files import make_private_folder
 from commonplace.system.locks import FileLease
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Mutator"]
 
 logger = logging.getLogger(__name__)
+
+_MADE = "UPDATE pending SET done = 1 WHERE version = ? AND NOT done"
 
 _TRIES = 20
 """Times that a change is computed again because another program changed the file meanwhile."""
@@ -251,7 +253,7 @@ class Mutator:
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     (
                         *(batch, path, step.mutation.target, file.temporary.name),
-                        *(_hash(file.before), _hash(file.after)),
+                        *(digest(file.before), digest(file.after)),
                     ),
                 )
                 begun.append(replace(step, state=state))
@@ -298,7 +300,7 @@ class Mutator:
         batch = steps[0].state.batch
         # Not synced: recovery finds by the file itself that the change was made.
         with self.log.file.transaction(durable=False) as connection:
-            connection.execute("UPDATE pending SET done = 1 WHERE version = ?", (batch,))
+            connection.execute(_MADE, (batch,))
             if not connection.changes():  # another process took this one for dead
                 new: int | None = None
                 for step in steps:
@@ -322,7 +324,7 @@ class Mutator:
             with self.log.file.transaction() as connection:
                 remove_batch(connection, batch)
                 connection.execute("DELETE FROM applied WHERE version = ?", (batch,))
-                connection.execute("DELETE FROM pending WHERE version = ?", (batch,))
+                connection.execute(_MADE, (batch,))
                 if isinstance(error, ChangedMeanwhileError) and self._enabled:
                     failed = steps[len(applied)]
                     for text in error.texts:
@@ -344,7 +346,3 @@ def _unkept(path: str, data: bytes | None, at: datetime) -> State:
     """Return the state of a note that was not changed, and of which no text is kept."""
     known = "" if data is None else content_hash(data)
     return State(0, 0, Version(0, path, at, "found", size=len(data or b""), hash=known))
-
-
-def _hash(data: bytes | None) -> bytes | None:
-    return None if data is None else bytes.fromhex(content_hash(data))

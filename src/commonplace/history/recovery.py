@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.history.bodies import remove_batch
+from commonplace.workspace.file_text import digest_of
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange, FilePlaces
 
 if TYPE_CHECKING:
     from commonplace.history.versions import VersionLog
 
-__all__ = ["recover"]
+__all__ = ["digest", "recover"]
 
 
 class _Entry(NamedTuple):
@@ -67,7 +67,8 @@ def _recover_batch(log: VersionLog, root: Path, entries: Sequence[_Entry], now: 
             connection.execute("DELETE FROM applied WHERE version = ?", (version,))
         for path, text in found:
             log.meet(connection, path, text, at=now)
-        connection.execute("DELETE FROM pending WHERE version = ?", (version,))
+        # Not removed: where this process is killed before it cleans up, the next one finds them.
+        connection.execute("UPDATE pending SET done = 1 WHERE version = ?", (version,))
     for entry in entries:
         _file(root, entry).clean_up()
 
@@ -109,8 +110,8 @@ def _is_swapped(
         # A link that was made in place of a rename may have both names.
         return current is not None and (held is None or places.temporary.is_same(places.file))
     if held is None:  # it was cleaned up, or never made
-        return (current and _digest(current)) == entry.after
-    if _digest(held) == entry.before:  # it was swapped out
+        return digest(current) == entry.after
+    if digest(held) == entry.before:  # it was swapped out
         return True
     after = texts.after(entry)
     if after is not None and after.startswith(held):
@@ -129,7 +130,7 @@ def _is_swapped(
 
 def _is_moved(places: FilePlaces, entry: _Entry) -> bool:
     moved = places.target.read()
-    if moved is None or _digest(moved) != entry.before:
+    if moved is None or digest(moved) != entry.before:
         return False
     if places.file.exists() and places.file.is_same(places.target):
         places.file.unlink()  # a link was made in place of a rename
@@ -157,5 +158,6 @@ def _file(root: Path, entry: _Entry) -> FileChange:
     return FileChange(path, None, None, path.with_name(entry.temporary), target)
 
 
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
+def digest(data: bytes | None) -> bytes | None:
+    """Return the SHA-256 of a text; None for no file."""
+    return None if data is None else digest_of(data)
