@@ -156,7 +156,7 @@ def test_searches_look_at_the_disk_now_and_then_only(notes):
         while len(looks) < 3 and time.monotonic() < until:
             find(memory, "printer")
             searches += 1
-    first, second, third = looks
+    first, second, third = looks[:3]
     assert min(second - first, third - second) > 0.5
     assert searches > 3
 
