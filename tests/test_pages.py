@@ -30,11 +30,10 @@ from commonplace import Settings
 from commonplace.cli.app import app
 from support import made_parts, postgres
 from support.loopback_openai import LoopbackOpenAI, calling
-from support.pages import Block, blocks, run, without_days
+from support.pages import PAGES, TEXTS, Block, blocks, run, without_blocks, without_days
 
 bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md"))
 # workflows looks through an agent's members with inspect, pydantic's deprecated ones included.
 WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning:inspect")
 BENCHMARKS = Path("benchmarks.md")
@@ -220,20 +219,9 @@ def test_the_benchmark_of_the_core_runs(tmp_path):
     assert "first index, 1,000 chunks" in printed
 
 
-TEXTS = [
-    *(ROOT / "docs" / page for page in PAGES),
-    ROOT / "README.md",
-    ROOT / ".github/CONTRIBUTING.md",
-]
-
-
 def prose(path: Path) -> str:
     """Return a page without its blocks."""
     return without_blocks(path.read_text("utf-8"))
-
-
-def without_blocks(text: str) -> str:
-    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(path: Path) -> set[str]:
@@ -613,92 +601,3 @@ def test_the_statements_of_the_roles_are_postgresqls():
     [roles] = [block.text for block in page_blocks(POSTGRES) if block.language == "sql"]
     with postgres.connected(postgres.database(f"roles_{postgres.WORKER}")) as connection:
         connection.execute(f"BEGIN; {roles}; ROLLBACK")
-
-
-FIGURE = re.compile(
-    r"\d ?(?:ms|%)(?!\w)|\d times as|(?<!\d)0?\.\d{3}\b|\d a second|\d\.\d+ (?:s|[KMG]i?B)\b"
-)
-
-
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_a_figure_stands_in_the_section_of_what_measures_it(path):
-    sections = re.split(r"^(?=#+ )", path.read_text("utf-8"), flags=re.MULTILINE)
-    figures = [FIGURE.search(without_blocks(s)) for s in sections if "tests/" not in s]
-    assert [found[0] for found in figures if found] == []
-
-
-def table(title: str) -> list[dict[str, str]]:
-    """Return the rows of the benchmarks' table whose head begins so, by column."""
-    text = (ROOT / "docs" / BENCHMARKS).read_text("utf-8")
-    [head, _, *rows] = (title + text.split(title)[1].split("\n\n")[0]).splitlines()
-    columns, *cells = ([cell.strip() for cell in row.split("|")[1:-1]] for row in (head, *rows))
-    return [dict(zip(columns, row, strict=True)) for row in cells]
-
-
-def bounds(figure: str) -> tuple[float, float]:
-    """Return the least and the largest value that is rounded to a figure."""
-    number = re.match(r"[\d,]*\.?\d+", figure)
-    assert number, figure
-    digits = number[0].replace(",", "")
-    half = 0.5 * 10 ** -len(digits.partition(".")[2])
-    if "." not in digits and len(digits) > 3:
-        half *= 10 ** (len(digits) - len(digits.rstrip("0")))
-    return float(digits) - half, float(digits) + half
-
-
-@pytest.mark.parametrize("title", ["| | ours | floor", "| | SQLite | floor"])
-def test_a_ratio_is_that_of_the_figures_beside_it(title):
-    compared = [row for row in table(title) if row["ratio"]]
-    assert len(compared) > 1
-    for row in compared:
-        _, ours, floor, ratio = row.values()
-        (least, most), (low, high) = bounds(ours), bounds(floor)
-        stated = bounds(ratio)
-        assert least / high <= stated[1], row
-        assert most / low >= stated[0], row
-
-
-def test_shares_are_shares():
-    for row in table("| ranking | in the default answer"):
-        assert all(0 <= float(value) <= 1 for name, value in row.items() if name != "ranking")
-        assert float(row["in the default answer"]) <= float(row["in 8,000 characters"]), row
-
-
-def test_counts_and_times_of_the_benchmarks_are_in_their_order():
-    text = (ROOT / "docs" / BENCHMARKS).read_text("utf-8")
-    counts = re.findall(r"([\d,]+) of ([\d,]+)", text)
-    assert len(counts) > 9
-    assert [pair for pair in counts if bounds(pair[0])[1] > bounds(pair[1])[1]] == []
-    for median, most, worst in re.findall(
-        r"median ([\d.]+) ms, 99 % within ([\d.]+) ms, worst ([\d.]+) ms", text
-    ):
-        assert float(median) <= float(most) <= float(worst)
-    [(median, late)] = re.findall(r"median / 95 % \| ([\d.]+) ms / ([\d.]+) ms", text)
-    assert float(median) <= float(late)
-
-
-def test_the_benchmark_of_the_core_prints_each_row_of_its_table():
-    source = (ROOT / "tests/benchmarks/core.py").read_text("utf-8")
-    labels = re.findall(r'(?:Row|_label)\(\s*f?"([^"]+)"', source)
-    printed = {label.replace("{name}", "p50") for label in labels}
-    rows = {re.sub(r", [\d,]+ chunks$", "", row[""]) for row in table("| | ours")}
-    assert rows - printed == set()
-
-
-def test_the_figures_of_masking_are_those_that_its_benchmark_prints():
-    source = (ROOT / "tests/benchmarks/redaction.py").read_text("utf-8")
-    before = ast.literal_eval(source.split("BEFORE = ")[1].split("}")[0] + "}")
-    masked, touched = zip(*list(before.values())[-3:], strict=True)
-    page = " ".join((ROOT / "docs/how-to/secrets.md").read_text("utf-8").split())
-    shown = [f"{float(share.strip('%')):.0f}" for share in masked]
-    assert "{}, {} and {} of 100 secrets".format(*shown) in page
-    shown = [share.strip("%") for share in touched]
-    assert "{}, {} and {} of 100 harmless texts".format(*shown) in page
-    lists = {path.stem for path in (ROOT / "tests/data/redaction").glob("round_*_secrets.txt")}
-    assert lists == {f"round_{number}_secrets" for number in before}
-    assert f"No list of forms is complete. {len(lists)} lists" in page
-
-
-def test_each_of_the_other_figures_has_its_command():
-    for row in table("| command | what it does"):
-        assert re.match(r"`python tests/benchmarks/\w+\.py\b", row["command"]), row

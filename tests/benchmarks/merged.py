@@ -1,6 +1,6 @@
 """Recall by collection of notes, and of all of them in one workspace.
 
-    python tests/benchmarks/merged.py ../shared/eval/locomo-dev ../shared/eval/hotpotqa-dev
+    python tests/benchmarks/merged.py locomo hotpotqa
 
 Each argument is a folder with question files in it, a workspace folder beside each, as
 `commonplace eval` reads them; folders of a workspace other than ``memory`` are extra paths of it.

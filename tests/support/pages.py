@@ -10,6 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md"))
+TEXTS = [
+    *(ROOT / "docs" / page for page in PAGES),
+    ROOT / "README.md",
+    ROOT / ".github/CONTRIBUTING.md",
+]
+
 
 class Block(NamedTuple):
     language: str
@@ -25,6 +33,15 @@ class Block(NamedTuple):
 def blocks(text: str) -> list[Block]:
     found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [Block(language, code) for language, code in found]
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def sections(text: str) -> list[str]:
+    """Return what stands below each heading, with it."""
+    return re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
 
 
 class Example(NamedTuple):

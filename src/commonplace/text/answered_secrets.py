@@ -19,8 +19,8 @@ __all__ = ["WISH", "answered_secrets"]
 Span = tuple[int, int]
 
 _PASSWORD = (
-    r"pass(?:words?|wort|phrase|code)|kennwort|mots? de passe|mdp|contrase(?:ñ|n)a|senha"
-    r"|palavra-passe|wachtwoord|has[łl]o|parola d['’]ordine|wi-?fi|wlan"
+    r"pass(?:words?|wort|phrase|code)|pws?|pwd|psw|kennwort|mots? de passe|mdp|contrase(?:ñ|n)a"
+    r"|senha|palavra-passe|wachtwoord|has[łl]o|parola d['’]ordine|wi-?fi|wlan"
 )
 _CODE = (
     r"(?:\w{2,14}-?)?codes?|código|codigo|codice|kod(?:u|em)?|pin(?:-?code)?|clave|combina\w{3,6}"
@@ -86,7 +86,7 @@ def answered_secrets(text: str, lowered: str) -> Iterator[Span]:
         question = lowered[low : asked.end()]
         if not ("?" in question or "？" in question or WISH.search(question)):
             continue
-        if (asked["thing"] and not _OPENS.search(question)) or _NUMBERED.search(question):
+        if asked["thing"] and not _OPENS.search(question):
             continue
         before = lowered[low : asked.end("name" if asked["name"] else "cjk")]
         stem = before.rstrip("s").removesuffix("code")
@@ -94,6 +94,8 @@ def answered_secrets(text: str, lowered: str) -> Iterator[Span]:
             continue
         answer = _ANSWER.match(text, asked.end())
         if answer is None or not _ENDED.match(text, answer.end()):
+            continue
+        if answer["code"] and _NUMBERED.search(question):
             continue
         group = "code" if answer["code"] else "word"
         start = answer.start(group)

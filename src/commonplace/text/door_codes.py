@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from commonplace.text.lock_codes import CJK_LOCK, HOMONYM, LOCK
 from commonplace.text.sentence_secrets import KEYPAD_CODE, changes
 
 __all__ = ["BELOW", "DOOR", "door_codes"]
@@ -13,28 +14,14 @@ Span = tuple[int, int]
 
 _WHERE_CHARS = 100
 _DOORS = (
-    r"door|gate|alarm|safe(?!ty)|locker|lock ?box|key ?box|key ?safe|garage|shed|padlock"
-    r"|entrance|stairwell|keypad"
-    r"|intercom|barrier|vault|suitcase|deadbolt|hallway|building|porch|cottage|cabin|entry"
-    r"|bike ?lock"
-    r"|u-lock|bike ?shed"
-    r"|\w{0,14}(?:tür|schloss|tresor|(?<!\w)tor|hoftor|gentor|tentor|rolltor)(?:e?s|en)?(?!\w)|alarmanlage|schlüssel(?:kasten|safe|box|tresor|fach)"
-    r"|schließfach|spind|schranke|treppenhaus|gegensprech|ferienwohnung|safes?(?!\w)"
-    r"|portail|portillon|alarme|coffre|bo[iî]te [aà] cl[ée]s?|immeuble|interphone|casier"
-    r"|cadenas|hall|porte"
-    r"|puerta|portal(?!es)|port[oó]n|alarma|caja (?:fuerte|de llaves)|taquilla|candado|garaje"
-    r"|telefonillo"
-    r"|cancell[oi]|porton[ei]|allarme|cassaforte|cassetta|armadietto|lucchetto|citofono"
-    r"|box auto|porta"
-    r"|cofre|port[ãa]o|cadeado|garagem|armário|fechadura"
-    r"|\w{0,14}(?:deur|poort|kluis|kluisje)(?=codes?|\W|$)|sleutel(?:kast|kluis|box)\w{0,4}|hek(?!\w)|slagboom|fietsslot"
-    r"|drzwi\w{0,3}|bram[ayęie]{1,2}|furtk[aię]|domofon\w{0,2}|sejf\w{0,2}|kłódk\w|szafk\w|skrytk\w|skrzynk\w"
-    r"|szlaban\w{0,2}|klatk\w"
+    rf"{LOCK}|{HOMONYM}|door|safe(?!ty)|garage|entrance|stairwell|vault|deadbolt|hallway|building"
+    r"|porch|cottage|cabin|entry|u-lock"
+    r"|\w{0,14}(?:tür|schloss|(?<!\w)tor|hoftor|gentor|tentor|rolltor)(?:e?s|en)?(?!\w)"
+    r"|schlüsselfach|treppenhaus|gegensprech|ferienwohnung|safes?(?!\w)|immeuble|hall|porte"
+    r"|puerta|caja de llaves|garaje|cancell[oi]|porton[ei]|cassetta|box auto|porta|garagem"
+    r"|\w{0,14}(?:deur|poort|kluis)(?=codes?|\W|$)|hek(?!\w)|drzwi\w{0,3}|skrzynk\w|klatk\w"
 )
-_CJK_DOORS = (
-    r"玄関|ドア|オートロック|金庫|ロッカー|宅配ボックス|門扉|警報|キーボックス|鍵箱|自転車|南京錠|裏口"
-    r"|门禁|大门|单元门|保险箱|保险柜|储物柜|快递柜|车库|密码锁|门锁|钥匙盒|報警|报警|柜子|行李箱"
-)
+_CJK_DOORS = rf"{CJK_LOCK}|ドア|門扉|警報|鍵箱|自転車|裏口|车库|報警|报警|柜子"
 DOOR = re.compile(rf"(?<!\w)(?:{_DOORS})|(?:{_CJK_DOORS})")
 _CODE_WORDS = (
     r"(?:[a-zäöüß]{2,20}-?)?codes?|código|codigo|codice|kod(?:em|u)?|clave|combinations?|combinación|combinazione"
@@ -81,21 +68,6 @@ BELOW = re.compile(
 _VALUE = re.compile(rf"(?P<value>{KEYPAD_CODE})")
 _BEHIND = re.compile(rf"{_GAP}(?P<value>{KEYPAD_CODE})")
 _CJK_BEHIND = re.compile(rf"{_CJK_GAP}(?P<value>{KEYPAD_CODE})")
-_LOCK = re.compile(
-    r"(?i:(?<!\w)(?:lock ?box|key ?(?:safe|box)|padlock|bike ?lock|combination lock|safe"
-    r"|cadenas|coffre(?:-fort)?"
-    r"|bo[iî]te [aà] cl[ée]s?|candado|caja (?:fuerte|de llaves)|lucchetto|cassaforte"
-    r"|cassetta (?:delle )?chiavi|cadeado"
-    r"|cofre|(?:sleutel)?kluis(?:je)?|sleutelkast(?:je)?|fietsslot|hangslot|sejf|kłódka|skrytka|tresor"
-    r"|schlüssel(?:safe|box|tresor|kasten)|(?:zahlen|fahrrad|vorhänge)?schloss|side gate"
-    r"|front gate|front door"
-    r"|haustür|portail|portón|cancello|portão|furtka|brama|domofon))(?!\w)"
-    r"[^\n\d.;:]{0,40}?(?::[ \t]{0,2}|,[ \t]|[ \t])"
-    r"(?P<value>\d(?:[ -]\d){2,7}(?![\w-]|[ ]\d)|(?<=: )[*#]?(?:\d{4,8}|(?=[A-Z]\d"
-    r"|\d+[A-Z])[A-Z0-9]{4,8})[*#]?"
-    r"(?=[ \t]*(?:[,;)\n]|$)))"
-)
-"""Lock, and the digits that it takes, one by one, or alone behind a colon."""
 _STARRED = re.compile(
     r"(?i:(?<!\w)(?:garage|alarm\w{0,6}|\w{0,10}(?:door|gate|tür|tor)|deur|porte|puerta|porta|portone|drzwi))"
     r"(?: \w{1,16})?:[ \t]?(?P<value>[*#]\d{3,8}[*#]?|\d{3,8}[*#])(?![\w*#])"
@@ -113,8 +85,7 @@ def door_codes(text: str, lowered: str) -> Iterator[Span]:
         text: The text.
         lowered: The same in lower case, character for character.
     """
-    for form in (_LOCK, _STARRED):
-        yield from (lock.span("value") for lock in form.finditer(text))
+    yield from (starred.span("value") for starred in _STARRED.finditer(text))
     for code in _CODE.finditer(lowered):
         low = max(0, code.start() - _WHERE_CHARS)
         low = lowered.rfind("\n", low, code.start()) + 1 or low

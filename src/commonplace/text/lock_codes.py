@@ -26,14 +26,14 @@ LOCK = (
     r"|locker|keypad|intercom|(?:front|back|side|main|building|garage|office|flat"
     r"|cellar|bin|garden|car park|yard) ?(?:door|gate|store)|suitcase"
     r"|\w{0,14}(?:haustür|wohnungstür|kellertür|hoftor|gartentor|garagentor|schlüsselbox"
-    r"|schlüsselkasten|schlüsseltresor|zahlenschloss|fahrradschloss|vorhängeschloss|schließfach"
+    r"|schlüsselkasten|schlüsseltresor|schlüsselsafe|zahlenschloss|fahrradschloss|vorhängeschloss|schließfach"
     r"|spind|schranke)"
     r"|coffre(?:-fort)?|cadenas|portail|portillon|bo[iî]te [aà] cl[ée]s?|digicode|interphone"
     r"|casier"
     r"|caja fuerte|candado|port[oó]n|taquilla|telefonillo"
     r"|cassaforte|lucchetto|cancello|portone|armadietto|citofono"
     r"|cofre|cadeado|port[ãa]o|armário|fechadura"
-    r"|kluis(?:je)?|hangslot|cijferslot|fietsslot|sleutelkast(?:je)?|poort|slagboom|fietsenstalling"
+    r"|(?:sleutel)?kluis(?:je)?|hangslot|cijferslot|fietsslot|sleutelkast(?:je)?|poort|slagboom|fietsenstalling"
     r"|sejf\w{0,2}|kłódk\w|furtk\w|bram\w|domofon\w{0,2}|szlaban\w{0,2}|skrytk\w|szafk\w"
 )
 HOMONYM = (
@@ -54,10 +54,10 @@ _NO_THING = (
     r"(?![ \t]?(?:number|no\.?|nr\.?|company|service|firma|hotline|tel|central|zentrale|price|model"
     r"|serial|size|shop|store))"
 )
-_DIGITS = r"[*#]?\d(?:-?\d){2,7}[*#]?|\d{1,2}(?:[ -]\d{1,2}){2,3}"
+_DIGITS = r"[*#]?\d(?:-?\d){2,7}[*#]?|\d{1,2}(?:[ -]\d{1,2}){2,3}|\d(?:[ -]\d){4,7}"
 _TYPED = (
-    r"(?<!\w)(?:with|mit|avec|con|com|met|na|enter|press|type|punch|dial|try|mete|marca|pulsa|pon"
-    r"|digita|metti|digite|tape[sz]?|compose[rz]?|tippe?|mis|messo|puesto|puse|pus|coloquei"
+    r"(?:,[ \t])?(?<!\w)(?:with|mit|avec|con|com|met|na|enter|press|type|punch|dial|try|mete|marca"
+    r"|pulsa|pon|digita|metti|digite|tape[sz]?|compose[rz]?|faire|tippe?|mis|messo|puesto|puse|pus|coloquei"
     r"|digitar|digitare|toets|ustaw|wpisz|kombinacją)[ \t]{1,2}"
 )
 _SIGN = r"(?:[ \t]?[:=→]|[ \t]?->)[ \t]{1,2}"
@@ -89,7 +89,7 @@ _FORM = re.compile(
     rf"(?:[ \t]{{0,2}}(?:{_CONNECTOR})|[ \t]{{1,2}})"
     rf"|(?<!\w)(?:{HOMONYM})(?!\w){_NO_THING}{_WORDS}{{0,2}}?(?:{_SIGN}|[ \t]{{1,2}}{_TYPED})"
     rf"|(?<!\w)(?:{DEVICE})(?!\w){_NO_THING}{_WORDS}{{0,3}}?[ \t]{{1,2}}{_TYPED})"
-    rf"(?P<value>{_DIGITS}|(?:[A-Z]\d{{3,5}}|\d{{1,3}}[Kk]\d{{3,5}}|\d{{2,4}}[A-Z])[*#]?){_END}"
+    rf"(?P<value>{_DIGITS}|(?:[A-Z]\d{{3,5}}[A-Z]?|\d{{1,3}}[Kk]\d{{3,5}}|\d{{2,4}}[A-Z])[*#]?){_END}"
 )
 _NEXT = re.compile(
     r"[ \t]{0,2}(?:[,;/–—]|(?:and|und|et|y|e|en|i)(?!\w))(?:[ \t][^\s\d.;:!?,()/]{1,16}){1,6}?"

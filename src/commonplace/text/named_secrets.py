@@ -17,7 +17,6 @@ from commonplace.text.secret_names import NAMES, kind_of
 from commonplace.text.secret_separators import (
     ADJACENT,
     ALONE_BELOW,
-    ANSWERED,
     ASSIGNED,
     ASSIGNED_BELOW,
     CLAUSE,
@@ -112,7 +111,6 @@ class _NamedValues(SecretContext):
             self._in_prose,
             self._adjacent,
             self._below,
-            self._answered,
             self._in_clause,
             self._in_line,
         )
@@ -194,10 +192,6 @@ class _NamedValues(SecretContext):
     def _in_clause(self) -> Span | None:
         """Return the value at the end of the clause: "the password is printed below: value"."""
         return self._if_strong(CLAUSE.match(self.text, self.end))
-
-    def _answered(self) -> Span | None:
-        """Return the answer to a question for the secret, alone in the line below."""
-        return self._if_strong(ANSWERED.match(self.text, self.end))
 
     def _adjacent(self) -> Span | None:
         """Return the value of "name value"."""

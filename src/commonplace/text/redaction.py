@@ -87,7 +87,8 @@ def _armoured(text: str) -> Iterator[tuple[int, int]]:
             continue
         following = marks[index + 1] if index + 1 < len(marks) else None
         if following is not None and following[1] == "END":
-            yield mark.start(), following.end()
+            if text[mark.end() : following.start()].strip(" \t\r\n.…"):  # else one is only shown
+                yield mark.start(), following.end()
         elif (body := _ARMOURED_LINES.match(text, mark.end())) and body.end() > mark.end():
             yield mark.start(), body.end()
 

@@ -98,7 +98,8 @@ _PINS = (
 _CJK_PINS = r"暗証番号|锁屏(?:密码)?|验证码|驗證碼|인증번호"
 _PHRASES = (
     r"(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|hardware wallet)[ _-]?"
-    r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase|seed"
+    r"(?:phrase|words?|sätze|mnemonic)s?|mnemonic|seed phrase"
+    r"|seed(?! (?:list|order|catalog|packet|swap|mix))"
     r"|phrase (?:de récupération|secrète|mnémonique|de sauvegarde)|frase (?:semilla|semente"
     r"|-semente"
     r"|mnem[oó]nica|segreta"
@@ -177,7 +178,7 @@ NOT_A_CODE = re.compile(
 """End of what stands before the word "code" where it names no secret."""
 NOT_A_SECRET = re.compile(
     r"(?:public(?:[ _-]?key)?|pub|design|colou?r|theme|semantic|primary|foreign|sort|partition"
-    r"|cache|page|recv|/etc/"
+    r"|cache|page|recv|unexpected|/etc/"
     r"|authorized|known|trusted|arn:[^\s]{0,60})"
     r"[ _.:-]{0,2}$"
     r"|(?<![a-z])(?:existing|next|continuation|start|end|stop|last|previous|input|output|page"
@@ -211,9 +212,9 @@ _WORDS = """
     forgot lost stolen leaked rotated updated revoked disabled enabled hidden masked redacted
     removed omitted encrypted hashed protected stored saved set new old same different weak strong
     default example sample dummy placeholder here there bearer basic digest oauth oauth2 jwt inherit
-    include includes exclude same-origin self this that it see ask use via from in at with by for
-    and or not is are was be the a an my your our his her their todo tbd n/a na pending done ok okay
-    fail failed success error denied granted needed not-needed auto automatic manual generated
+    never include includes exclude same-origin self this that it see ask use via from in at with by
+    for and or not is are was be the a an my your our his her their todo tbd n/a na pending done ok
+    okay fail failed success error denied granted needed not-needed auto automatic manual generated
     random public private internal external read write admin readonly read-only case-sensitive
     case-insensitive write-only end-to-end vault 1password bitwarden keychain keepass lastpass
     dashlane changeme change_me example1 secretstr json yaml xml csv html http https plain

@@ -10,7 +10,7 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
-__all__ = ["LONG", "LONG_TOKENS", "SHORT_TOKENS", "SecretPattern", "pattern"]
+__all__ = ["LONG", "LONG_TOKENS", "MIXED", "SHORT_TOKENS", "SecretPattern", "pattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ _I = re.IGNORECASE
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
 """Start of a token: no letter or digit before it, but for escapes of JSON and of URLs."""
 _END = r"(?![A-Za-z0-9])"
+MIXED = r"(?=[^\s\"'@]{0,40}[A-Za-z])(?=[^\s\"'@]{0,40}[\d!#%^&?+~])"
+"""Look-ahead: the value has letters, and digits or punctuation."""
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 
 
@@ -65,7 +67,8 @@ def _random(*prefixes: str, rest: str) -> SecretPattern:
 
 
 SHORT_TOKENS = (
-    _prefixed("sk-", rest=r"(?!ecdsa|ssh|ed25519)[A-Za-z0-9_-]{7,}[A-Za-z0-9]", flags=_I),
+    _prefixed("sk-", rest=r"(?!ecdsa|ssh|ed25519|(?-i:[a-z]{2,12}(?:-[a-z]{2,12}){1,6})(?![\w-]))"
+              r"[A-Za-z0-9_-]{7,}[A-Za-z0-9]", flags=_I),
     _prefixed("gsk_", "pplx-", rest=r"[A-Za-z0-9_-]{10,}", flags=_I),
     _prefixed("npm_", rest=r"[A-Za-z0-9]{10,}", flags=_I),
     _prefixed("xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-",

@@ -7,7 +7,6 @@ import re
 __all__ = [
     "ADJACENT",
     "ALONE_BELOW",
-    "ANSWERED",
     "ASSIGNED",
     "ASSIGNED_BELOW",
     "CLAUSE",
@@ -28,6 +27,7 @@ ASSIGNED = re.compile(
     r"(?:[ \t]?:?[ \t]{0,3}(?P<markup></\w{1,8}>\s{0,4}(?:<\w{1,8}[^<>\n]{0,60}>\s{0,4}){0,2}:?)"
     r"|[ \t]{0,20}(?::=|=>|->|<-(?=[ \t])|(?:\|\||[?+])=|[:=：＝](?![:=])"
     r"|::(?=[ \t]{1,2}[A-Za-z0-9+/]{8,}={0,2}[ \t]*(?:\n|$))|→|—(?=\s)|–(?=\s)|\t)"
+    r"|[ \t]{1,4}(?:\|\||\?\?|or)(?=[ \t]{1,4}[\"'`])"
     r"|(?P<made>[({](?=[brfuLN@]?[\"']))"
     r"|[ \t]{0,20}(?P<cell>\|)|(?P<tag>>(?![@.]))|[\"'][ \t]{1,4}value[ \t]{0,4}=)"
     r"[*_]{0,3}[ \t]{0,20}(?:\\\r?\n[ \t]{0,20})?"
@@ -69,6 +69,9 @@ _CONNECTOR = (
     r"|[ \t](?:(?:should|will|must|may|might|has to|used to|needs to|turned out to|happens to"
     r"|ought to)[ \t]be|ends up being|stays|reads|goes|equals|hei(?:ß|ss)t|bleibt"
     r"|s['’]appelle|reste|sigue siendo)(?!\w)"
+    r"|[ \t](?:hatte|hat|nahm|nimmt|benutzte?|verwendete?|wählte)"
+    r"(?:[ \t](?:sie|er|ich|wir|man))?(?!\w)"
+    r"|[ \t]à(?=[ \t][«\"'`„“])"
     r"|[,?][ \t](?:it['’]?s|it is|which is|now it['’]?s)(?!\w)"
     r"|[ \t](?:(?:is|was|are|were|be|became|remains|ist|war|lautete?|wurde|est|était|es|era|fue|é|è"
     r"|foi|jest|это|sind|sont|son|são|sono|zijn|är|er|on|je|este|là|adalah|είναι|هي|هو|है|คือ|olarak|->|to|auf|from)(?!\w)"
@@ -124,15 +127,6 @@ PAIR = re.compile(
     r"(?:[ \t](?:/|\||(?:and|und|et|y|e)(?:[ \t](?:then|dann))?|with|mit|avec|con)[ \t]"
     r"|／|\t|:(?!//))"
 )
-ANSWERED = re.compile(
-    r"[^?？\n]{0,60}[?？!]{1,4}[ \t]{0,4}(?:\r?\n){1,2}[ \t>*-]{0,8}"
-    r"(?:[\[(]?\d[\d :.,/apmAPMTZ-]{3,22}[\])]?[ \t](?:-[ \t])?)?"
-    r"(?:[*_]{0,2}<?[^\W\d][\w .-]{0,30}>?(?:[ \t]?[\[(]\d[\d :.apm]{3,12}[\])])?[*_]{0,2}[:>："
-    r"][*_]{0,2}[ \t]{0,3})?"
-    r"(?:(?:it['’]?s|it is|still|yes,?|sure[,:]?|ja,?|klar[,:]?|c['’]est|es|ist)[ \t]){0,2}"
-    r"(?=[^\s]{5,64}[ \t.]{0,3}(?:\r?\n|$))"
-)
-"""From a name in a question to the answer below it: "what is the password?"."""
 FROM_TO = re.compile(r"[\"'`]?[ \t](?:to|auf|zu|nach|en|a|à)[ \t]{1,2}")
 MORE = re.compile(
     r"[\"'`]?(?:[ \t](?:first|zuerst))?"

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 
-from commonplace.text.secret_patterns import SecretPattern, pattern
+from commonplace.text.login_patterns import LOGINS
+from commonplace.text.secret_patterns import MIXED, SecretPattern, pattern
 
 __all__ = ["SYNTAX"]
 
 _I = re.IGNORECASE
 _OPENED = r"(?:\\{0,8}[\"'])?"
-_MIXED = r"(?=[^\s\"'@]{0,40}[A-Za-z])(?=[^\s\"'@]{0,40}[\d!#%^&?+~])"
-"""Look-ahead: the value has letters, and digits or punctuation."""
 _STRING = r"[brfuLN@]{0,2}[\"'`]"
 
 
@@ -65,9 +64,21 @@ _COMMANDS = (
     _option(r"-K\s{1,4}", "openssl", value=r"[0-9A-Fa-f]{16,128}"),
     pattern("kubeadm", regex=r"--token[ =]([a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])"),
     # A line of .pgpass: host, port, database, user.
-    pattern(":5432:", ":5433:", ":6432:", ":*:",
-            regex=r"(?m)^[ \t>]{0,8}[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,63}:[\w.*@-]{1,63}:"
-            r"([^\s:]{4,128})(?=\s|$)"),
+    pattern(":5432:", ":5433:", ":6432:", ":3306:", ":*:",
+            regex=r"(?m)^[ \t>]{0,8}[\w.*-]{1,80}:(?:\d{2,5}|\*):[^:\s]{1,64}:[^:\s/]{1,64}:"
+            r"((?:[^\s:\\]|\\.){4,128})(?=\s|$)"),
+    # What a tool prints that is asked for a token.
+    pattern("auth:token", "auth token", "-access-token", "-identity-token", "get-login-password",
+            "op read", "pass show", "kv get",
+            regex=r"(?m)\b(?:auth[: ]token|print-(?:access|identity)-token|get-access-token"
+            r"|get-login-password|op read|pass show|kv get -field)\b[^\n]{0,120}\n"
+            r"(?:[^\n]{0,40}\b(?i:warning|expires?)\b[^\n]{0,80}\n){0,2}"
+            r"[ \t>]{0,8}(?=\S{0,60}\d)(\S{16,2000})[ \t]*$"),
+    # Words with dots between, given to a command: no place in a program, as they would be in one.
+    pattern("password=", "passwd=", "pwd=", "pass=",
+            regex=r"(?:^|(?<=[\s;&|]))[A-Z][A-Z0-9_]{0,30}(?:PASSWORD|PASSWD|PASS|PWD)="
+            r"(?![^\s]{0,80}(?i:secret|vault|conf|env|setting|pass|token|key|file|example|your))"
+            r"([a-z]{2,20}(?:\.[a-z]{2,20}){1,6})(?=[ \t]{1,2}[a-z./])"),
     pattern('variable "',
             regex=r"(?:^|\n)[ \t]{0,8}variable\s{1,4}\"\w{0,60}(?:password|passwd|pwd|passphrase"
                 r"|secret|token"
@@ -86,7 +97,7 @@ _COMMANDS = (
     _option(r"/p:", "xfreerdp wfreerdp mstsc net cmdkey"),
     _option(r"-u\s{1,2}[^\s,]{1,64},", "lftp"),
     _option(r"[\w$#]{1,40}/", "sqlplus expdp impdp sqlldr rman exp imp",
-            value=rf"{_MIXED}[^\s\"'$@/]{{4,128}}"),
+            value=rf"{MIXED}[^\s\"'$@/]{{4,128}}"),
     _option(r"\S{1,64}\s{1,4}", "wpa_passphrase"),
     pattern("redis auth", "> auth ", "\nauth ", "\npass ", "redis-cli auth",
             regex=r"(?:(?<=\n)|(?<=[>$#] )|\bredis(?:-cli)?[ \t]{1,2})(?:AUTH|PASS)[ \t](?!LOGIN"
@@ -96,7 +107,7 @@ _COMMANDS = (
     pattern(" -u", "--user", "user=", "/user:", "/u:",
             regex=r"[ \t](?:-[uU]|--user(?:name)?|/u(?:ser)?:?)[ \t=:]?[ \t]?[^\s\"'-]\S{0,63}"
             rf"[^\n]{{0,60}}?[ \t](?:-[pPwW]"
-            rf"|/p)[ \t=:]?{_OPENED}{_MIXED}([^\s\"'$<=/-][^\s\"']{{5,127}})"),
+            rf"|/p)[ \t=:]?{_OPENED}{MIXED}([^\s\"'$<=/-][^\s\"']{{5,127}})"),
     pattern("net use", regex=r"\bnet use\s(?:[^\n]{0,160}?/user:[^\s]{1,80}|\S{1,8}\s\\\\\S{1,100})"
             r"\s{1,4}([^\s/]{4,128})",
             flags=_I),
@@ -112,9 +123,9 @@ _COMMANDS = (
     pattern("ftp> user", regex=r"ftp>\s{0,2}user\s\S{1,64}\s(\S{4,128})"),
     pattern("<<<", regex=r"\b(?:kinit|sudo|passwd|gpg|openssl|docker|cryptsetup|gh"
                 r"|su|chpasswd)(?:\s[^\n]{0,120}?)?\s"
-            rf"<<<\s{{0,2}}{_OPENED}(?:[\w.-]{{1,32}}:)?{_MIXED}([^\s\"'$]{{5,128}})"),
+            rf"<<<\s{{0,2}}{_OPENED}(?:[\w.-]{{1,32}}:)?{MIXED}([^\s\"'$]{{5,128}})"),
     pattern(" login ", regex=r"(?mi)(?:^\w{1,8}|\bimap)\sLOGIN\s[\"']?[\w.@+-]{1,64}[\"']?\s[\"']?"
-            rf"{_MIXED}([^\s\"']{{5,128}})[\"']?[ \t]*$"),
+            rf"{MIXED}([^\s\"']{{5,128}})[\"']?[ \t]*$"),
     pattern("echo", regex=r"pass[\w-]{0,20}=?[ \t]?[\"']?(?:<\()?\s{0,2}echo\s{1,4}"
                 r"([^\s\"'$)]{4,128})"),
     pattern("htpasswd", regex=r"\bhtpasswd\s[^\n]{0,80}?-\w{0,4}b\w{0,4}\s[^\n]{0,120}?"
@@ -142,6 +153,10 @@ _CODE = (
     pattern("convertto-securestring",
             regex=r"ConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?[\"']([^\"'\n]{1,200})[\"']",
             flags=_I),
+    pattern('"ac', "'ac", regex=r"[\"']AC[0-9a-f]{32}[\"']\s{0,4},\s{0,4}[\"']([0-9a-f]{32})[\"']"),
+    pattern("credentials", "authinfo",  # of Emacs: server, port, user
+            regex=r"(?:credentials|authinfo)\s{1,4}'?\({1,3}\"[^\"\n]{1,80}\"\s(?:\d{2,5}|nil)\s\""
+            r"[^\"\n]{1,64}\"\s\"([^\"\n]{4,128})\""),
     pattern("auth", regex=r"\bauth\s{0,4}=\s{0,4}(?:\w{1,30})?\(\s{0,4}[\"'][^\"'\n]{0,80}[\"']"
             r"\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
     pattern("identified by", regex=r"\bIDENTIFIED\s{1,4}(?:WITH\s\w{1,40}\s)?BY\s{1,4}[\"']"
@@ -172,7 +187,7 @@ _ADDRESSES = (
     pattern("://", regex=r"(?<=://)[^\s:/?#@\"'<>]{0,256}:([^\s/\"'<>$]{1,512})@(?=[^\s@])"),
     pattern("://", regex=r"(?<=://)([A-Za-z0-9_-]{30,})(?::[\w-]{1,40})?@(?=[^\s@])"),
     pattern("@", regex=r"(?<![^\s\"'`(=])(?!mailto:|npm:|pkg:|xmpp:|sips?:)[\w.-]{1,40}:"
-            rf"{_MIXED}([^\s:/@\"'`(){{}}]{{4,64}})@(?:(?:tcp|unix)\(|localhost\b"
+            rf"{MIXED}([^\s:/@\"'`(){{}}]{{4,64}})@(?:(?:tcp|unix)\(|localhost\b"
             rf"|[\w-]{{1,40}}:\d{{2,5}}\b"
             r"|[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,10}\b|\d{1,3}(?:\.\d{1,3}){3})"),
     pattern("sig=", "token=", "code=", "key=", "secret=", "signature=", "pass", "pwd=", "appid=",
@@ -214,10 +229,10 @@ _HEADERS = (
 
 _DEVICES = (
     pattern("username ", regex=r"(?m)^[ \t]*username\s\S{1,40}\s[^\n]{0,60}?\b(?:password|secret)\s"
-            rf"(?:\d\s)?{_MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
+            rf"(?:\d\s)?{MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
     pattern("enable ", regex=r"(?m)^[ \t]*enable\s(?:secret|password)\s(?:\d\s)?"
-            rf"{_MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
-    pattern("snmp-server", regex=rf"\bsnmp-server\s(?:community|user)\s{_MIXED}(\S{{4,64}})"),
+            rf"{MIXED}(\S{{4,128}})(?=[ \t]*(?:$|\n))"),
+    pattern("snmp-server", regex=rf"\bsnmp-server\s(?:community|user)\s{MIXED}(\S{{4,64}})"),
     pattern("community", regex=r"(?m)(?:^[ \t]{0,8}(?:r[ow]community6?"
         r"|(?:set[ \t])?snmp(?:-server)?[ \t]community)[ \t]{1,4}"
             r"|\b(?:snmp[\w ]{0,12}|read(?:-only|-write)?[ _-]|r[ow][ _-]"
@@ -236,94 +251,17 @@ _DEVICES = (
             flags=_I),
     pattern("radius", "tacacs", "isakmp",
             regex=r"\b(?:radius|tacacs|isakmp)\S{0,20}\s(?:[^\n]{0,60}?\b)?key\s(?:\d\s)?"
-            rf"{_MIXED}(\S{{4,128}})"),
+            rf"{MIXED}(\S{{4,128}})"),
     pattern("pre-shared-", "authentication-key",
             regex=r"\b(?:pre-shared-(?:key|secret)"
                 r"|authentication-key)\s(?:[\w-]{1,20}\s){0,2}[\"']?"
-            rf"{_MIXED}([^\s\"';]{{4,128}})"),
+            rf"{MIXED}([^\s\"';]{{4,128}})"),
     # A line of a shadow file, whatever its hash; a line of a browser's file of cookies.
     pattern(":", regex=r"(?m)^[\w.-]{1,32}:([./A-Za-z0-9$]{13,128}):\d{4,6}:\d{0,6}:\d{0,6}:"),
     pattern("true", "false",
             regex=r"\b(?:TRUE|FALSE)\s/\S{0,40}\s(?:TRUE|FALSE)\s\d{1,12}\s\S{1,64}\s(\S{12,})"),
 )  # fmt: skip
 
-_PAIRS = (
-    pattern("is your", "ist ihr", "ist dein", "est votre", "est ton", "es tu", "es su",
-            regex=r"(?<![\w.-])(?:[A-Z]{1,4}-)?(?!(?:19|20)\d\d\s)(\d{4,8}|\d{3}[ -]\d{3})"
-            r"\s(?:is your|ist (?:Ihr|dein)|est (?:votre|ton)"
-            r"|es (?:tu|su))e?r?\s[^\n.]{0,40}?(?:code|código|pin|otp|passcode)\b", flags=_I),
-    pattern(" to ", " for ", regex=r"(?<![\w.,-])(\d{6}|\d{3}[ -]\d{3})\s(?:to|for|as)\s"
-            r"(?:[a-z]{2,12}\s){0,3}(?:log(?:ging)? ?in|sign(?:ing)?[ -]?in|verif|authenticat)",
-            flags=_I),
-    pattern("opens", "unlocks", "disarms", "öffnet",
-            regex=r"\b[Cc]ode (?!(?:19|20)\d\d )(\d{4,8})[#*]? (?:opens|unlocks|disarms|öffnet)\b"),
-    pattern("expect", "send",
-            regex=r"(?i:pass(?:word|phrase)|pin|secret)[^\n]{0,40}?[\s{;]send\s{1,4}"
-            r"(?:--\s)?[\"']([^\"'\\\n$]{4,128})\\[rn]"),
-    pattern(" / ",
-            regex=r"\b(?:admin|administrator|root|postgres|sa|deploy|user|guest|test|demo"
-                        r"|operator|system)[ \t]{1,2}/[ \t]{1,2}[`\"']?"
-            r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])(?![^\s,;|]{0,64}[()/])"
-            r"([^\s,;|`\"']{6,64})", flags=_I),
-    pattern("admin:", "root:", "postgres:", "guest:", "test:", "demo:",
-            regex=r"(?<![\w/.@-])(?:admin|administrator|root|postgres|guest|test|demo):(?![\s/*])"
-            r"(?!\d[\w.]{0,20}-|[a-z]{3,20}\d{0,6}-[a-z]{2})"
-            rf"{_MIXED}([^\s:/@,;|`\"'<>(){{}}]{{6,64}})(?=[\s`\"',;)]|$)", flags=_I),
-    pattern(" p:", regex=r"\bu(?:ser)?:\s?[^\s,;]{1,64}[\s,;]{1,3}p:\s?([^\s,;]{4,128})"),
-    pattern("@", regex=r"[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,60}[ \t]{0,2}[/|][ \t]{0,2}"
-            r"(?=[^\s,;|]{0,40}\d)(?=[^\s,;|]{0,40}[A-Za-z])([^\s,;|/]{6,64})(?!/)"),
-    pattern("account", "anmeldung", "konto", "compte", "cuenta", "accès", "acceso", "connexion",
-            regex=r"\b(?:account|anmeldung|konto|compte|cuenta|accès|acceso"
-                r"|connexion)\b[^\n:=]{0,30}[:=→]"
-            rf"\s{{1,3}}[^\s/|]{{2,64}}\s?[/|]\s?{_MIXED}([^\s/|,;\"']{{6,64}})(?=[\s.,;)]|$)",
-            flags=_I),
-    pattern("@", regex=r"(?<![\w/.+-])[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{1,40}:"
-            rf"{_MIXED}([^\s/:@,;\"']{{6,64}})(?=\s|$)"),
-    pattern(":5432:", ":5433:", ":6432:", ":3306:", ":*:",
-            regex=r"(?m)^[\w.*-]{1,80}:(?:5432|5433|6432|3306|\*):[^:\s]{1,64}:[^:\s/]{1,64}:"
-            r"([^\s:]{4,128})$"),
-    # Hashes of Windows passwords: user:number:LM:NT.
-    pattern(":::", regex=r":\d{1,6}:([0-9a-fA-F]{32}:[0-9a-fA-F]{32}):::"),
-)  # fmt: skip
-
-_BLOCKS = (
-    # A user, and a password in the next line, as programs of mail have them.
-    pattern("user", "login", "benutzer", "utilis", "usuario", "utente", "gebruik",
-            regex=r"(?m)^[ \t>]{0,8}(?i:user(?:name)?|login|benutzer(?:name)?|utilisateur"
-                r"|usuario|utente|gebruiker)"
-            r"(?::[ \t]?|[ \t]{1,4}=?[ \t]{0,4})\S{2,64}[ \t]*\n[ \t>]{0,8}"
-            r"(?i:pass(?:word|wort)?|pw|kennwort|mot de passe|contraseña|senha|wachtwoord|hasło)"
-            r"(?::[ \t]?|[ \t]{1,4}=?[ \t]{0,4})(?!(?i:see|in|pending|ask|none|required|siehe"
-            r"|unknown|tbd)\b)"
-            r"(?=[^\s]{0,40}[^\sa-z])([^\s\"'<${%(\[][^\s\"'<>]{5,64})[ \t]*(?=\n|$)"),
-    # A fence of two lines that are called so before it.
-    pattern("```", "~~~",
-            regex=r"(?i:user|login|benutzer|utilisateur|usuario|utente|usuário|gebruiker"
-                r"|użytkownik)[^\n]{0,40}"
-            r"(?i:pass|kennwort|mot de passe|contraseña|senha|wachtwoord"
-            r"|hasło)[^\n]{0,40}\n{1,2}(?:```|~~~)\w{0,12}\n"
-            r"[^\s<$`]{2,64}\n([^\s<${`][^\s<>`]{5,64})\n(?:```|~~~)"),
-    # The answer to a question that a service asks for its secret.
-    pattern("question", "frage", "pregunta", "domanda", "pergunta", "vraag", "pytanie", "質問",
-            "问题",
-            regex=r"(?i:security question|sicherheitsfrage|question (?:de sécurité|secrète)"
-                r"|pregunta (?:de seguridad|secreta)"
-            r"|domanda (?:di sicurezza|segreta)|pergunta (?:de segurança|secreta)|(?:geheime "
-            r"|beveiligings)vraag"
-            r"|pytanie (?:pomocnicze|zabezpieczające)|秘密の質問|安全问题|密保问题)[^\n]{0,80}?"
-            r"(?i:answer|antwort|réponse|respuesta|risposta|resposta|antwoord|odpowiedź|答え"
-            r"|答案)[ ]?(?:[:：=はが是]|is|ist)[ ]?"
-            r"(?!(?i:see|in|is|ask|not|the|was|siehe)\b)[\"'„“«「]?([^\s\"'„“«»「」,;.。，]{4,40})"),
-    # "user / pass: ann / secret".
-    pattern("/", "&", "+", " und ", " and ",
-            regex=r"\b(?i:log-?in|user(?:name)?|benutzer(?:name)?|utilisateur|identifiant"
-                r"|usuario|utente|usuário|gebruiker|id)"
-            r"[ \t]?(?:/|&|\+|and|und|et)[ \t]?(?i:pass(?:word|wort|phrase)?|pw|pwd|kennwort"
-            r"|mot de passe|mdp|contraseña"
-            r"|senha|wachtwoord|hasło)\b[^\n:=|/]{0,40}[:=][ \t]{0,3}[\"'`]?(?!see\b|siehe\b"
-            r"|in\b)[^\s/,|;]{2,64}[\"'`]?"
-            r"[ \t]?[/,|;:][ \t]?[\"'`]?(?!(?:vault|bitwarden)\b)([^\s\"'`<$,;/|]{6,64})"),
-)  # fmt: skip
 _LICENCE = (
     r"(?:licen[sc]e|product|activation|cd|serial)[ -]?(?:key|code)|lizenz(?:schlüssel|key|code)"
     r"|produktschlüssel|aktivierungs(?:schlüssel|code)|clé (?:de licence|produit|d['’]activation)"
@@ -339,5 +277,5 @@ _LICENCES = (
             r"([A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,8})(?![\w-])"),
 )  # fmt: skip
 
-SYNTAX = (*_HEADERS, *_DEVICES, *_ADDRESSES, *_COMMANDS, *_CODE, *_PAIRS, *_BLOCKS, *_LICENCES)
+SYNTAX = (*_HEADERS, *_DEVICES, *_ADDRESSES, *_COMMANDS, *_CODE, *LOGINS, *_LICENCES)
 """Secrets in commands, headers, URLs and configuration."""

@@ -37,7 +37,7 @@ _MASKED = re.compile(r"\*\*\*|[^…]{6}…[^…]{4}")
 _PLACEHOLDER = re.compile(
     r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@[\w.-]+@|(?:x{3,}[-_]?)+"
-    r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the)[-_ ].*"
+    r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the(?!.*\d{2}))[-_ ].*"
     r"|change_?me\W?|#[0-9a-f]{3,8}|urn:.*|%\w+\(.*|__\w+__|[\"']?%[sdr][\"']?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
     r"|:?\?[a-z ]+\}?|`[a-z][\w./-]* [^`]*`?|.*[-_](?:here|placeholder|goes)"
     r"|UGFzc3dvcmQ6|VXNlcm5hbWU6",  # the prompts of a mail server

@@ -108,10 +108,11 @@ def prefixed_tokens(text: str) -> Iterator[Span]:
         if len(rest) < 26 and not _STAGE.match(rest):
             continue
         kinds = sum(any(map(test, rest)) for test in (str.isdigit, str.isupper, str.islower))
-        hexadecimal = re.fullmatch("[0-9a-f-]+", rest)
+        longest = max(re.split("[_-]", rest), key=len)
+        hexadecimal = re.fullmatch("[0-9a-f]+", longest) and not _STAGE.match(rest)
         if kinds < 2 or hexadecimal or not looks_random(rest[:JUDGED_CHARS]):
             continue
-        if max(map(len, re.split("[_-]", rest))) >= 16 and not re.search(
+        if len(longest) >= 16 and not re.search(
             r"[?&][\w-]*=$", text[max(0, found.start() - 40) : found.start()]
         ):
             yield found.span()

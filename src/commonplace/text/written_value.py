@@ -95,7 +95,7 @@ _LITERAL = re.compile(
     r"(?:new )?(?:\[\])?[\w.:]{0,80}?(?P<maker>(?i:fromhex|b64decode|atob|SecretStr|secret"
     r"|SecureString"
     r"|Some|unhex"
-    r"|from_hex|bytes?|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw))?"
+    r"|from_hex|bytes?|str|string|buffer\.from|encode|decode|getbytes|strdup|sensitive|literal|raw|from))?"
     r"\(\s{0,4}[brfuLN@]{0,2}(?P<open>[\"'`])(?P<value>[^\"'`\n]{4,1000})(?P=open)"
 )
 """Text that is given to a function: ``bytes.fromhex("...")``."""
