@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from commonplace.text.answered_secrets import WISH, answered_secrets
 from commonplace.text.lock_codes import LOCK_HINTS, lock_codes
 from commonplace.text.named_secrets import named_secrets
-from commonplace.text.offset_view import ENCODED, decoded_views, visible_view
+from commonplace.text.offset_view import (
+    ENCODED,
+    OffsetView,
+    decoded_views,
+    unwrapped_view,
+    visible_view,
+)
 from commonplace.text.secret_names import HINTS
 from commonplace.text.secret_patterns import LONG, LONG_TOKENS, SHORT_TOKENS, SecretPattern
 from commonplace.text.secret_syntax import SYNTAX
@@ -40,10 +46,10 @@ def secret_spans(text: str, *, personal: bool) -> list[tuple[int, int, str]]:
 
         found += [(start, end, text[start:end]) for start, end in personal_numbers(text)]
     if not text.isascii() or any(sign in text for sign in ENCODED):
-        visible = visible_view(text)
-        for view in filter(None, (visible, *decoded_views(text))):
-            for start, end in _spans(view.text):
-                found.append((*view.source(start, end), view.text[start:end]))
+        for view in filter(None, (visible_view(text), *decoded_views(text))):
+            found += _of_view(view, _spans(view.text))
+    if unwrapped := unwrapped_view(text):
+        found += _of_view(unwrapped, _tokens(unwrapped.text, _lower(unwrapped.text)))
     found.sort(key=lambda secret: (secret[0], -secret[1]))
     apart: list[tuple[int, int, str]] = []
     for secret in found:
@@ -56,6 +62,11 @@ def secret_spans(text: str, *, personal: bool) -> list[tuple[int, int, str]]:
     return apart
 
 
+def _of_view(view: OffsetView, spans: Iterator[Span]) -> Iterator[tuple[int, int, str]]:
+    for start, end in spans:
+        yield (*view.source(start, end), view.text[start:end])
+
+
 def _spans(text: str) -> Iterator[Span]:
     """Yield start and end of each secret; they may overlap."""
     for start, end in _parts(text, _lower(text)):
@@ -66,13 +77,8 @@ def _spans(text: str) -> Iterator[Span]:
 
 def _parts(text: str, lowered: str) -> Iterator[Span]:
     """Yield start and end of each secret, up to the end of a line."""
-    forms = (*SHORT_TOKENS, *SYNTAX, *(LONG_TOKENS if LONG.search(text) else ()))
-    for form in forms:
-        if any(hint in lowered for hint in form.hints):
-            for match in form.regex.finditer(text):
-                start, end = match.span(match.lastindex or 0)
-                if _is_secret(text[start:end], form):
-                    yield start, end
+    yield from _tokens(text, lowered)
+    yield from _matches(SYNTAX, text, lowered)
     if any(hint in lowered for hint in HINTS):
         yield from named_secrets(text, lowered)
         yield from tabular_secrets(text, lowered)
@@ -85,6 +91,21 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
     yield from _unnamed(text, lowered)
     yield from seed_phrases(text)
     yield from typed_passwords(text, lowered)
+
+
+def _tokens(text: str, lowered: str) -> Iterator[Span]:
+    yield from _matches(SHORT_TOKENS, text, lowered)
+    if LONG.search(text):
+        yield from _matches(LONG_TOKENS, text, lowered)
+
+
+def _matches(forms: Sequence[SecretPattern], text: str, lowered: str) -> Iterator[Span]:
+    for form in forms:
+        if any(hint in lowered for hint in form.hints):
+            for match in form.regex.finditer(text):
+                start, end = match.span(match.lastindex or 0)
+                if _is_secret(text[start:end], form):
+                    yield start, end
 
 
 def _unnamed(text: str, lowered: str) -> Iterator[Span]:

@@ -214,7 +214,8 @@ _HEADERS = (
             r"([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
     pattern("signature=", regex=r"\bSignature=\"?([0-9a-f]{64})\b"),
     pattern("digest", regex=r"\bDigest\s[^\n]{0,400}?\bresponse=\"?([0-9a-f]{32,64})", flags=_I),
-    pattern("bearer", regex=r"\bBearer,?\s{1,40}([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
+    pattern("bearer", regex=r"\bBearer,?(?:[ \t]{0,3}\\\r?\n)?\s{1,40}"
+            r"([A-Za-z0-9._\-+=/~]{18,})", flags=_I),
     pattern("auth", regex=r"auth[\w-]{0,20}[\"']?\]?\s{0,4}[:=]\s{0,4}f?[\"']"
             r"(?:Basic|Bearer|Token)\s{1,4}([A-Za-z0-9._+/=~-]{8,})", flags=_I),
     pattern("auth login", "auth plain",

@@ -40,6 +40,8 @@ _ROW = re.compile(r"^[^\n]*(?:[|│]|[-=─═]{2}[+┼╪]|[+┌└├╞][-=�
 _DRAWN = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 """Key in a column that is called so, and nothing else."""
 _BAR = re.compile(r"[|│]|$", re.MULTILINE)
+_WIKI_BAR = re.compile(r"\|\||$", re.MULTILINE)
+"""Of the head of a table in a wiki."""
 _CELL = re.compile(r"[ \t]*[*`_]{0,3}([^|│\n]*?)[*`_]{0,3}[ \t\r]*")
 _RULE = re.compile(r"[ \t]{0,12}[|+├╞┌]?[ \t:|+=─═┼╪┤╡┬┐-]{3,}\r?")
 
@@ -60,6 +62,8 @@ def _table_secrets(text: str, lowered: str) -> Iterator[Span]:
             names = [lowered[start : min(end, start + 80)] for start, end in head]
             exact = any(NAMES.fullmatch(name) for name in names)
             beside_user = exact and any(map(_USER.match, names))
+        elif text.startswith("||", row.start()):
+            columns = _secret_columns(lowered, cells)
         head = cells
         for index, kind in columns.items():
             if index < len(cells):
@@ -103,7 +107,8 @@ def _cells(text: str, start: int, end: int) -> list[Span]:
     """Return the places of a row's cells; its outer bars may be missing."""
     cells: list[Span] = []
     at = start
-    for bar in _BAR.finditer(text, start, end):
+    bars = _WIKI_BAR if text.startswith("||", start) else _BAR
+    for bar in bars.finditer(text, start, end):
         if (cell := _CELL.fullmatch(text, at, bar.start())) and (cells or bar[0] == "" or cell[1]):
             cells.append(cell.span(1))
         at = bar.end()

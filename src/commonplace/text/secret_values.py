@@ -35,7 +35,7 @@ JUDGED_CHARS = 128
 
 _MASKED = re.compile(r"\*\*\*|[^…]{6}…[^…]{4}")
 _PLACEHOLDER = re.compile(
-    r"<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
+    r"(?:Alt|Ctrl|Strg|Shift|Cmd|Option|Meta)\+\S+|<[^>]*>?|\$\{.*|\{\{.*|%[sd](?:\W.*)?|%[({].*|\[.*|\{.*\}?|\$\(.*|[*.…_•xX-]{2,}"
     r"|[A-Za-z]{0,4}-?(?:\.{3}|…|\*{3,}).*|YOUR\w*|https?://.*|#\{.*|ENC\[.*|@[\w.-]+@|(?:x{3,}[-_]?)+"
     r"|(?:sk[-_]|pk[-_])?(?:your|insert|enter|put|replace|change|some|the(?!.*\d{2}))[-_ ].*"
     r"|change_?me\W?|#[0-9a-f]{3,8}|urn:.*|%\w+\(.*|__\w+__|[\"']?%[sdr][\"']?|~?(?:/[\w.-]+){2,}/?|[^\w]+|!!\w+"
@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(
 _POINTER = re.compile(
     r"(?:ref\+)?(?:op|vault|ssm|akv|sops|file|secretsmanager|bao|doppler|infisical|conjur|awssm|gcpsm"
     r"|resolve|arn):/?[A-Za-z/][\w.-]*[/:].*|(?:keyring|keychain|credstash|secret-?tool):.*"
-    r"|//[\w.@-]+\.\w+.*|projects/[\w-]+/secrets/.*|@Microsoft\.KeyVault.*"
+    r"|\d{4}-\d\d(?:-\d\d)?/.+|//[\w.@-]+\.\w+.*|projects/[\w-]+/secrets/.*|@Microsoft\.KeyVault.*"
     r"|(?:SHA|sha)(?:1|256|384|512)[:-].*|(?:keyid:|MD5:)?(?:[0-9A-Fa-f]{2}:){3,}[0-9A-Fa-f]{2}",
     re.DOTALL,
 )

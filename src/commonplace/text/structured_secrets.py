@@ -25,8 +25,11 @@ __all__ = [
 
 Span = tuple[int, int]
 
-_COOKIES = re.compile(r"cookies?[\"']?:[ \t]?[^\n]*")
-_COOKIE = re.compile(r"(?<![\w.-])[\w.-]{1,60}=\"?([^;\s\"',…*]{12,})")
+_COOKIES = re.compile(r"cookies?[\"']?(?::[ \t]?|[ \t]?=[ \t]?(?=[{\"'])|\((?=[{\"']))[^\n]*")
+_COOKIE = re.compile(
+    r"(?<![\w.-])[\w.-]{1,60}(?:=\"?|[\"'][ \t]?:[ \t]?[\"'])(?=[^;,\"']{0,60}\d)"
+    r"([^;\s\"',…*]{12,})"
+)
 
 
 def cookie_secrets(text: str, lowered: str) -> Iterator[Span]:
@@ -52,6 +55,10 @@ _NO_LABEL = re.compile(
 )
 
 
+_ADDRESS = re.compile(r"[13][1-9A-HJ-NP-Za-km-z]{25,34}")
+"""Where bitcoins are sent to."""
+
+
 def labelled_secrets(text: str) -> Iterator[Span]:
     """Yield what stands alone behind a label and is long and drawn at random: "Segment: ..."."""
     for found in _LABELLED.finditer(text):
@@ -64,7 +71,7 @@ def labelled_secrets(text: str) -> Iterator[Span]:
             continue
         if "/" in value and value.count("/") > len(value) // 12:
             continue
-        if _is_text(value):
+        if _is_text(value) or _ADDRESS.fullmatch(value):
             continue
         if not NOT_A_SECRET.search(label.lower() + " ") and not is_harmless(value, quoted='"'):
             yield found.span("value")
