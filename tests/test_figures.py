@@ -23,7 +23,7 @@ FIGURE = re.compile(
     r"([\d,]*\.?\d+)(?: ?(?:ms|%)(?!\w)| times as| a second)"
     r"|(\d\.\d+) (?:s|[KMG]i?B)\b|(?<!\d)(0?\.\d{3})\b"
 )
-NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?|(?<![\w.,-])\.\d+")
+NUMBER = re.compile(r"(?<![\w.,-])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]\d+)?")
 COMMAND = re.compile(r"python tests/benchmarks/\w+\.py[^\n#`]*")
 TEST = re.compile(r"tests/\w[\w/]*/test_\w+\.py")
 
@@ -107,7 +107,7 @@ def bounds(figure: str) -> tuple[float, float]:
     return float(digits) - half, float(digits) + half
 
 
-@pytest.mark.parametrize("title", ["| | ours | floor", "| | SQLite | floor"])
+@pytest.mark.parametrize("title", ["| | ours | floor", "| a million chunks | ours | floor"])
 def test_a_ratio_is_that_of_the_figures_beside_it(title):
     compared = [row for row in table(title) if row["ratio"]]
     assert len(compared) > 1
@@ -134,8 +134,6 @@ def test_counts_and_times_of_the_benchmarks_are_in_their_order():
         r"median ([\d.]+) ms, 99 % within ([\d.]+) ms, worst ([\d.]+) ms", text
     ):
         assert float(median) <= float(most) <= float(worst)
-    [(median, late)] = re.findall(r"median / 95 % \| ([\d.]+) ms / ([\d.]+) ms", text)
-    assert float(median) <= float(late)
 
 
 def test_the_benchmark_of_the_core_prints_each_row_of_its_table():
