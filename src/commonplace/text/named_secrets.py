@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from commonplace.text.chosen_words import looks_joined
-from commonplace.text.door_codes import door_codes
+from commonplace.text.lock_codes import door_codes
 from commonplace.text.secret_codes import codes, wallet_words
 from commonplace.text.secret_context import SecretContext
 from commonplace.text.secret_names import NAMES, kind_of

@@ -9,7 +9,14 @@ from bisect import bisect_right
 from collections.abc import Callable
 from urllib.parse import unquote
 
-__all__ = ["ENCODED", "OffsetView", "decoded_views", "unwrapped_view", "visible_view"]
+__all__ = [
+    "ENCODED",
+    "WRAPPED",
+    "OffsetView",
+    "decoded_views",
+    "unwrapped_view",
+    "visible_view",
+]
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
 _BLANK = re.compile("[\u00a0\u2007\u202f\u3000]")
@@ -28,10 +35,10 @@ _PRINTABLE = re.compile(r"=(?:\r?\n[ \t>]{0,16}|[2-7][0-9A-F])")
 """Of a mail (quoted-printable): a sign of equality ends a line that goes on."""
 ENCODED = ("&", "%", "\\u00", "\\x", "=\n", "=\r\n", '"\n', "'\n", '" ', "' ", '"\\', "'\\")
 """Signs, one of which a text has that `decoded_views` would change."""
-_WRAPPED = re.compile(
+WRAPPED = re.compile(
     r"(?<=[\w.=-]{12})\r?\n[ \t>]{0,8}(?=[\w=-]{6,200}[ \t]*(?:\r?\n|$))", re.ASCII
 )
-"""Between two parts of a token, of which the second is alone in its line."""
+"""Between two parts of a word, of which the second is alone in its line."""
 _PERCENT = re.compile(r"%(?:25){0,3}[2-7][0-9A-Fa-f]")
 
 
@@ -79,9 +86,9 @@ def _composed(part: str) -> str:
     return unicodedata.normalize("NFC", part) if part[0].isascii() else ""
 
 
-def unwrapped_view(text: str) -> OffsetView | None:
-    """Return a text with its wrapped words whole; None if it is the same."""
-    return OffsetView(text, _WRAPPED, lambda _: "") if _WRAPPED.search(text) else None
+def unwrapped_view(text: str) -> OffsetView:
+    """Return a text with its wrapped words whole."""
+    return OffsetView(text, WRAPPED, lambda _: "")
 
 
 def _character(entity: str) -> str:

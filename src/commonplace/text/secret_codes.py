@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from commonplace.text.door_codes import BELOW
-from commonplace.text.lock_codes import following_codes
+from commonplace.text.lock_codes import BELOW, following_codes
 from commonplace.text.secret_names import NOT_A_CODE
 from commonplace.text.secret_separators import ADJACENT, ASSIGNED, OTHERS, PROSE
 from commonplace.text.secret_values import seed_phrase

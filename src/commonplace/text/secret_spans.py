@@ -14,6 +14,7 @@ from commonplace.text.lock_codes import LOCK_HINTS, lock_codes
 from commonplace.text.named_secrets import named_secrets
 from commonplace.text.offset_view import (
     ENCODED,
+    WRAPPED,
     OffsetView,
     decoded_views,
     unwrapped_view,
@@ -48,7 +49,8 @@ def secret_spans(text: str, *, personal: bool) -> list[tuple[int, int, str]]:
     if not text.isascii() or any(sign in text for sign in ENCODED):
         for view in filter(None, (visible_view(text), *decoded_views(text))):
             found += _of_view(view, _spans(view.text))
-    if unwrapped := unwrapped_view(text):
+    if WRAPPED.search(text):
+        unwrapped = unwrapped_view(text)
         found += _of_view(unwrapped, _tokens(unwrapped.text, _lower(unwrapped.text)))
     found.sort(key=lambda secret: (secret[0], -secret[1]))
     apart: list[tuple[int, int, str]] = []
