@@ -569,6 +569,44 @@ def test_a_damaged_entry_does_not_keep_new_messages_from_the_journal(chat):
     assert flusher.flush(said(3)).notes == ("- Noted fact-2.", "- Noted fact-3.")
 
 
+@pytest.mark.parametrize("thread", ["a", "b"])
+def test_messages_that_a_damaged_entry_lost_are_new_when_they_are_given_again(chat, thread):
+    flusher = chat.flusher()
+    flusher.flush(said(7), thread="a")
+    flusher.enqueue([*said(7), *said(1), *said(2)], thread="a")
+    with contextlib.closing(sqlite3.connect(chat.state / "state.sqlite")) as db, db:
+        db.execute("UPDATE flush_entries SET messages = replace(messages, 'fact-1', 'fact-5')")
+    flusher.flush(said(9), thread=thread)  # meets the damage, in its own thread or in another
+    flusher.flush([*said(7), *said(1), *said(2), *said(3)], thread="a")
+    assert sorted(chat.noted()) == ["fact-1", "fact-2", "fact-3", "fact-7", "fact-9"]
+
+
+def test_a_flush_that_meets_the_damage_takes_what_it_is_given_again(chat):
+    flusher = chat.flusher()
+    flusher.enqueue(said(1))
+    with contextlib.closing(sqlite3.connect(chat.state / "state.sqlite")) as db, db:
+        db.execute("UPDATE flush_entries SET messages = CAST(x'ff' AS TEXT)")
+    assert flusher.flush([*said(1), *said(2)]).safe
+    assert sorted(chat.noted()) == ["fact-1", "fact-2"]
+
+
+@pytest.mark.parametrize("page", [2, 3, 4])
+def test_messages_of_a_page_that_is_gone_are_new_when_they_are_given_again(chat, page):
+    flusher, path = chat.flusher(), chat.state / "state.sqlite"
+    for number in range(4):
+        flusher.enqueue(said(number), thread=f"{number}")
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(truncate)")
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = bytes(4096)
+    path.write_bytes(data)
+    for number in (1, 0, 2, 3):
+        flusher.flush([*said(number), *said(10 + number)], thread=f"{number}")
+    while flusher.process_pending():
+        pass
+    assert {f"fact-{n}" for n in (0, 1, 2, 3, 10, 11, 12, 13)} <= set(chat.noted())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_pages_of_the_state_file_that_are_gone_cost_their_rows_only(chat, caplog, seed):
     flusher, path = chat.flusher(FailingAt(*range(1, 99))), chat.state / "state.sqlite"

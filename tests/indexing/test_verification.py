@@ -55,6 +55,7 @@ INDEX = {
     "a text": "UPDATE chunk_texts SET text = replace(text, 'heron', 'herom')",
     "units": "UPDATE chunk_texts SET units = substr(units, 1, 7)",
     "vectors": "UPDATE vectors SET embedding = zeroblob(length(embedding))",
+    "sqlite-vec's": "UPDATE chunks_vec_vector_chunks00 SET vectors = zeroblob(length(vectors))",
     "a sum of vectors": "UPDATE line_sum SET n = n + 1",
     "words": "DELETE FROM chunks_fts_data WHERE id > 100",
     "a place": "UPDATE chunk_places SET start_line = start_line + 1 WHERE path = 'memory/long.md'",

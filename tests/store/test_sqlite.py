@@ -313,8 +313,9 @@ def test_stores_on_one_file_see_each_others_changes(
 
 
 def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
-    opened: Callable[[], SqliteStore],
+    opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(snapshot_module, "_VEC0_FROM", 0)
     store = filled(opened(), numbered(500))
     query = 2 * vector_of("query")
     with store.snapshot() as snapshot:
@@ -326,6 +327,23 @@ def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
     assert [seq for seq, _ in cold] == [seq for seq, _ in warm] == [seq for seq, _ in plain]
     for other in (cold, plain):
         np.testing.assert_allclose([s for _, s in warm], [s for _, s in other], atol=1e-5)
+
+
+def test_damage_of_the_table_without_checksums_is_noticed_and_changes_no_search_of_few_chunks(
+    opened: Callable[[], SqliteStore],
+) -> None:
+    store = filled(opened(), numbered(500))
+    expected = nearest(store, vector_of("query"), limit=20)
+    check_pages(store._opened())
+    with store.writing() as connection_:
+        connection_.execute(
+            "UPDATE chunks_vec_vector_chunks00 SET vectors = zeroblob(length(vectors))"
+        )
+    store.close()
+    damaged = opened()
+    assert nearest(damaged, vector_of("query"), limit=20) == expected
+    with pytest.raises(IndexDamagedError, match="sqlite-vec's table has 0 of 500 vectors"):
+        check_pages(damaged._opened())
 
 
 def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
@@ -500,6 +518,7 @@ def vector_rows(store: SqliteStore) -> list[int]:
 def test_a_process_without_sqlite_vec_works_and_the_next_one_repairs(
     opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch, *, made_with: bool
 ) -> None:
+    monkeypatch.setattr(snapshot_module, "_VEC0_FROM", 0)
     if made_with:
         filled(opened(), numbered(10), numbered(5, "c.md")).close()
     with monkeypatch.context() as patch:

@@ -63,6 +63,7 @@ def test_many_pieces_are_compared_as_few_are(held, notes):
 @given(held=TEXTS | LINES, note=TEXTS | LINES)
 @example(held="- a\n  b b\n", note="- a b\n b")
 @example(held="1", note="- 1\n- 1")
+@example(held="-\n\n1", note="\n- 1\n- 1")
 def test_the_bytes_of_a_long_text_tell_that_it_lacks_a_note(held, note):
     if note.strip() and not appended_text.may_hold(held.encode(), note):
         end = held[held.rfind("\n\n") + 1 :]

@@ -14,7 +14,15 @@ from commonplace.flush.messages import dump_messages, dump_replies, load_message
 from commonplace.flush.protocol import FlushReply
 from commonplace.types import FlushMessage, FlushReason
 
-__all__ = ["DAMAGE", "ENTRY_COLUMNS", "EntryRow", "JournalEntry", "entry_values", "parse_entry"]
+__all__ = [
+    "DAMAGE",
+    "ENTRY_COLUMNS",
+    "EntryRow",
+    "JournalEntry",
+    "entry_values",
+    "parse_entry",
+    "undamaged_columns",
+]
 
 _NAMES = ("thread", "reason", "moment", "tokens", "messages", "replies", "attempts", "workspace")
 """Columns with a checksum, in the order of the checksums."""
@@ -110,6 +118,14 @@ def parse_entry(number: int, row: EntryRow, *, mends: bool = False) -> JournalEn
         replies=read(5, load_replies, ()),
         attempts=read(6, int, 0),
     )
+
+
+def undamaged_columns(row: EntryRow) -> dict[str, str]:
+    """Return the columns of an entry that are as they were written, by name."""
+    texts = [(value or b"").decode("utf-8", "replace") for value in row[1:-1]]
+    sums = _checksums(row[-1], mends=True)
+    named = enumerate(zip(_NAMES, texts, strict=True))
+    return {name: text for at, (name, text) in named if sums and _fits(text, sums[at])}
 
 
 def _checksums(data: bytes | None, *, mends: bool) -> list[Any]:

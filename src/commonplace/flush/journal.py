@@ -25,6 +25,7 @@ from commonplace.flush.entries import (
     JournalEntry,
     entry_values,
     parse_entry,
+    undamaged_columns,
 )
 from commonplace.flush.leases import OneTimeLeases
 from commonplace.flush.messages import Fingerprinter, Fingerprints, message_tokens, new_positions
@@ -120,6 +121,7 @@ class Journal:
             StateError: The state file cannot be written; nothing was added.
         """
         with self._file.transaction() as connection:
+            self._mend_damaged(connection, thread)
             hashes = (after or Fingerprinter()).following(messages)
             known = self._known(connection.execute, thread, hashes)
             positions = new_positions(messages, hashes, known)
@@ -256,6 +258,20 @@ class Journal:
             connection.execute("UPDATE flush_entries SET owner = ? WHERE id = ?", (lease, number))
         return entry
 
+    def _mend_damaged(self, connection: apsw.Connection, thread: str) -> None:
+        """Mend the damaged entries of a thread, so that what they lost counts as new."""
+        rows = connection.execute(
+            f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries WHERE workspace = ? AND thread = ?",
+            (self._workspace, thread),
+        )
+        row: EntryRow
+        number: Any
+        for number, *row in rows.fetchall():
+            try:
+                parse_entry(number, row)
+            except DAMAGE as error:
+                self._mended(connection, number, row, error)
+
     def _mended(
         self, connection: apsw.Connection, number: int, row: EntryRow, error: Exception
     ) -> JournalEntry | None:
@@ -274,12 +290,34 @@ class Journal:
             connection.execute("DELETE FROM flush_entries WHERE id = ?", (number,))
         else:
             self._update(connection, entry)
+        written = undamaged_columns(row)
+        if entry is None or "messages" not in written:
+            self._unmark(connection, written)
         logger.warning(
             "entry %d of the flush journal is damaged (%s); its bytes are kept in %s, and %s",
             *(number, error, kept),
             "its messages are lost" if entry is None else "what can be read is written down",
         )
         return entry
+
+    def _unmark(self, connection: apsw.Connection, written: dict[str, str]) -> None:
+        """Delete the fingerprints of an entry that lost messages, which may be given again.
+
+        No entry says which fingerprints are its own: those of its thread that a flush met since
+        are deleted, too. What is written down twice then is held by the log already.
+
+        Args:
+            connection: A transaction.
+            written: The columns of the entry that are as they were written.
+        """
+        moment = 0.0
+        with contextlib.suppress(KeyError, ValueError):
+            moment = datetime.fromisoformat(written["moment"]).timestamp()
+        connection.execute(
+            "DELETE FROM flush_marks WHERE workspace = ? AND thread = ifnull(?, thread)"
+            " AND at >= ?",
+            (self._workspace, written.get("thread"), int(moment)),
+        )
 
     def adopt_damaged(self) -> None:
         """Take the damaged entries of workspaces that are no folders: the name may be what is."""

@@ -72,7 +72,8 @@ def replace_damaged(file: DatabaseFile, error: Exception) -> None:
             rest.unlink(missing_ok=True)
         sync_folder(path.parent)
         logger.warning(
-            "the %s %s is damaged (%s); it is kept as %s, and %d rows of it are in a new one",
+            "the %s %s is damaged (%s); it is kept as %s, and %d rows of it are in a new one; "
+            "what else it held is lost",
             *(file.format.name, path, error, aside, count),
         )
 

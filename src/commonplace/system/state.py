@@ -63,4 +63,6 @@ class StateFile(DatabaseFile):
         application_id=0x636F7374,  # "cost", Commonplace's state
         version=4,  # versions 1 to 3 were never released
         schema=_SCHEMA,
+        # The messages of an entry that was lost are taken again when they are given again.
+        repair=("DELETE FROM flush_marks",),
     )

@@ -75,6 +75,7 @@ def may_hold(data: bytes, note: str) -> bool:
     Each place of a piece's rarest word is looked at with what stands around it: nothing else of the
     text is decoded.
     """
+    note = trim_blank_lines(note)
     pieces = _items(note) or [note]
     if len(pieces) > _MOST_SOUGHT or "\ufffd" in note:  # what is not UTF-8 is read as that
         return True

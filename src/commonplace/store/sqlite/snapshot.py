@@ -31,6 +31,7 @@ _COMMON = 100
 _MOST_COUNTED = 32_768
 """Chunks of a term that are counted; those behind them are estimated, for an idf needs no more."""
 _MAX_VEC0_LIMIT = 4096
+_VEC0_FROM = 4096  # chunks; the vectors of fewer are read, with their checksums, in some 15 ms
 _STORED = ", ".join(StoredChunk._fields)
 _PLACE = ", ".join(ChunkPlace._fields)
 FROM_LINE = """path = ?1 AND ordinal > coalesce((SELECT ordinal FROM chunk_places
@@ -194,8 +195,8 @@ class SqliteSnapshot:
         if self._identity is None or self._identity.dimension != len(query) or limit < 1:
             return []
         among = self._seqs_among()
-        can_be_cold = rows == RowFilter() and among is None
-        can_be_cold = can_be_cold and limit <= _MAX_VEC0_LIMIT
+        can_be_cold = rows == RowFilter() and among is None and limit <= _MAX_VEC0_LIMIT
+        can_be_cold = can_be_cold and self.chunk_count() > _VEC0_FROM
         connection = self._connection
         resident = self._file.resident_vectors(
             cold=lambda: can_be_cold and bool(query.any()) and schema.vec0_usable(connection)
