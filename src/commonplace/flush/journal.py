@@ -293,10 +293,10 @@ class Journal:
         written = undamaged_columns(row)
         if entry is None or "messages" not in written:
             self._unmark(connection, written)
+        lost = "its messages are lost, if they are not given again"
         logger.warning(
             "entry %d of the flush journal is damaged (%s); its bytes are kept in %s, and %s",
-            *(number, error, kept),
-            "its messages are lost" if entry is None else "what can be read is written down",
+            *(number, error, kept, "what can be read is written down" if entry else lost),
         )
         return entry
 
@@ -305,19 +305,14 @@ class Journal:
 
         No entry says which fingerprints are its own: those of its thread that a flush met since
         are deleted, too. What is written down twice then is held by the log already.
-
-        Args:
-            connection: A transaction.
-            written: The columns of the entry that are as they were written.
         """
         moment = 0.0
         with contextlib.suppress(KeyError, ValueError):
             moment = datetime.fromisoformat(written["moment"]).timestamp()
-        connection.execute(
-            "DELETE FROM flush_marks WHERE workspace = ? AND thread = ifnull(?, thread)"
-            " AND at >= ?",
-            (self._workspace, written.get("thread"), int(moment)),
+        sql = (
+            "DELETE FROM flush_marks WHERE workspace = ? AND thread = ifnull(?, thread) AND at >= ?"
         )
+        connection.execute(sql, (self._workspace, written.get("thread"), int(moment)))
 
     def adopt_damaged(self) -> None:
         """Take the damaged entries of workspaces that are no folders: the name may be what is."""
