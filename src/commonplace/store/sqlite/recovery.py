@@ -173,14 +173,15 @@ def _check_vec0(connection: apsw.Connection) -> None:
     """Compare sqlite-vec's table with the vectors: it has no checksums of its own."""
     if not vec0_usable(connection):
         return
-    held, same, written = connection.execute(
+    counts = connection.execute(
         "SELECT (SELECT count(*) FROM chunks_vec), (SELECT count(*) FROM chunks_vec JOIN"
         " vectors USING (seq) WHERE chunks_vec.embedding IS vectors.embedding),"
         " (SELECT count(*) FROM vectors)"
-    ).fetchone()
-    if not held == same == written:
-        why = f"sqlite-vec's table has {same} of {written} vectors as they were written"
-        raise damaged(connection.filename, why)
+    )
+    for held, same, written in counts:
+        if not held == same == written:
+            why = f"sqlite-vec's table has {same} of {written} vectors as they were written"
+            raise damaged(connection.filename, why)
 
 
 def move_aside(path: Path, label: Literal["damaged", "earlier"]) -> Path:
