@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -204,8 +205,9 @@ class TextRecorder:
         if isinstance(met, GrownBytes) and met.before is before and met.added is added:
             after, digest = met, met.before_digest.hex()
         else:
-            after, digest = before + added, content_hash(before) if before else ""
-            after = met if met == after else after
+            grown = GrownBytes(before, hashlib.sha256(before), added)
+            after = met if isinstance(met, bytes) and grown.is_equal(met) else grown
+            digest = grown.before_digest.hex() if before else ""
         latest = self._log.latest(connection, path)
         if (latest.version.hash if latest else "") != digest:
             if self._log.is_recent(connection, path, content_hash(after)):
