@@ -397,7 +397,8 @@ def test_every_error_is_one_line(notes, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_damage_that_only_sqlite_vec_meets_is_mended(notes):
+def test_damage_that_only_sqlite_vec_meets_is_mended(notes, monkeypatch):
+    monkeypatch.setattr("commonplace.store.sqlite.snapshot._VEC0_FROM", 0)
     apsw = pytest.importorskip("apsw")
     with notes.open(HashedWords(), LINES) as memory:
         memory.index()
