@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from commonplace import Settings
@@ -141,6 +141,7 @@ def indexed(tmp_path_factory):
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(queries=st.lists(texts, min_size=1, max_size=20))
+@example(queries=["heron \u3099", "\u3099", "か\u3099くせい"])
 def test_queries_of_any_kind_are_answered(queries, indexed):
     with indexed.open(HashedWords(), LINES) as memory:
         for query in queries:

@@ -36,6 +36,13 @@ def test_other_words_are_not(query: str, text: str) -> None:
     assert not occurrences([text], ANALYZER.words(query), ANALYZER).any()
 
 
+@pytest.mark.parametrize("query", ["\u3099", "owl \u3099", "\u309a\u3099 \u3099"])
+def test_a_sign_of_which_folding_leaves_nothing_is_nowhere(query: str) -> None:
+    words = [word for word in ANALYZER.words(query) if word.gram]
+    assert words
+    assert not occurrences(["an owl", "か\u3099き", ""], words, ANALYZER).any()
+
+
 @pytest.mark.parametrize("tokenizer", ["porter", "unicode61"])
 def test_many_words_have_the_terms_that_they_have_alone(tokenizer: str) -> None:
     analyzer = Analyzer(tokenizer)

@@ -175,7 +175,7 @@ class _Haystack:
     def places(self, part: str) -> list[int]:
         """Return the offsets of a part of words."""
         found: list[int] = []
-        at = self._text.find(part)
+        at = self._text.find(part) if part else -1  # of some signs, folding leaves nothing
         while at >= 0:
             found.append(at)
             at = self._text.find(part, at + len(part))
