@@ -139,9 +139,9 @@ def test_counts_and_times_of_the_benchmarks_are_in_their_order():
 def test_the_benchmark_of_the_core_prints_each_row_of_its_table():
     source = (ROOT / "tests/benchmarks/core.py").read_text("utf-8")
     labels = re.findall(r'(?:Row|_label)\(\s*f?"([^"]+)"', source)
-    printed = {label.replace("{name}", "p50") for label in labels}
+    known = {label.replace("{name}", "p50") for label in labels}
     rows = {re.sub(r", [\d,]+ chunks$", "", row[""]) for row in table("| | ours")}
-    assert rows - printed == set()
+    assert rows - known == set()
 
 
 def test_the_figures_of_masking_are_those_that_its_benchmark_prints():

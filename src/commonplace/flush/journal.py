@@ -121,9 +121,11 @@ class Journal:
             StateError: The state file cannot be written; nothing was added.
         """
         with self._file.transaction() as connection:
-            self._mend_damaged(connection, thread)
             hashes = (after or Fingerprinter()).following(messages)
             known = self._known(connection.execute, thread, hashes)
+            if known:  # of them, what damage took counts as new
+                self._mend_damaged(connection, thread)
+                known = self._known(connection.execute, thread, hashes)
             positions = new_positions(messages, hashes, known)
             if not positions:
                 return []
@@ -259,7 +261,7 @@ class Journal:
         return entry
 
     def _mend_damaged(self, connection: apsw.Connection, thread: str) -> None:
-        """Mend the damaged entries of a thread, so that what they lost counts as new."""
+        """Mend the damaged entries of a thread; the fingerprints of what they lost go."""
         rows = connection.execute(
             f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries WHERE workspace = ? AND thread = ?",
             (self._workspace, thread),
@@ -309,9 +311,8 @@ class Journal:
         moment = 0.0
         with contextlib.suppress(KeyError, ValueError):
             moment = datetime.fromisoformat(written["moment"]).timestamp()
-        sql = (
-            "DELETE FROM flush_marks WHERE workspace = ? AND thread = ifnull(?, thread) AND at >= ?"
-        )
+        of_thread = "workspace = ? AND thread = ifnull(?, thread) AND at >= ?"
+        sql = f"DELETE FROM flush_marks WHERE {of_thread}"
         connection.execute(sql, (self._workspace, written.get("thread"), int(moment)))
 
     def adopt_damaged(self) -> None:

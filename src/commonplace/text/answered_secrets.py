@@ -9,7 +9,15 @@ import re
 from collections.abc import Iterator
 
 from commonplace.text.chosen_words import looks_joined
-from commonplace.text.lock_codes import CJK_LOCK, DEVICE, HOMONYM, LOCK, is_number_of_another_kind
+from commonplace.text.lock_codes import (
+    CJK_DEVICE,
+    CJK_LOCK,
+    DEVICE,
+    HOMONYM,
+    LOCK,
+    SCREEN,
+    is_number_of_another_kind,
+)
 from commonplace.text.secret_names import NOT_A_CODE
 from commonplace.text.secret_values import is_harmless, looks_strong
 from commonplace.text.written_value import TRAILING
@@ -26,7 +34,7 @@ _CODE = (
     r"(?:\w{2,14}-?)?codes?|código|codigo|codice|kod(?:u|em)?|pin(?:-?code)?|clave|combina\w{3,6}"
     r"|geheimzahl|szyfr"
 )
-_CJK = rf"{CJK_LOCK}|パスワード|パスコード|暗証番号|番号|コード|密码|密碼|口令|锁"
+_CJK = rf"{CJK_LOCK}|{CJK_DEVICE}|パスワード|パスコード|暗証番号|番号|コード|密码|密碼|口令|锁"
 _VERBS = (
     r"send|give|tell|remind|schick|gib|sag|envoie|donne|manda|mándame|dime|pásame|passa|mandami"
     r"|dammi|stuur|geef|podaj|wyślij"
@@ -45,7 +53,7 @@ _ANSWER = re.compile(
     re.IGNORECASE,
 )
 _ASKED = re.compile(
-    rf"(?:(?<!\w)(?P<name>{_PASSWORD}|{_CODE}|{LOCK}|(?P<thing>{HOMONYM}|{DEVICE}))(?!\w)|(?P<cjk>{_CJK}))"
+    rf"(?:(?<!\w)(?P<name>{_PASSWORD}|{_CODE}|{LOCK}|(?P<thing>{HOMONYM}|{SCREEN}|{DEVICE}))(?!\w)|(?P<cjk>{_CJK}))"
     r"(?P<rest>[^\n?？]{0,80})"
     r"(?:[?？][?？!]{0,3}(?:[^\n]{0,40}\n{1,2}|[^\w\n]{0,6}[ \t]{1,2})|\n{1,2})",
     re.IGNORECASE,

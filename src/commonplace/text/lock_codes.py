@@ -13,11 +13,13 @@ from commonplace.text.sentence_secrets import KEYPAD_CODE, changes
 
 __all__ = [
     "BELOW",
+    "CJK_DEVICE",
     "CJK_LOCK",
     "DEVICE",
     "HOMONYM",
     "LOCK",
     "LOCK_HINTS",
+    "SCREEN",
     "door_codes",
     "following_codes",
     "is_number_of_another_kind",
@@ -43,9 +45,11 @@ LOCK = (
 )
 HOMONYM = (
     r"(?<!is )(?<!be )(?<!are )(?<!-)safe|alarm(?! clock)|gate|barrier|shed|\w{0,14}(?:tresor"
-    r"|alarmanlage)|alarme|alarma|portal|allarme|tablet\w{0,2}|ipad|laptop|voicemail"
+    r"|alarmanlage)|alarme|alarma|portal(?!es)|allarme"
 )
 """Words that mean something else as well: only what is typed there is a code."""
+SCREEN = r"tablet\w{0,2}|ipad|laptop|voicemail"
+"""Devices of which that is so, too; more than a code has a number there."""
 DEVICE = (
     r"(?:smart|i)?phone|mobile|handy|tablette|téléphone"
     r"|móvil|telefono|cellulare|telemóvel|celular|telefoon|mobiel|telefon|komórk\w"
@@ -53,8 +57,8 @@ DEVICE = (
 CJK_LOCK = (
     r"オートロック|金庫|ロッカー|宅配ボックス|キーボックス|南京錠|玄関|自転車の鍵|警報"
     r"|门禁|单元门|大门|保险箱|保险柜|储物柜|快递柜|门锁|钥匙盒|密码锁|行李箱"
-    r"|スマホ|携帯|タブレット|手机|平板"
 )
+CJK_DEVICE = r"スマホ|携帯|タブレット|手机|平板"
 _NO_THING = (
     r"(?![ \t]?(?:number|no\.?|nr\.?|company|service|firma|hotline|tel|central|zentrale|price|model"
     r"|serial|size|shop|store))"
@@ -92,7 +96,8 @@ _NO_CODE = re.compile(
 _FORM = re.compile(
     rf"(?i:(?<!\w)(?:{LOCK})(?!\w){_NO_THING}{_WORDS}{{0,5}}?"
     rf"(?:[ \t]{{0,2}}(?:{_CONNECTOR})|[ \t]{{1,2}})"
-    rf"|(?<!\w)(?:{HOMONYM})(?!\w){_NO_THING}{_WORDS}{{0,2}}?(?:{_SIGN}|[ \t]{{1,2}}{_TYPED})"
+    rf"|(?<!\w)(?:{HOMONYM}|{SCREEN})(?!\w){_NO_THING}{_WORDS}{{0,2}}?"
+    rf"(?:{_SIGN}|[ \t]{{1,2}}{_TYPED})"
     rf"|(?<!\w)(?:{DEVICE})(?!\w){_NO_THING}{_WORDS}{{0,3}}?[ \t]{{1,2}}{_TYPED})"
     rf"(?P<value>{_DIGITS}|(?:[A-Z]\d{{3,5}}[A-Z]?|\d{{1,3}}[Kk]\d{{3,5}}|\d{{2,4}}[A-Z])[*#]?){_END}"
 )
@@ -103,7 +108,7 @@ _NEXT = re.compile(
 """From one code of a line to the next one: ", a tablet na 4410"."""
 _MOST = 4
 _CJK_FORM = re.compile(
-    rf"(?:{CJK_LOCK})[^\n\d号]{{0,10}}?(?P<value>[*#]?\d(?:-?\d){{2,7}}[*#]?)"
+    rf"(?:{CJK_LOCK}|{CJK_DEVICE})[^\n\d号]{{0,10}}?(?P<value>[*#]?\d(?:-?\d){{2,7}}[*#]?)"
     r"(?=番で|番$|に|で|押|を|加|[，,。、;；)）]|\s|$)"
 )
 
@@ -115,7 +120,7 @@ LOCK_HINTS = (
     "cadeado", "armário", "fechadura", "kluis", "slot", "sleutel", "poort", "slagboom", "stalling",
     "sejf", "kłód", "furt", "bram", "domof", "szlab", "skryt", "szaf", "phone", "mobi", "tablet",
     "ipad", "laptop", "voicemail", "handy", "téléph", "móvil", "cellul", "telem", "celul", "komór",
-    *CJK_LOCK.split("|"),
+    *CJK_LOCK.split("|"), *CJK_DEVICE.split("|"),
 )  # fmt: skip
 """Parts in lower case of which a text with such a code has one."""
 

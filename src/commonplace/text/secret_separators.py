@@ -56,7 +56,7 @@ _OWNED = (
     r"|pour|para|per|voor|van|от|для)(?:[ \t'’]{1,2}[\w’'./@+()-]{1,32}){1,5}?"
     rf"|[ \t]{_WHO}[ \t]\w{{1,20}}(?:[ \t]\w{{1,20}})?|[ \t]\([^)\n]{{1,30}}\)"
     r"|[ \t](?-i:[A-Z])[\w-]{1,20}"
-    r"|[ \t](?:yesterday|today|gestern|heute|vorhin|hier|aujourd['’]hui|ayer|hoy|ieri|oggi"
+    r"|[ \t](?:yesterday|today|gestern|heute|vorhin|aujourd['’]hui|ayer|hoy|ieri|oggi"
     r"|ontem|hoje)"
     r"|[ \t](?:wi-?fi|wlan|here|there|hier|aqui|aquí|ici|nueva|anterior|actual|antigua|nova"
     r"|nuova|nouveau"
