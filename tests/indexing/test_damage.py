@@ -103,6 +103,8 @@ COLUMNS = {
     "another count of lines": "UPDATE line_sum SET n = n + 1",
     "other vectors": "UPDATE vectors SET embedding = zeroblob(length(embedding))",
     "another source": "UPDATE vectors SET source = 'memoru'",
+    "sqlite-vec's": "UPDATE chunks_vec_vector_chunks00 SET vectors = zeroblob(length(vectors))",
+    "sqlite-vec's seqs": "UPDATE chunks_vec_chunks SET rowids = zeroblob(length(rowids))",
 }
 
 
@@ -397,8 +399,7 @@ def test_every_error_is_one_line(notes, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_damage_that_only_sqlite_vec_meets_is_mended(notes, monkeypatch):
-    monkeypatch.setattr("commonplace.store.sqlite.snapshot._VEC0_FROM", 0)
+def test_damage_that_only_sqlite_vec_meets_is_mended(notes):
     apsw = pytest.importorskip("apsw")
     with notes.open(HashedWords(), LINES) as memory:
         memory.index()

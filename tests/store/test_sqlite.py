@@ -31,6 +31,7 @@ from commonplace.store.sqlite import connection, schema, writer
 from commonplace.store.sqlite import snapshot as snapshot_module
 from commonplace.store.sqlite.recovery import check_pages, move_aside
 from commonplace.store.sqlite.store import SqliteStore
+from commonplace.store.sqlite.vec0_table import check_vec0
 from commonplace.text.analysis import Term
 from commonplace.types import Source
 from commonplace.vectors.arrays import ChunkVectors, unpack
@@ -313,9 +314,8 @@ def test_stores_on_one_file_see_each_others_changes(
 
 
 def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
-    opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[[], SqliteStore],
 ) -> None:
-    monkeypatch.setattr(snapshot_module, "_VEC0_FROM", 0)
     store = filled(opened(), numbered(500))
     query = 2 * vector_of("query")
     with store.snapshot() as snapshot:
@@ -329,21 +329,61 @@ def test_the_first_scan_is_that_of_the_file_and_equals_the_later_ones(
         np.testing.assert_allclose([s for _, s in warm], [s for _, s in other], atol=1e-5)
 
 
-def test_damage_of_the_table_without_checksums_is_noticed_and_changes_no_search_of_few_chunks(
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+VEC0_BLOBS = {
+    "vectors": ("chunks_vec_vector_chunks00", "vectors"),
+    "seqs": ("chunks_vec_chunks", "rowids"),
+    "places in use": ("chunks_vec_chunks", "validity"),
+}
+
+
+@pytest.mark.parametrize(("table", "column"), VEC0_BLOBS.values(), ids=VEC0_BLOBS)
+def test_a_bit_of_sqlite_vecs_table_that_flips_is_noticed_by_the_scan_and_by_the_check(
+    opened: Callable[[], SqliteStore], table: str, column: str
+) -> None:
+    rng = random.Random(column)
+    store = filled(opened(), numbered(1024))
+    for _ in range(20):
+        with store.writing() as connection_:
+            key, sound = connection_.execute(f"SELECT rowid, {column} FROM {table}").fetchone()
+            set_to = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"
+            connection_.execute(set_to, (flipped(sound, rng), key))
+        cold = opened()
+        with pytest.raises(IndexDamagedError, match="sqlite-vec's table is not as it was"):
+            nearest(cold, vector_of("query"))
+        with pytest.raises(IndexDamagedError, match="sqlite-vec's table is not as it was"):
+            check_pages(cold._opened())
+        with store.writing() as connection_:
+            connection_.execute(set_to, (sound, key))
+        check_pages(store._opened())
+
+
+def test_a_part_of_sqlite_vecs_table_that_is_cut_or_lost_is_noticed(
     opened: Callable[[], SqliteStore],
 ) -> None:
-    store = filled(opened(), numbered(500))
-    expected = nearest(store, vector_of("query"), limit=20)
-    check_pages(store._opened())
-    with store.writing() as connection_:
-        connection_.execute(
-            "UPDATE chunks_vec_vector_chunks00 SET vectors = zeroblob(length(vectors))"
-        )
-    store.close()
-    damaged = opened()
-    assert nearest(damaged, vector_of("query"), limit=20) == expected
-    with pytest.raises(IndexDamagedError, match="sqlite-vec's table has 0 of 500 vectors"):
-        check_pages(damaged._opened())
+    store = filled(opened(), numbered(1500))
+    for change in (
+        "UPDATE chunks_vec_vector_chunks00 SET vectors = substr(vectors, 1, 7)",
+        "UPDATE chunks_vec_chunks SET rowids = substr(rowids, 9)",
+        "UPDATE chunks_vec_chunks SET validity = NULL || 'x'",
+        "DELETE FROM chunks_vec_chunks WHERE chunk_id = 2",
+        "UPDATE meta SET value = value + 1 WHERE key = 'vec0'",
+    ):
+        with store.writing() as connection_:
+            connection_.execute("SAVEPOINT sound")
+            with suppress(apsw.ConstraintError):
+                connection_.execute(change)
+            if connection_.changes():
+                with pytest.raises(IndexDamagedError, match="sqlite-vec's table"):
+                    check_vec0(connection_)
+            connection_.execute("ROLLBACK TO sound")
+            connection_.execute("RELEASE sound")
+            check_vec0(connection_)
 
 
 def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
@@ -506,6 +546,7 @@ def test_vectors_that_are_all_the_same_are_all_compared(
 
 def vec0_rows(store: SqliteStore) -> list[int]:
     with store.writing() as connection_:
+        check_vec0(connection_)
         return [seq for (seq,) in connection_.execute("SELECT seq FROM chunks_vec ORDER BY seq")]
 
 
@@ -518,7 +559,6 @@ def vector_rows(store: SqliteStore) -> list[int]:
 def test_a_process_without_sqlite_vec_works_and_the_next_one_repairs(
     opened: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch, *, made_with: bool
 ) -> None:
-    monkeypatch.setattr(snapshot_module, "_VEC0_FROM", 0)
     if made_with:
         filled(opened(), numbered(10), numbered(5, "c.md")).close()
     with monkeypatch.context() as patch:

@@ -29,8 +29,8 @@ from commonplace.store.sqlite.schema import (
     EarlierVersionError,
     merge_words,
     table_version,
-    vec0_usable,
 )
+from commonplace.store.sqlite.vec0_table import check_vec0, vec0_usable
 from commonplace.store.sqlite.vector_cache import drop_unsound, unsound_rows
 from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
 from commonplace.system.transactions import overwrite_free_pages, transaction
@@ -166,22 +166,8 @@ def _check_rows(connection: apsw.Connection) -> None:
         kind = path, source, text_hash
         if place_checksum(name, kind, (start, end), day, ordinal) != checksum:
             raise damaged(connection.filename, f"the place of chunk {seq} is not as it was written")
-    _check_vec0(connection)
-
-
-def _check_vec0(connection: apsw.Connection) -> None:
-    """Compare sqlite-vec's table with the vectors: it has no checksums of its own."""
-    if not vec0_usable(connection):
-        return
-    counts = connection.execute(
-        "SELECT (SELECT count(*) FROM chunks_vec), (SELECT count(*) FROM chunks_vec JOIN"
-        " vectors USING (seq) WHERE chunks_vec.embedding IS vectors.embedding),"
-        " (SELECT count(*) FROM vectors)"
-    )
-    for held, same, written in counts:
-        if not held == same == written:
-            why = f"sqlite-vec's table has {same} of {written} vectors as they were written"
-            raise damaged(connection.filename, why)
+    if vec0_usable(connection):
+        check_vec0(connection)
 
 
 def move_aside(path: Path, label: Literal["damaged", "earlier"]) -> Path:

@@ -1,4 +1,4 @@
-"""Schema of the index file: its tables, its FTS5 index and sqlite-vec's table."""
+"""Schema of the index file: its tables and its FTS5 index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import apsw
 from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.store.sqlite.checksums import sum_checksum
 from commonplace.store.sqlite.connection import damaged, transaction
-from commonplace.store.sqlite.vector_extension import has_vec0
 from commonplace.text.analysis import FTS5_TOKENIZE
 
 if TYPE_CHECKING:
@@ -33,13 +32,10 @@ __all__ = [
     "mean_of_lines",
     "merge_words",
     "nearest_by_scan",
-    "nearest_by_vec0",
     "set_meta",
     "sums_of_lines",
     "table_version",
     "unreadable_reason",
-    "vec0_in_step",
-    "vec0_usable",
 ]
 
 _PENDING_BYTES = 64 * 1024 * 1024
@@ -185,54 +181,6 @@ def merge_words(connection: apsw.Connection) -> None:
 
 def _configure_words(connection: apsw.Connection, option: str, value: int) -> None:
     connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES (?, ?)", (option, value))
-
-
-def _create_vec0(connection: apsw.Connection, dimension: int) -> None:
-    """Create sqlite-vec's table from the vectors that are there; inside a transaction."""
-    connection.execute("DROP TABLE IF EXISTS chunks_vec")
-    connection.execute(
-        "CREATE VIRTUAL TABLE chunks_vec USING vec0("
-        f"seq INTEGER PRIMARY KEY, embedding FLOAT[{dimension}] distance_metric=cosine)"
-    )
-    connection.execute("INSERT INTO chunks_vec (seq, embedding) SELECT seq, embedding FROM vectors")
-
-
-def vec0_in_step(connection: apsw.Connection, dimension: int | None) -> bool:
-    """Return whether sqlite-vec's table is there and can be kept in step with the vectors.
-
-    A process that cannot load sqlite-vec marks the table as stale; the next one that can rebuilds
-    it.
-    """
-    if not dimension:
-        return False
-    if not has_vec0(connection):
-        set_meta(connection, "vec0", "stale")
-        return False
-    if not vec0_usable(connection):
-        _create_vec0(connection, dimension)
-        connection.execute("DELETE FROM meta WHERE key = 'vec0'")
-    return True
-
-
-def vec0_usable(connection: apsw.Connection) -> bool:
-    """Return whether sqlite-vec's table is there, in step with the vectors, and can be read."""
-    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'chunks_vec'"
-    is_there = bool(connection.execute(sql).get)
-    return is_there and get_meta(connection, "vec0") is None and has_vec0(connection)
-
-
-def nearest_by_vec0(
-    connection: apsw.Connection, query: Vector, limit: int
-) -> list[tuple[int, float]]:
-    """Return the ``(seq, dot product)`` of the nearest chunks, by a scan of sqlite-vec's table."""
-    length = float(query @ query) ** 0.5
-    found = connection.execute(
-        "SELECT seq, coalesce(1.0 - distance, 0.0) FROM chunks_vec "
-        "WHERE embedding MATCH ? AND k = ?",
-        (query.tobytes(), limit),
-    )
-    hits = [(seq, cosine * length) for seq, cosine in found]
-    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
 def nearest_by_scan(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite import checksums, schema
+from commonplace.store.sqlite import checksums, schema, vec0_table
 from commonplace.store.sqlite.connection import IndexFile, damaged
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
@@ -31,7 +31,6 @@ _COMMON = 100
 _MOST_COUNTED = 32_768
 """Chunks of a term that are counted; those behind them are estimated, for an idf needs no more."""
 _MAX_VEC0_LIMIT = 4096
-_VEC0_FROM = 4096  # chunks; the vectors of fewer are read, with their checksums, in some 15 ms
 _STORED = ", ".join(StoredChunk._fields)
 _PLACE = ", ".join(ChunkPlace._fields)
 FROM_LINE = """path = ?1 AND ordinal > coalesce((SELECT ordinal FROM chunk_places
@@ -196,13 +195,12 @@ class SqliteSnapshot:
             return []
         among = self._seqs_among()
         can_be_cold = rows == RowFilter() and among is None and limit <= _MAX_VEC0_LIMIT
-        can_be_cold = can_be_cold and self.chunk_count() > _VEC0_FROM
         connection = self._connection
         resident = self._file.resident_vectors(
-            cold=lambda: can_be_cold and bool(query.any()) and schema.vec0_usable(connection)
+            cold=lambda: can_be_cold and bool(query.any()) and vec0_table.vec0_usable(connection)
         )
         if resident is None:
-            return schema.nearest_by_vec0(connection, query, limit)
+            return vec0_table.nearest_by_vec0(connection, query, limit)
         from commonplace.store.sqlite.vector_table import SqliteVectorTable
 
         table, state = SqliteVectorTable(connection), self._state

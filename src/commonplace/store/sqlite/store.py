@@ -37,9 +37,9 @@ from commonplace.store.sqlite.schema import (
     merge_words,
     set_meta,
     unreadable_reason,
-    vec0_in_step,
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
+from commonplace.store.sqlite.vec0_table import vec0_in_step
 from commonplace.store.sqlite.vector_extension import vector_extension
 from commonplace.store.sqlite.writer import Writer
 from commonplace.system import forks

@@ -23,8 +23,9 @@ from commonplace.store.sqlite.checksums import (
     sound_vectors,
     sum_checksum,
 )
-from commonplace.store.sqlite.schema import get_meta, set_meta, sums_of_lines, vec0_in_step
+from commonplace.store.sqlite.schema import get_meta, set_meta, sums_of_lines
 from commonplace.store.sqlite.snapshot import FROM_LINE
+from commonplace.store.sqlite.vec0_table import change_vec0_checksum, vec0_in_step
 from commonplace.store.sqlite.vector_cache import insert_vectors
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
@@ -139,6 +140,11 @@ class Writer:
             gone,
         )
         if self._vec0:
+            found = execute(
+                "SELECT seq, embedding FROM json_each(?) JOIN vectors ON seq = value", gone
+            )
+            removed: list[Any] = found.fetchall()
+            change_vec0_checksum(self._connection, removed=removed)
             # With IN, sqlite-vec would scan its whole table.
             self._connection.executemany(
                 "DELETE FROM chunks_vec WHERE seq = ?", [(seq,) for seq in seqs]
@@ -238,6 +244,7 @@ class Writer:
         if self._vec0:
             rows = [(seq, embedding) for seq, *_, embedding in vectors]
             self._insert_rows("chunks_vec (seq, embedding)", rows)
+            change_vec0_checksum(self._connection, added=rows)
 
     def _insert_rows(self, table: str, rows: list[tuple[Any, ...]]) -> None:
         """Insert rows of values for all columns of a table, or for those named behind it."""
