@@ -129,6 +129,42 @@ def test_a_file_that_is_made_has_the_mode_that_is_asked_for(tmp_path, way):
 
 @posix
 @pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("name", ["i.sqlite", "i.history.sqlite"])
+@pytest.mark.parametrize("log", ["-wal", "-shm", "-journal"])
+def test_a_note_that_has_a_logs_name_too_is_left_alone(tmp_path, link, name, log):
+    root, index = tmp_path / "notes", tmp_path / "idx" / "i.sqlite"
+    root.mkdir()
+    note = root / "MEMORY.md"
+    note.write_text(NOTE)
+    with Memory.open(root, settings=SETTINGS, embedder=None, index=index) as memory:
+        memory.append("- a line of before")
+    before = note.read_text()
+    place = index.parent / f"{name}{log}"
+    place.unlink(missing_ok=True)
+    link(note, place)
+    with Memory.open(root, settings=SETTINGS, embedder=None, index=index) as memory:
+        for verb in (lambda: memory.search("heron"), lambda: memory.history("MEMORY.md")):
+            with contextlib.suppress(CommonplaceError):
+                verb()
+        with contextlib.suppress(CommonplaceError):
+            memory.append("- a line more", path="MEMORY.md")
+    assert note.read_text().removesuffix("- a line more\n") == before
+
+
+@posix
+def test_a_log_that_a_backup_linked_is_a_log(tmp_path):
+    index = tmp_path / "idx" / "i.sqlite"
+    (tmp_path / "MEMORY.md").write_text(NOTE)
+    with Memory.open(tmp_path, settings=SETTINGS, embedder=None, index=index) as memory:
+        memory.index()
+        for log in ("-wal", "-shm"):
+            os.link(f"{index}{log}", tmp_path / f"backup{log}")
+        with Memory.open(tmp_path, settings=SETTINGS, embedder=None, index=index) as other:
+            assert other.search("heron") == memory.search("heron")
+
+
+@posix
+@pytest.mark.parametrize("link", [os.symlink, os.link])
 @pytest.mark.parametrize("name", ["i.sqlite.lock", "i.sqlite.swap", "i.history.sqlite.lock"])
 def test_a_lock_file_that_is_a_link_is_left_alone(tmp_path, link, name):
     root, index = tmp_path / "notes", tmp_path / "idx" / "i.sqlite"

@@ -19,7 +19,7 @@ import apsw
 
 from commonplace.errors import StateError
 from commonplace.system import forks
-from commonplace.system.files import create_private, link_new
+from commonplace.system.files import create_private, link_new, refuse_linked_logs
 from commonplace.system.transactions import enable_wal, overwrite_free_pages, transaction
 from commonplace.system.waits import busy_handler
 
@@ -253,6 +253,7 @@ class DatabaseFile:
             if not os.path.lexists(self.path):
                 self._create(self.path)
             create_private(self.path)
+            refuse_linked_logs(self.path)
             if not os.path.getsize(self.path):
                 raise apsw.NotADBError("it is empty")
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI

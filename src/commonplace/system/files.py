@@ -18,6 +18,7 @@ __all__ = [
     "link_new",
     "make_private_folder",
     "open_without_links",
+    "refuse_linked_logs",
     "sync",
     "sync_folder",
 ]
@@ -27,6 +28,11 @@ _FOLDER_FLAGS = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 _FOLDER_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
 _WINDOWS_LINKS = (0xA000000C, 0xA0000003)
 """Tags of symbolic links and of junctions."""
+_LOGS = {
+    "-wal": (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"),
+    "-shm": (struct.pack("=I", 3_007_000),),
+}
+"""What SQLite maps or writes beside a database, each with how it begins."""
 _UNSYNCED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
 
 
@@ -186,3 +192,28 @@ def create_private(path: Path) -> None:
         return
     if not stat.S_ISREG(info.st_mode):
         raise OSError(errno.ELOOP, "it is a link, or no file: remove it", os.fspath(path))
+
+
+def refuse_linked_logs(database: Path) -> None:
+    """Refuse a log of SQLite's that is a hard link to another file, which SQLite would overwrite.
+
+    Symbolic links SQLite refuses itself; a log that a backup linked is a log.
+
+    Raises:
+        OSError: A log has a second name and is no log.
+    """
+    for suffix, beginnings in _LOGS.items():
+        path = database.with_name(database.name + suffix)
+        try:
+            if os.lstat(path).st_nlink < 2:
+                continue
+            with path.open("rb") as file:
+                beginning = file.read(4)
+        except OSError:
+            continue
+        if beginning and beginning not in beginnings:
+            raise OSError(
+                errno.EMLINK,
+                f"{path.name} is a hard link to a file of another kind: remove it",
+                os.fspath(path),
+            )

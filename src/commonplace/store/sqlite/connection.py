@@ -19,7 +19,7 @@ from commonplace.errors import (
 )
 from commonplace.store.sqlite.vector_extension import load_vector_extension
 from commonplace.system import forks
-from commonplace.system.files import create_private
+from commonplace.system.files import create_private, refuse_linked_logs
 from commonplace.system.transactions import enable_wal, transaction
 from commonplace.system.waits import WRITER_WAIT_S, busy_handler, seconds_to_wait
 
@@ -85,6 +85,7 @@ def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
 def _create(path: Path) -> None:
     try:
         create_private(path)
+        refuse_linked_logs(path)
     except OSError as error:
         raise apsw.CantOpenError(error.strerror or str(error)) from error
 
