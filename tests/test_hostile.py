@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
+import traceback
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -14,6 +16,7 @@ from rich.console import Console
 from commonplace import FlushReport, IndexReport, Memory, SearchResult, SearchResults, Status
 from commonplace.cli.app import app
 from commonplace.display import as_html, plain_result, plain_status
+from commonplace.errors import CommonplaceError
 from support.fakes import HashedWords, clock
 
 ATTACKS = {
@@ -234,3 +237,53 @@ def test_pictures_of_hostile_notes_are_drawn(memory, theme):
         explorer.repeats(memory, theme=theme),
     ):
         assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ODD = [[[1]], {"a": 1}, b"1", -(10**5000), np.array([1, 2]), object(), nested(100_000), "\x1b[2J"]
+
+
+@pytest.mark.parametrize("name", ["query", "max_results", "max_chars", "min_score", "sources"])
+@pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
+def test_an_argument_of_another_kind_is_named_and_shown_in_one_short_line(memory, name, value):
+    if name == "query" and isinstance(value, str):
+        return  # any text is a query
+    with pytest.raises(
+        (TypeError, ValueError), match=rf"^{name} is .+ (expected|must|takes)"
+    ) as it:
+        memory.search(**{"query": "heron", name: value})
+    assert len(str(it.value)) < 200
+    assert not HARMFUL.search(str(it.value))
+
+
+@pytest.mark.parametrize("name", ["paths", "after", "before", "as_of"])
+@pytest.mark.parametrize(
+    "value", [object(), 10**5000, nested(100_000)], ids=["object", "huge", "deep"]
+)
+def test_a_filter_of_another_kind_is_named_and_shown_in_one_short_line(memory, name, value):
+    with pytest.raises(ValueError, match=rf"^{name} is .+(such as|a day)") as caught:
+        memory.search("heron", **{name: value})
+    assert len(str(caught.value)) < 200
+
+
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+def test_the_message_of_an_error_shows_what_its_caller_gave_and_does_nothing(memory):
+    odd = "memory/\x1b[2J\u202egpj.md"
+    for verb in (
+        lambda: memory.edit(odd, "a", "b"),
+        lambda: memory.write(odd, "text", if_version="\x1b]0;owned\x07"),
+        lambda: Memory.open(f"/nowhere/{odd}"),
+    ):
+        with pytest.raises(CommonplaceError) as caught:
+            verb()
+        assert "gpj.md" in str(caught.value)
+        assert not HARMFUL.search(str(caught.value))
+        assert not HARMFUL.search("".join(traceback.format_exception_only(caught.value)))

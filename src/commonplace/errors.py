@@ -54,6 +54,12 @@ __all__ = [
 class CommonplaceError(Exception):
     """Base class of all errors of this package."""
 
+    def __str__(self) -> str:
+        """Return the message; what a terminal would act on in it, as of a path, is escaped."""
+        from commonplace.text.printable import printable
+
+        return printable(super().__str__())
+
 
 class WorkspaceError(CommonplaceError):
     """Problem with the folder of Markdown files, or with a path in it."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from zoneinfo import ZoneInfo
@@ -536,12 +537,15 @@ class Memory(ReopenedInChild, AsyncTwins):
             explain: Whether each result says what every stage gave to it.
 
         Raises:
+            TypeError: The query is no text, or a limit no number.
             ValueError: An argument is out of its range.
             StoreError: The index cannot be read, or, the first time, cannot be written.
         """
         limits = self._checked_limits(max_results, max_chars, min_score)
         rows = self._row_filter(sources, after, before)
         patterns = None if paths is None else checked_patterns(paths)
+        if not isinstance(query, str):
+            raise TypeError(f"query is {brief.repr(query)}; a text was expected.")
         text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
         found = self._ask_qmd(text, sources, as_of) if self._qmd is not None and text else None
         results = self._index.recovering(
@@ -753,8 +757,12 @@ class Memory(ReopenedInChild, AsyncTwins):
         chars = search.max_chars if max_chars is None else max_chars
         bar = search.min_score if min_score is None else min_score
         for name, value in (("max_results", limit), ("max_chars", chars)):
+            if value is not None and not isinstance(value, Integral):
+                raise TypeError(f"{name} is {brief.repr(value)}; an integer was expected.")
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {brief.repr(value)}; it must be at least 1.")
+        if not isinstance(bar, Real):
+            raise TypeError(f"min_score is {brief.repr(bar)}; a number was expected.")
         if not 0.0 <= bar <= 1.0:
             raise ValueError(f"min_score is {brief.repr(bar)}; it must be between 0 and 1.")
         return _Limits(limit, min(chars, _MAX_CHARS), bar)
@@ -767,8 +775,12 @@ class Memory(ReopenedInChild, AsyncTwins):
     ) -> RowFilter:
         from commonplace.store.records import RowFilter
 
-        if isinstance(sources, str) or not set(sources or ()) <= {"memory", "sessions"}:
-            raise ValueError(f"sources is {sources!r}; it takes a list of 'memory', 'sessions'.")
+        known = ("memory", "sessions")
+        wanted = () if sources is None else sources
+        is_some = isinstance(wanted, Collection) and not isinstance(wanted, str)
+        if not is_some or not all(source in known for source in wanted):
+            shown = brief.repr(sources)
+            raise ValueError(f"sources is {shown}; it takes a list of 'memory', 'sessions'.")
         zone = self._zone
         return RowFilter(
             sources=None if sources is None else frozenset(sources),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace.renderers import brief
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
@@ -272,9 +273,10 @@ def checked_patterns(paths: Collection[str]) -> tuple[str, ...]:
     Raises:
         ValueError: They are one text instead of several, or one of them can match no file.
     """
-    if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
+    is_some = isinstance(paths, Iterable) and not isinstance(paths, str)
+    if not is_some or not all(isinstance(path, str) for path in paths):
         raise ValueError(
-            f"paths is {paths!r}; it takes a list of files, folders or globs, such as "
+            f"paths is {brief.repr(paths)}; it takes a list of files, folders or globs, such as "
             "['memory/work/']."
         )
     patterns = tuple(path.strip().removeprefix("./") for path in paths)

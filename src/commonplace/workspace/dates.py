@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, tzinfo
 
+from commonplace.renderers import brief
+
 __all__ = ["parse_day", "parse_moment"]
 
 
@@ -67,7 +69,7 @@ def _parse_iso(text: str, *, name: str) -> date | datetime:
 
 def _not_a_day(value: object, *, name: str) -> str:
     return (
-        f"{name} is {value!r}, which is not a day; "
+        f"{name} is {brief.repr(value)}, which is not a day; "
         "give a datetime.date or an ISO text such as '2026-11-20'."
     )
 
