@@ -31,7 +31,7 @@ from commonplace.store.sqlite import connection, schema, writer
 from commonplace.store.sqlite import snapshot as snapshot_module
 from commonplace.store.sqlite.recovery import check_pages, move_aside
 from commonplace.store.sqlite.store import SqliteStore
-from commonplace.store.sqlite.vec0_table import check_vec0
+from commonplace.store.sqlite.vector_extension import check_vec0
 from commonplace.text.analysis import Term
 from commonplace.types import Source
 from commonplace.vectors.arrays import ChunkVectors, unpack

@@ -30,9 +30,13 @@ from commonplace.store.sqlite.schema import (
     merge_words,
     table_version,
 )
-from commonplace.store.sqlite.vec0_table import check_vec0, vec0_usable
 from commonplace.store.sqlite.vector_cache import drop_unsound, unsound_rows
-from commonplace.store.sqlite.vector_extension import load_vector_extension, vector_extension
+from commonplace.store.sqlite.vector_extension import (
+    check_vec0,
+    load_vector_extension,
+    vec0_usable,
+    vector_extension,
+)
 from commonplace.system.transactions import overwrite_free_pages, transaction
 from commonplace.system.waits import WRITER_WAIT_S
 from commonplace.text.analysis import Term

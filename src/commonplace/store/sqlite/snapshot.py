@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite import checksums, schema, vec0_table
+from commonplace.store.sqlite import checksums, schema, vector_extension
 from commonplace.store.sqlite.connection import IndexFile, damaged
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
@@ -197,10 +197,12 @@ class SqliteSnapshot:
         can_be_cold = rows == RowFilter() and among is None and limit <= _MAX_VEC0_LIMIT
         connection = self._connection
         resident = self._file.resident_vectors(
-            cold=lambda: can_be_cold and bool(query.any()) and vec0_table.vec0_usable(connection)
+            cold=lambda: (
+                can_be_cold and bool(query.any()) and vector_extension.vec0_usable(connection)
+            )
         )
         if resident is None:
-            return vec0_table.nearest_by_vec0(connection, query, limit)
+            return vector_extension.nearest_by_vec0(connection, query, limit)
         from commonplace.store.sqlite.vector_table import SqliteVectorTable
 
         table, state = SqliteVectorTable(connection), self._state

@@ -39,8 +39,7 @@ from commonplace.store.sqlite.schema import (
     unreadable_reason,
 )
 from commonplace.store.sqlite.snapshot import SqliteSnapshot
-from commonplace.store.sqlite.vec0_table import vec0_in_step
-from commonplace.store.sqlite.vector_extension import vector_extension
+from commonplace.store.sqlite.vector_extension import vec0_in_step, vector_extension
 from commonplace.store.sqlite.writer import Writer
 from commonplace.system import forks
 from commonplace.system.files import make_private_folder

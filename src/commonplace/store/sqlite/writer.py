@@ -25,8 +25,8 @@ from commonplace.store.sqlite.checksums import (
 )
 from commonplace.store.sqlite.schema import get_meta, set_meta, sums_of_lines
 from commonplace.store.sqlite.snapshot import FROM_LINE
-from commonplace.store.sqlite.vec0_table import change_vec0_checksum, vec0_in_step
 from commonplace.store.sqlite.vector_cache import insert_vectors
+from commonplace.store.sqlite.vector_extension import change_vec0_checksum, vec0_in_step
 from commonplace.text.analysis import grams_text
 from commonplace.types import Source
 from commonplace.vectors.arrays import sum_packed
