@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -30,6 +31,11 @@ from commonplace.transcripts.incremental import read_parts
 from support.fakes import HashedWords
 from support.notes import LINES, Notes, find
 
+SLOW_EXAMPLES = settings(
+    max_examples=max(100, int(os.environ.get("FUZZ_EXAMPLES", "0")) // 10),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+"""A tenth of the others' examples: each of these opens a memory and searches it."""
 FOUND = Path(__file__).parent / "data" / "fuzz.jsonl"
 
 _MARKDOWN = ["# ", "- ", "```", "~~~", "| a | b |", "|---|", "---", "+++", "> ", "\t", "    ", "~~"]
@@ -139,7 +145,7 @@ def indexed(tmp_path_factory):
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@SLOW_EXAMPLES
 @given(queries=st.lists(texts, min_size=1, max_size=20))
 @example(queries=["heron \u3099", "\u3099", "か\u3099くせい"])
 def test_queries_of_any_kind_are_answered(queries, indexed):
@@ -149,7 +155,7 @@ def test_queries_of_any_kind_are_answered(queries, indexed):
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@SLOW_EXAMPLES
 @given(seed=st.integers(0, 10**9), size=st.sampled_from([1, 40]))
 def test_flipped_bytes_of_the_index_change_no_text_of_an_answer(seed, size, indexed, tmp_path):
     """The text is right or the error ours; ranks may suffer where only the word index is hit."""
