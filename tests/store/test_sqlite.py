@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ def test_no_query_looks_at_a_whole_table_for_some_rows(store: SqliteStore) -> No
     """A filter over the words or a look for known texts must not grow with the index."""
     filled(store, numbered(50))
     plans: list[str] = []
+    matching(store, "word")  # a process's first search compares the words with their checksums
     with store.snapshot() as snapshot:
 
         def explain(cursor: apsw.Cursor, sql: str, bindings: Any) -> bool:
@@ -384,6 +386,74 @@ def test_a_part_of_sqlite_vecs_table_that_is_cut_or_lost_is_noticed(
             connection_.execute("ROLLBACK TO sound")
             connection_.execute("RELEASE sound")
             check_vec0(connection_)
+
+
+def assert_words_are_damaged(store: SqliteStore) -> None:
+    for look in (lambda: matching(store, "word", limit=9), lambda: check_pages(store._opened())):
+        with pytest.raises(IndexDamagedError):
+            look()
+
+
+FTS5_ROWS = {
+    "a page": "SELECT block FROM chunks_fts_data WHERE id > 10",
+    "the counts": "SELECT block FROM chunks_fts_data WHERE id = 1",
+    "the list of segments": "SELECT block FROM chunks_fts_data WHERE id = 10",
+    "a row's tokens": "SELECT sz FROM chunks_fts_docsize WHERE id = 7",
+}
+
+
+@pytest.mark.parametrize("row", FTS5_ROWS.values(), ids=FTS5_ROWS)
+def test_a_bit_of_the_words_that_flips_is_noticed_by_the_first_search_and_by_the_check(
+    opened: Callable[[], SqliteStore], row: str
+) -> None:
+    rng = random.Random(row)
+    column, table, where = row.split(maxsplit=5)[1::2]
+    filled(opened(), numbered(300)).close()
+    for _ in range(20):
+        store = opened()
+        with store.writing() as connection_:
+            sound = connection_.execute(row).get
+            change = f"UPDATE {table} SET {column} = ? WHERE {where.removeprefix('WHERE ')}"
+            connection_.execute(change, (flipped(sound, rng),))
+        assert_words_are_damaged(store)
+        with store.writing() as connection_:
+            connection_.execute(change, (sound,))
+        store.close()  # FTS5 reads its list of segments once a connection
+        check_pages(opened()._opened())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM chunks_fts_docsize WHERE id = 7",
+        "DELETE FROM chunks_fts_data WHERE id > 10",
+        "UPDATE chunks_fts_data SET block = 'x' WHERE id > 10",
+        "UPDATE chunks_fts_idx SET pgno = pgno + 2",
+        "DELETE FROM word_segments WHERE segment = 0",
+    ],
+)
+def test_words_that_are_lost_or_of_another_kind_are_noticed(
+    store: SqliteStore, change: str
+) -> None:
+    filled(store, numbered(300))
+    with store.writing() as connection_:
+        connection_.execute(change)
+    assert_words_are_damaged(store)
+
+
+def test_the_words_keep_their_checksums_as_segments_are_merged(store: SqliteStore) -> None:
+    rng, vocabulary = random.Random(7), [f"word{number}" for number in range(999)]
+    store.set_identity(IDENTITY)
+    counts = []
+    for number in range(90):
+        texts = [" ".join(rng.choices(vocabulary, k=99)) for _ in range(rng.choice([1, 9, 40]))]
+        store.write([a_file(f"{rng.randrange(9)}.md", *texts)] if number % 7 else [], ["0.md"])
+        if number == 9:
+            store.mark_complete()
+        with store.snapshot() as snapshot:
+            schema.check_words(snapshot._connection)
+            counts.append(snapshot._connection.execute("SELECT count(*) FROM word_segments").get)
+    assert any(after < before for before, after in pairwise(counts[10:])), "segments were merged"
 
 
 def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:

@@ -227,6 +227,7 @@ class IndexFile:
         """Identity when it was last read or set."""
         self.complete = False
         """Whether an index run is known to have ended: an index stays complete."""
+        self._words_compared = False
         self._resident: ResidentVectors | None = None
         self._resident_lock = threading.Lock()
         self._scans = 0
@@ -291,6 +292,18 @@ class IndexFile:
 
                 self._resident = ResidentVectors()
             return self._resident
+
+    def compare_words(self, connection: apsw.Connection) -> None:
+        """Compare the words with their checksums, before this process's first search.
+
+        Raises:
+            IndexDamagedError: They are not as they were written.
+        """
+        if not self._words_compared:
+            from commonplace.store.sqlite.schema import check_words
+
+            check_words(connection)
+            self._words_compared = True
 
     def cached(self, kind: str, state: object) -> dict[Any, Any]:
         """Return the cache of one kind of lookups in one state of the index."""

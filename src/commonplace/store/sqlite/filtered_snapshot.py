@@ -105,6 +105,7 @@ class FilteredSnapshot(SqliteSnapshot):
         wanted = {expression for expression in expressions.values() if expression}
         new = [it for it in wanted if ("frequency", source, it) not in self._known]
         if new and self._identity is not None:
+            self._file.compare_words(self._connection)
             where, values = self._conditions(_of_source(source))
             found = self._connection.execute(
                 "SELECT value, (SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH value AND "

@@ -27,6 +27,8 @@ from commonplace.store.sqlite.connection import (
 )
 from commonplace.store.sqlite.schema import (
     EarlierVersionError,
+    check_words,
+    get_meta,
     merge_words,
     table_version,
 )
@@ -170,6 +172,8 @@ def _check_rows(connection: apsw.Connection) -> None:
         kind = path, source, text_hash
         if place_checksum(name, kind, (start, end), day, ordinal) != checksum:
             raise damaged(connection.filename, f"the place of chunk {seq} is not as it was written")
+    if get_meta(connection, "identity"):
+        check_words(connection)
     if vec0_usable(connection):
         check_vec0(connection)
 

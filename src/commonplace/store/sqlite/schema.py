@@ -1,8 +1,15 @@
-"""Schema of the index file: its tables and its FTS5 index."""
+"""Schema of the index file: its tables, its FTS5 index and the checksums of that.
+
+FTS5 reads its tables itself, so no row of them can be compared as a search reads it. It never
+changes a page within a segment, so a segment has a checksum, compared before a process's first
+search, and a change costs what it writes.
+"""
 
 from __future__ import annotations
 
 import heapq
+import zlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import apsw
@@ -10,6 +17,7 @@ import apsw
 from commonplace.errors import IndexDamagedError, StoreError
 from commonplace.store.sqlite.checksums import sum_checksum
 from commonplace.store.sqlite.connection import damaged, transaction
+from commonplace.store.sqlite.filtered_rank import token_count
 from commonplace.text.analysis import FTS5_TOKENIZE
 
 if TYPE_CHECKING:
@@ -26,12 +34,14 @@ __all__ = [
     "SCHEMA",
     "SCHEMA_VERSION",
     "EarlierVersionError",
+    "check_words",
     "create_tables",
     "create_words",
     "get_meta",
     "mean_of_lines",
     "merge_words",
     "nearest_by_scan",
+    "note_words",
     "set_meta",
     "sums_of_lines",
     "table_version",
@@ -42,6 +52,13 @@ _PENDING_BYTES = 64 * 1024 * 1024
 """What FTS5 gathers in memory, at most, before it writes a segment: more than a transaction has."""
 _AUTOMERGE = 4
 """Segments of about one size that FTS5 merges into the next; its own default."""
+
+_SEGMENT_BITS, _PAGE_BITS = 37, 31
+"""FTS5 numbers its blocks by segment, kind and page: these bits are of the latter two, and of the
+page alone. Segment 0 has the list of the others, and the counts that BM25 needs."""
+
+_UNFINISHED = bytes(range(0x80, 0x100))
+"""Bytes of FTS5's numbers that others follow."""
 
 _APPLICATION_ID = 0x636F6D6D
 """Says in the file's header whose it is: "comm"."""
@@ -95,9 +112,12 @@ SCHEMA = (
         updated_ns INTEGER NOT NULL, checksum INTEGER NOT NULL,
         PRIMARY KEY (provider, model, endpoint, dimension, hash))""",
     "CREATE INDEX embedding_cache_age ON embedding_cache (updated_ns)",
+    # FTS5's segments: where each begins and ends, and the checksum of all between.
+    """CREATE TABLE word_segments (
+        segment INTEGER PRIMARY KEY, ends TEXT NOT NULL, checksum INTEGER NOT NULL)""",
 )
-SCHEMA_VERSION = 12
-"""``PRAGMA user_version`` of these tables; versions 1 to 11 were never released."""
+SCHEMA_VERSION = 13
+"""``PRAGMA user_version`` of these tables; versions 1 to 12 were never released."""
 
 
 class EarlierVersionError(IndexDamagedError):
@@ -168,6 +188,7 @@ def create_words(connection: apsw.Connection, tokenizer: str) -> None:
     )
     _configure_words(connection, "hashsize", _PENDING_BYTES)
     _configure_words(connection, "automerge", 0)
+    note_words(connection)
 
 
 def merge_words(connection: apsw.Connection) -> None:
@@ -177,10 +198,84 @@ def merge_words(connection: apsw.Connection) -> None:
     """
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
     _configure_words(connection, "automerge", _AUTOMERGE)
+    note_words(connection)
 
 
 def _configure_words(connection: apsw.Connection, option: str, value: int) -> None:
     connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES (?, ?)", (option, value))
+
+
+def note_words(connection: apsw.Connection) -> None:
+    """Note the checksums of the segments that FTS5 changed; at the end of a transaction."""
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('flush')")
+    noted = dict(connection.execute("SELECT segment, ends FROM word_segments"))
+    found = dict(_segments(connection))
+    connection.executemany(
+        "DELETE FROM word_segments WHERE segment = ?", [(it,) for it in noted.keys() - found.keys()]
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO word_segments VALUES (?, ?, ?)",
+        [
+            (segment, ends, _segment_checksum(connection, segment))
+            for segment, ends in found.items()
+            if noted.get(segment) != ends
+        ],
+    )
+
+
+def check_words(connection: apsw.Connection) -> None:
+    """Compare what FTS5 stores of the words with its checksums.
+
+    Raises:
+        IndexDamagedError: It is not as it was written.
+    """
+    noted = dict(connection.execute("SELECT segment, checksum FROM word_segments"))
+    sizes = [size for (size,) in connection.execute("SELECT sz FROM chunks_fts_docsize")]
+    counts = connection.execute("SELECT block FROM chunks_fts_data WHERE id = 1").get
+    try:
+        found = {it: _segment_checksum(connection, it) for it, _ in _segments(connection)}
+        # FTS5 counts the rows and their tokens, and keeps two numbers of tokens for each row.
+        packed = b"".join(sizes)
+        numbers = len(packed.translate(None, delete=_UNFINISHED))
+        is_sound = numbers == 2 * len(sizes)
+        is_sound &= token_count([counts]) == len(sizes) + token_count([packed])
+    except TypeError:  # a block is of another type
+        is_sound = False
+    if not is_sound or found != noted:
+        raise damaged(connection.filename, "the words are not as they were written")
+
+
+def _segments(connection: apsw.Connection) -> Iterator[tuple[int, str]]:
+    """Yield FTS5's segments, each with what differs once it has changed: its ends.
+
+    Pages are added behind a segment's last, or taken off before its first, of which a part may go.
+    """
+    block, start = "SELECT {} FROM chunks_fts_data WHERE id {} ?", 0
+    while (first := connection.execute(block.format("min(id)", ">="), (start,)).get) is not None:
+        segment = first >> _SEGMENT_BITS
+        page = (segment << _SEGMENT_BITS) + (1 << _PAGE_BITS)
+        start = (segment + 1) << _SEGMENT_BITS
+        last_page = connection.execute(block.format("max(id)", "<"), (page,)).get
+        last = connection.execute(block.format("max(id)", "<"), (start,)).get
+        checksum = 0
+        for number in (first, last_page):
+            data = connection.execute(block.format("block", "="), (number,)).get
+            checksum = zlib.crc32(data, checksum)
+        yield segment, f"{first} {last_page} {last} {checksum}"
+
+
+def _segment_checksum(connection: apsw.Connection, segment: int) -> int:
+    checksum = 0
+    for blocks, values in (
+        (
+            "SELECT id, block FROM chunks_fts_data WHERE id >= ? AND id < ?",
+            (segment << _SEGMENT_BITS, (segment + 1) << _SEGMENT_BITS),
+        ),
+        ("SELECT pgno, term FROM chunks_fts_idx WHERE segid = ?", (segment,)),
+    ):
+        for number, data in connection.execute(blocks, values):
+            checksum = zlib.crc32(data, zlib.crc32(b"%d" % number, checksum))
+    return checksum
 
 
 def nearest_by_scan(

@@ -163,6 +163,7 @@ class SqliteSnapshot:
             wanted = f"(SELECT count(*) FROM {held}) - ({wanted})"
         counts = f"SELECT min(({wanted}), ?2) FROM json_each(?1)"
         values = json.dumps(expressions), self.chunk_count(source)
+        self._file.compare_words(self._connection)
         return [count for (count,) in self._connection.execute(counts, values)]
 
     def _size(self, source: Source | None) -> int:
@@ -176,6 +177,7 @@ class SqliteSnapshot:
         expression = match_expression(words, every=every)
         if expression is None or limit < 1 or self._identity is None:
             return []
+        self._file.compare_words(self._connection)
         where, values = self._conditions(rows)
         # EXISTS tests the hits; with IN, FTS5 would search once for every row that passes.
         exists = f"EXISTS (SELECT 1 FROM chunk_places WHERE seq = chunks_fts.rowid AND {where})"
@@ -193,13 +195,11 @@ class SqliteSnapshot:
         """Return the ``(seq, dot product)`` of the chunks nearest to a vector, best first."""
         if self._identity is None or self._identity.dimension != len(query) or limit < 1:
             return []
-        among = self._seqs_among()
-        can_be_cold = rows == RowFilter() and among is None and limit <= _MAX_VEC0_LIMIT
-        connection = self._connection
+        among, connection = self._seqs_among(), self._connection
+        is_plain = rows == RowFilter() and among is None and limit <= _MAX_VEC0_LIMIT
+        can_be_cold = is_plain and bool(query.any())
         resident = self._file.resident_vectors(
-            cold=lambda: (
-                can_be_cold and bool(query.any()) and vector_extension.vec0_usable(connection)
-            )
+            cold=lambda: can_be_cold and vector_extension.vec0_usable(connection)
         )
         if resident is None:
             return vector_extension.nearest_by_vec0(connection, query, limit)

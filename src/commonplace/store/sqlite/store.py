@@ -35,6 +35,7 @@ from commonplace.store.sqlite.schema import (
     create_words,
     get_meta,
     merge_words,
+    note_words,
     set_meta,
     unreadable_reason,
 )
@@ -187,6 +188,7 @@ class SqliteStore:
             for item in parts:
                 writer.remove_part(item)
             writer.insert(mine)
+            note_words(connection)
         file.identity = identity
         written = {id(item) for item in mine}
         return tuple(item.record.path for item in files if id(item) not in written)
@@ -330,9 +332,8 @@ class SqliteStore:
         return file
 
     def _make_folder(self) -> None:
-        folder = self.path.parent
         try:
-            make_private_folder(folder)
+            make_private_folder(folder := self.path.parent)
         except OSError as error:
             raise StoreError(
                 f"the index folder {folder} cannot be created ({error.strerror}). "
