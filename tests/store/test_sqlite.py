@@ -441,6 +441,15 @@ def test_words_that_are_lost_or_of_another_kind_are_noticed(
     assert_words_are_damaged(store)
 
 
+def test_a_write_to_words_of_another_kind_is_damage(opened: Callable[[], SqliteStore]) -> None:
+    filled(opened(), numbered(300)).close()
+    store = opened()
+    with store.writing() as connection_:
+        connection_.execute("UPDATE chunks_fts_data SET block = 'x' WHERE id > 10")
+    with pytest.raises(IndexDamagedError):
+        store.write([numbered(3, "b.md")])
+
+
 def test_the_words_keep_their_checksums_as_segments_are_merged(store: SqliteStore) -> None:
     rng, vocabulary = random.Random(7), [f"word{number}" for number in range(999)]
     store.set_identity(IDENTITY)

@@ -7,6 +7,7 @@ search, and a change costs what it writes.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import zlib
 from collections.abc import Iterator
@@ -57,6 +58,7 @@ _SEGMENT_BITS, _PAGE_BITS = 37, 31
 """FTS5 numbers its blocks by segment, kind and page: these bits are of the latter two, and of the
 page alone. Segment 0 has the list of the others, and the counts that BM25 needs."""
 
+_OTHER_WORDS = "the words are not as they were written"
 _UNFINISHED = bytes(range(0x80, 0x100))
 """Bytes of FTS5's numbers that others follow."""
 
@@ -209,18 +211,17 @@ def note_words(connection: apsw.Connection) -> None:
     """Note the checksums of the segments that FTS5 changed; at the end of a transaction."""
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('flush')")
     noted = dict(connection.execute("SELECT segment, ends FROM word_segments"))
-    found = dict(_segments(connection))
-    connection.executemany(
-        "DELETE FROM word_segments WHERE segment = ?", [(it,) for it in noted.keys() - found.keys()]
-    )
-    connection.executemany(
-        "INSERT OR REPLACE INTO word_segments VALUES (?, ?, ?)",
-        [
+    with _blocks_are_bytes(connection):
+        found = dict(_segments(connection))
+        changed = [
             (segment, ends, _segment_checksum(connection, segment))
             for segment, ends in found.items()
             if noted.get(segment) != ends
-        ],
+        ]
+    connection.executemany(
+        "DELETE FROM word_segments WHERE segment = ?", [(it,) for it in noted.keys() - found.keys()]
     )
+    connection.executemany("INSERT OR REPLACE INTO word_segments VALUES (?, ?, ?)", changed)
 
 
 def check_words(connection: apsw.Connection) -> None:
@@ -232,17 +233,22 @@ def check_words(connection: apsw.Connection) -> None:
     noted = dict(connection.execute("SELECT segment, checksum FROM word_segments"))
     sizes = [size for (size,) in connection.execute("SELECT sz FROM chunks_fts_docsize")]
     counts = connection.execute("SELECT block FROM chunks_fts_data WHERE id = 1").get
-    try:
+    with _blocks_are_bytes(connection):
         found = {it: _segment_checksum(connection, it) for it, _ in _segments(connection)}
         # FTS5 counts the rows and their tokens, and keeps two numbers of tokens for each row.
         packed = b"".join(sizes)
         numbers = len(packed.translate(None, delete=_UNFINISHED))
-        is_sound = numbers == 2 * len(sizes)
-        is_sound &= token_count([counts]) == len(sizes) + token_count([packed])
-    except TypeError:  # a block is of another type
-        is_sound = False
-    if not is_sound or found != noted:
-        raise damaged(connection.filename, "the words are not as they were written")
+        tokens = token_count([counts]) - len(sizes)
+    if found != noted or numbers != 2 * len(sizes) or tokens != token_count([packed]):
+        raise damaged(connection.filename, _OTHER_WORDS)
+
+
+@contextlib.contextmanager
+def _blocks_are_bytes(connection: apsw.Connection) -> Iterator[None]:
+    try:
+        yield
+    except TypeError as error:  # damage made something else of them
+        raise damaged(connection.filename, _OTHER_WORDS) from error
 
 
 def _segments(connection: apsw.Connection) -> Iterator[tuple[int, str]]:
