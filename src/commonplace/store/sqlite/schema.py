@@ -58,6 +58,22 @@ _SEGMENT_BITS, _PAGE_BITS = 37, 31
 """FTS5 numbers its blocks by segment, kind and page: these bits are of the latter two, and of the
 page alone. Segment 0 has the list of the others, and the counts that BM25 needs."""
 
+_ENDS = f"""WITH RECURSIVE
+    firsts (id) AS (SELECT min(id) FROM chunks_fts_data UNION ALL SELECT (
+        SELECT min(id) FROM chunks_fts_data AS next
+        WHERE next.id >= ((firsts.id >> {_SEGMENT_BITS}) + 1) << {_SEGMENT_BITS}
+    ) FROM firsts WHERE id IS NOT NULL),
+    ends AS (SELECT id AS first, (
+        SELECT max(id) FROM chunks_fts_data AS page
+        WHERE page.id < ((firsts.id >> {_SEGMENT_BITS}) << {_SEGMENT_BITS}) + (1 << {_PAGE_BITS})
+    ) AS last_page, (
+        SELECT max(id) FROM chunks_fts_data AS any
+        WHERE any.id < ((firsts.id >> {_SEGMENT_BITS}) + 1) << {_SEGMENT_BITS}
+    ) AS last FROM firsts WHERE id IS NOT NULL)
+SELECT first, last_page, last, (SELECT block FROM chunks_fts_data WHERE id = first),
+    (SELECT block FROM chunks_fts_data WHERE id = last_page) FROM ends"""
+"""First block, last page and last block of each segment, and what the first two hold."""
+
 _OTHER_WORDS = "the words are not as they were written"
 _UNFINISHED = bytes(range(0x80, 0x100))
 """Bytes of FTS5's numbers that others follow."""
@@ -256,18 +272,9 @@ def _segments(connection: apsw.Connection) -> Iterator[tuple[int, str]]:
 
     Pages are added behind a segment's last, or taken off before its first, of which a part may go.
     """
-    block, start = "SELECT {} FROM chunks_fts_data WHERE id {} ?", 0
-    while (first := connection.execute(block.format("min(id)", ">="), (start,)).get) is not None:
-        segment = first >> _SEGMENT_BITS
-        page = (segment << _SEGMENT_BITS) + (1 << _PAGE_BITS)
-        start = (segment + 1) << _SEGMENT_BITS
-        last_page = connection.execute(block.format("max(id)", "<"), (page,)).get
-        last = connection.execute(block.format("max(id)", "<"), (start,)).get
-        checksum = 0
-        for number in (first, last_page):
-            data = connection.execute(block.format("block", "="), (number,)).get
-            checksum = zlib.crc32(data, checksum)
-        yield segment, f"{first} {last_page} {last} {checksum}"
+    for first, last_page, last, *blocks in connection.execute(_ENDS):
+        checksum = zlib.crc32(b"".join(blocks))
+        yield first >> _SEGMENT_BITS, f"{first} {last_page} {last} {checksum}"
 
 
 def _segment_checksum(connection: apsw.Connection, segment: int) -> int:
