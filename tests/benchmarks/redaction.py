@@ -34,6 +34,7 @@ BEFORE = {
     16: ("91.0%", "1.7%"),
     17: ("97.1%", "2.0%"),
     18: ("99.5%", "0.0%"),
+    19: ("97.1%", "2.5%"),
 }
 """What was masked and touched of each later list when it was written."""
 PROSE = "I moved the meeting with Ann to Tuesday; the VPN listens on 51820, and the key is there. "

@@ -14,6 +14,8 @@ __all__ = ["mask", "redact"]
 
 _SHORT = 18
 """Secrets below this length are masked completely."""
+_PHRASE = 12
+"""Words from which on a secret is a phrase: its ends would be words of it."""
 _HEAD, _TAIL = 6, 4
 _MAX_ROUNDS = 8
 
@@ -39,7 +41,8 @@ def mask(secret: str) -> str:
 
     if is_mask(secret):
         return secret
-    return "***" if len(secret) < _SHORT else f"{secret[:_HEAD]}…{secret[-_TAIL:]}"
+    is_short = len(secret) < _SHORT or len(secret.split()) >= _PHRASE
+    return "***" if is_short else f"{secret[:_HEAD]}…{secret[-_TAIL:]}"
 
 
 def _mask_once(text: str, personal: bool) -> str:

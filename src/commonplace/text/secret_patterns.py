@@ -276,6 +276,7 @@ LONG_TOKENS = (
     pattern("private-lines",
              regex=r"Private-Lines: \d{1,4}\s{1,4}((?:[A-Za-z0-9+/=]{16,}\s{1,4}){0,200}"
              r"[A-Za-z0-9+/=]{8,})"),
+    pattern("private-mac", regex=r"Private-MAC: ([0-9a-f]{40,64})\b"),
 )  # fmt: skip
 """Tokens of which each has a run of `LONG` characters."""
 

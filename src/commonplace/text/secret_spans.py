@@ -24,7 +24,14 @@ from commonplace.text.secret_names import HINTS
 from commonplace.text.secret_patterns import LONG, LONG_TOKENS, SHORT_TOKENS, SecretPattern
 from commonplace.text.secret_syntax import SYNTAX
 from commonplace.text.secret_tables import tabular_secrets
-from commonplace.text.secret_values import is_blank, is_harmless, is_mask, is_variable, looks_random
+from commonplace.text.secret_values import (
+    is_blank,
+    is_constant,
+    is_harmless,
+    is_mask,
+    is_variable,
+    looks_random,
+)
 from commonplace.text.structured_secrets import (
     cookie_secrets,
     labelled_secrets,
@@ -84,7 +91,7 @@ def _parts(text: str, lowered: str) -> Iterator[Span]:
     if any(hint in lowered for hint in HINTS):
         yield from named_secrets(text, lowered)
         yield from tabular_secrets(text, lowered)
-    if "cookie" in lowered:
+    if "cookie" in lowered or "-b " in lowered:
         yield from cookie_secrets(text, lowered)
     if LONG.search(text):
         yield from vendor_secrets(text)
@@ -119,7 +126,7 @@ def _unnamed(text: str, lowered: str) -> Iterator[Span]:
 
 
 def _is_secret(value: str, form: SecretPattern) -> bool:
-    if is_mask(value) or is_blank(value) or is_variable(value):
+    if is_mask(value) or is_blank(value) or is_variable(value) or is_constant(value):
         return False
     if form.random and not looks_random(value):
         return False

@@ -209,7 +209,7 @@ _HEADERS = (
     pattern("authorization",
             regex=r"Authorization(?:\\{0,16}[\"'])?\s{0,40}[:=]\s{0,40}(?:\\{0,16}[\"'])?"
             r"(?:(?:Bearer|Basic|Token|ApiKey)\s{1,40}(?=[^\s\"',]{0,64}[\dA-Z]"
-            r"|[^\s\"',]{12})([^\s\"',;<>\\$]+)"
+            r"|[^\s\"',]{12})([^\s\"'`,;<>\\$]+)"
             r"|(?:[A-Za-z][\w-]{1,20}\s{1,4}(?=[^\s\"',]{0,64}\d))?"
             r"([^\s\"',;<>\\$=]{16,}={0,2}))", flags=_I),
     pattern("signature=", regex=r"\bSignature=\"?([0-9a-f]{64})\b"),

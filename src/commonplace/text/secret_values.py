@@ -10,6 +10,7 @@ __all__ = [
     "JUDGED_CHARS",
     "is_blank",
     "is_code_name",
+    "is_constant",
     "is_harmless",
     "is_identifier",
     "is_mask",
@@ -79,7 +80,7 @@ _CODE = re.compile(
     r"|conf|secrets?|vars?|local|module|options|state|ctx|context|app)(?:\.\w+)+!?[,;]?"
     r"|(?:Get|New|Read|ConvertTo|Import)-[A-Z]\w+"
     r"|\w+(?:\.\w+)*[._](?:password|passwd|pwd|token|secret|key)s?|(?:\w+\.)+(?:password|token|secret|key)s?"
-    r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\.)+[A-Za-z_]{3,}"
+    r"|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)|lambda\b.*|f[\"'].*|(?:[A-Za-z_]+\??\.)+[A-Za-z_]{3,}"
     r"|(?:[a-z]+_)*(?:password|passwd|passphrase|pass|auth|token|secret|user)(?:_[a-z]+)+",
     re.DOTALL,
 )
@@ -201,6 +202,11 @@ def looks_composed(secret: str) -> bool:
 def is_variable(value: str) -> bool:
     """Check for what a shell or a template replaces: ``%PASSWORD%``, ``<password>``."""
     return bool(_EXPANDED.fullmatch(value))
+
+
+def is_constant(value: str) -> bool:
+    """Check for what a reader replaces: ``YOUR_ACCESS_TOKEN``."""
+    return bool(_CONSTANT.fullmatch(value))
 
 
 def without_sentence(value: str) -> str:
