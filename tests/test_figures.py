@@ -150,10 +150,10 @@ def test_the_figures_of_masking_are_those_that_its_benchmark_prints():
     masked, touched = zip(*before.values(), strict=True)
     page = " ".join((ROOT / "docs/how-to/secrets.md").read_text("utf-8").split())
     shown = [f"{float(share.strip('%')):.0f}" for share in masked]
-    assert "{}, {}, {} and {} of 100 secrets".format(*shown[-4:]) in page
-    assert "{}, {}, {} and {} of 100 were masked".format(*shown[-8:-4]) in page
+    assert "{}, {}, {}, {} and {} of 100 secrets".format(*shown[-5:]) in page
+    assert "{}, {}, {} and {} of 100 were masked".format(*shown[-9:-5]) in page
     shown = [share.strip("%") for share in touched]
-    assert "{}, {}, {} and {} of 100 harmless texts".format(*shown[-4:]) in page
+    assert "{}, {}, {}, {} and {} of 100 harmless texts".format(*shown[-5:]) in page
     lists = {path.stem for path in (ROOT / "tests/data/redaction").glob("round_*_secrets.txt")}
     assert lists == {f"round_{number}_secrets" for number in before}
     assert f"No list of forms is complete. {len(lists)} lists" in page
