@@ -148,6 +148,7 @@ def indexed(tmp_path_factory):
     with notes.open(HashedWords(), LINES) as memory:
         memory.index()
         notes.answers = answers(memory)
+        assert all(notes.answers)
     with contextlib.closing(sqlite3.connect(notes.index)) as db:
         db.execute("PRAGMA journal_mode = delete")
     return notes

@@ -17,7 +17,6 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
-from commonplace.store.sqlite.vector_extension import load_vector_extension
 from commonplace.system import forks
 from commonplace.system.files import create_private, refuse_linked_logs
 from commonplace.system.transactions import enable_wal, transaction
@@ -61,6 +60,9 @@ def open_connection(path: Path, *, read_only: bool = False) -> apsw.Connection:
     Raises:
         StoreError: The file cannot be opened, is no database, or cannot be written.
     """
+    # The module of the extension keeps a table of vectors, too, over a connection.
+    from commonplace.store.sqlite.vector_extension import load_vector_extension
+
     with translated(path), forks.gate:
         if not read_only:
             _create(path)

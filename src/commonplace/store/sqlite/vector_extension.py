@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from commonplace.errors import IndexDamagedError, SettingsError
+from commonplace.errors import SettingsError
+from commonplace.store.sqlite.connection import damaged
+from commonplace.store.sqlite.schema import get_meta, set_meta
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +107,7 @@ def _load(connection: apsw.Connection, library: str) -> None:
     connection.enable_load_extension(False)
 
 
-def has_vec0(connection: apsw.Connection) -> bool:
+def _has_vec0(connection: apsw.Connection) -> bool:
     """Return whether sqlite-vec is loaded into a connection."""
     found = connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get
     return bool(found)
@@ -119,7 +121,7 @@ def vec0_in_step(connection: apsw.Connection, dimension: int | None) -> bool:
     """
     if not dimension:
         return False
-    if not has_vec0(connection):
+    if not _has_vec0(connection):
         connection.execute("DELETE FROM meta WHERE key = 'vec0'")
         return False
     if not vec0_usable(connection):
@@ -133,16 +135,12 @@ def vec0_usable(connection: apsw.Connection) -> bool:
     found = connection.execute(
         f"SELECT count(*) FROM sqlite_schema WHERE name IN ({marks})", _TABLES
     ).get
-    return found == len(_TABLES) and _noted(connection) is not None and has_vec0(connection)
+    return found == len(_TABLES) and _noted(connection) is not None and _has_vec0(connection)
 
 
 def _noted(connection: apsw.Connection) -> int | None:
-    value = connection.execute("SELECT value FROM meta WHERE key = 'vec0'").get
-    return int(value) if value and str(value).isdigit() else None
-
-
-def _note(connection: apsw.Connection, checksum: int) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('vec0', ?)", (str(checksum),))
+    value = get_meta(connection, "vec0")
+    return int(value) if value and value.isdigit() else None
 
 
 def _create(connection: apsw.Connection, dimension: int) -> None:
@@ -153,11 +151,11 @@ def _create(connection: apsw.Connection, dimension: int) -> None:
         f"seq INTEGER PRIMARY KEY, embedding FLOAT[{dimension}] distance_metric=cosine)"
     )
     connection.execute("INSERT INTO chunks_vec (seq, embedding) SELECT seq, embedding FROM vectors")
-    _note(connection, 0)
+    set_meta(connection, "vec0", "0")
     found = connection.execute("SELECT seq, embedding, checksum FROM vectors")
     while some := list(islice(found, _ROWS)):
         if any(zlib.crc32(vector) != checksum for _, vector, checksum in some):
-            raise _damaged(connection, "a vector is not as it was written")
+            raise damaged(connection.filename, "a vector is not as it was written")
         change_vec0_checksum(connection, added=[(seq, vector) for seq, vector, _ in some])
 
 
@@ -175,7 +173,7 @@ def change_vec0_checksum(
         if rows:
             seqs, vectors = zip(*rows, strict=True)
             checksum += sign * _checksum(np.array(seqs, dtype=np.uint64), b"".join(vectors))
-    _note(connection, checksum % 2**_BITS)
+    set_meta(connection, "vec0", str(checksum % 2**_BITS))
 
 
 def _checksum(seqs: NDArray[np.uint64], vectors: bytes) -> int:
@@ -213,15 +211,9 @@ def check_vec0(connection: apsw.Connection) -> None:
             if held.any():
                 checksum += _checksum(seqs[held], rows[held].tobytes())
     except (LookupError, TypeError, ValueError) as error:
-        raise _damaged(connection, f"sqlite-vec's table cannot be read: {error}") from error
+        raise damaged(connection.filename, f"sqlite-vec's table cannot be read: {error}") from error
     if checksum % 2**_BITS != _noted(connection):
-        raise _damaged(connection, "sqlite-vec's table is not as it was written")
-
-
-def _damaged(connection: apsw.Connection, why: str) -> IndexDamagedError:
-    from commonplace.store.sqlite.connection import damaged  # which loads this extension
-
-    return damaged(connection.filename, why)
+        raise damaged(connection.filename, "sqlite-vec's table is not as it was written")
 
 
 def nearest_by_vec0(
