@@ -9,14 +9,14 @@ from datetime import date
 
 from commonplace.text.time_expressions.days import Days
 from commonplace.text.time_expressions.meanings import Words, in_context
-from commonplace.text.time_expressions.month_names import MONTH_NAMES, with_english_months
+from commonplace.text.time_expressions.month_names import MONTH_HEADS, with_english_months
 from commonplace.text.time_expressions.phrases import Phrase, phrases, rules
 
 __all__ = ["TIME_WORD", "days_named", "without_times"]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
-    rf"|spring|summer|autumn|fall|winter|\b(?:jan|feb|mar|apr|ju[nl]|aug|sep|oct|nov|dec|{MONTH_NAMES})"
+    rf"|spring|summer|autumn|fall|winter|\b(?:{MONTH_HEADS})"
 )
 """A fast check: a question in lower case without any of these names no days. Where case is ignored,
 the pattern takes ten times as long."""

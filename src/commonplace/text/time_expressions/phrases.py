@@ -74,7 +74,9 @@ _ONE_MONTH = rf"{_TWO_WEEKS_BEFORE}{_PART}?{_MONTH}{_OF_YEAR}?"
 _QUARTER = rf"{_LEAD}(?P<season>q[1-4]|spring|summer|autumn|fall|winter){_OF_YEAR}"
 _WHICH_SEASON = rf"{_SINCE}{_WHICH} (?P<season>spring|summer|autumn|fall|winter)\b"
 _THE_SEASON = (
-    r"(?P<lead>in|during|over|for|since) (?:the )?(?P<season>spring|summer|autumn|winter)\b"
+    # "for the summer" is a time, "for the summer concert" a thing
+    r"(?P<lead>in|during|over|for(?! (?:the )?[a-z]+ \w)|since) (?:the )?"
+    r"(?P<season>spring|summer|autumn|winter)\b"
 )
 _AGO = rf"{_SINCE}{_COUNT} {_UNIT} (?:ago|back|earlier)\b"
 _LATELY = rf"(?:(?:last|past) {_COUNT}|the past|(?:in|over|during|within) the last) {_UNIT}"
