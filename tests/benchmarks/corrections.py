@@ -4,9 +4,9 @@
 
     python tests/benchmarks/corrections.py [--embedder NAME] [--misses]
 
-``corrections.toml`` explains a block; ``corrections_later.toml`` and ``corrections_third.toml``
-were written later, in other styles and languages, and are printed by themselves. Each case is a
-workspace of some days, asked on a later one. Every third block of a style is kept aside while the
+``corrections.toml`` explains a block; the other files were written later, in other styles and
+languages, and are printed by themselves; each says how. Each case is a workspace of some days,
+asked on a later one. Of the first three files every third block of a style is kept aside while the
 ranking is tuned, and is printed apart.
 """
 
@@ -27,6 +27,8 @@ from commonplace import Memory, Settings, SyncSettings
 BLOCKS = Path(__file__).with_name("corrections.toml")
 LATER = Path(__file__).with_name("corrections_later.toml")
 THIRD = Path(__file__).with_name("corrections_third.toml")
+BLIND = Path(__file__).with_name("corrections_blind.toml")
+UNSEEN = Path(__file__).with_name("corrections_unseen.toml")
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
@@ -64,7 +66,7 @@ def cases(path: Path = BLOCKS) -> Iterator[Case]:
     for number, block in enumerate(data["block"]):
         style = block["style"]
         seen[style] += 1
-        is_aside = seen[style] % 3 == 0
+        is_aside = seen[style] % 3 == 0 and path in (BLOCKS, LATER, THIRD)
         for kind, question, lines, right in _questions(block):
             files = _files(lines, beside, seed=number)
             yield Case(kind, style, is_aside, question, files, right)
@@ -135,7 +137,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print those that fail, aside not")
     arguments = parser.parse_args()
     embedder = None if arguments.embedder == "none" else arguments.embedder
-    for path in (BLOCKS, LATER, THIRD):
+    for path in (BLOCKS, LATER, THIRD, BLIND, UNSEEN):
         print(path.name)
         _print_shares(path, embedder, misses=arguments.misses)
 
@@ -151,10 +153,8 @@ def _print_shares(path: Path, embedder: str | None, *, misses: bool) -> None:
             print(f"{case.kind:5}{case.style:15}{case.question} -> {case.right}")
     for kind in ("now", "trap", "then"):
         tuned, aside = (kind, False), (kind, True)
-        print(
-            f"{kind}: first result right {right[tuned]} of {asked[tuned]}, "
-            f"kept aside {right[aside]} of {asked[aside]}"
-        )
+        apart = f", kept aside {right[aside]} of {asked[aside]}" if asked[aside] else ""
+        print(f"{kind}: first result right {right[tuned]} of {asked[tuned]}{apart}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from commonplace.retrieval.term_matching import is_date_word
-from commonplace.text.correction_cues import asked_attributes, is_doubtful, is_word, words_of
+from commonplace.text.correction_cues import (
+    asked_attributes,
+    is_doubtful,
+    is_revision,
+    is_word,
+    replaced_words,
+    words_of,
+)
+from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import without_strikethrough
 
 if TYPE_CHECKING:
@@ -31,7 +40,20 @@ _KEY = re.compile(
 _ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
 _SPEAKER = re.compile(r"\s*(?:[-*+]\s+)?[*_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:\s")
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
+_VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
+_TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
+_TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{2,12}?)[のはがをで的是在]")
+_QUOTED = re.compile(
+    r"(?<!\w)(?:\"([^\"]{4,200})\"|'([^']{4,200})')(?!\w)|“([^”]{4,200})”|„([^“”]{4,200})[“”]"
+    r"|«([^»]{4,200})»|「([^」]{4,200})」|『([^』]{4,200})』|(?<!\w)‘([^’]{4,200})’(?!\w)"
+)
 _EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
+_OVER = re.compile(
+    r"^(?!.*\b(?:am|are|is|will|do|does|going)\b)"
+    r"|\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A question with this, or without a verb of the present, asks for a time that is over."""
 _PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
 _PHRASE_END = re.compile(r"[^\w\s'’*_-]+\s*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
@@ -64,7 +86,7 @@ class Question:
         return [
             at
             for at, term in enumerate(self._terms.known)
-            if term.text in names or term.text.isdigit()
+            if term.text in names or any(map(str.isdigit, term.text))
         ]
 
     @cached_property
@@ -82,6 +104,11 @@ class Question:
     def asks_event(self) -> bool:
         """Whether it asks when, why or how something was."""
         return _EVENT.search(self.text) is not None
+
+    @cached_property
+    def may_be_coming(self) -> bool:
+        """Whether a month that it names may be the next one: "how are we going in June?"."""
+        return _OVER.search(self.text) is None
 
     def share(self, held: NDArray[Any]) -> float:
         """Return the share of the question that a line holds."""
@@ -122,11 +149,29 @@ class ComparedLine:
         return self._analyzer.term_of_each((word,))[word] or word
 
     @cached_property
+    def phrases(self) -> list[list[str]]:
+        """Words, apart where the text has punctuation."""
+        return [words_of(phrase) for phrase in _PHRASE_END.split(self.text)]
+
+    @cached_property
     def pairs(self) -> list[tuple[str, str]]:
         """Neighbouring words with no punctuation between them."""
-        return [
-            pair for phrase in _PHRASE_END.split(self.text) for pair in pairwise(words_of(phrase))
-        ]
+        return [pair for phrase in self.phrases for pair in pairwise(phrase)]
+
+    @cached_property
+    def replaced(self) -> list[set[str]]:
+        """Terms of what it says was before, a set for each place that says so."""
+        return self._content(replaced_words(self.phrases))
+
+    @cached_property
+    def denied(self) -> list[set[str]]:
+        """Terms of the phrases that it denies: "lamb, not *salmon*"."""
+        behind = (words for words in self.phrases[1:] if words and is_word("negation", words[0]))
+        return self._content(words[1:] for words in behind)
+
+    def _content(self, found: Iterable[Sequence[str]]) -> list[set[str]]:
+        sets = ({self.term_of(word) for word in words} - ENGLISH for words in found)
+        return [terms for terms in sets if terms]
 
     @cached_property
     def term_set(self) -> frozenset[str]:
@@ -138,6 +183,28 @@ class ComparedLine:
             else:
                 found.update(term[at : at + 2] for at in range(max(1, len(term) - 1)))
         return frozenset(found)
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """Names and numbers, but for a first word, which is capital in any case; folded."""
+        found = (name for name in _VALUE.findall(self.text) if not name[0].islower())
+        return frozenset(word for name in found for word in words_of(name) if len(word) > 1)
+
+    @cached_property
+    def titles(self) -> frozenset[str]:
+        """Words right before a name: "*Aunt* Leila"."""
+        return frozenset(word for title in _TITLE.findall(self.text) for word in words_of(title))
+
+    @cached_property
+    def topic(self) -> str:
+        """What a line begins with in a script without spaces, up to its first particle."""
+        match = _TOPIC.match(self.text)
+        return match[1] if match else ""
+
+    @cached_property
+    def quotations(self) -> list[str]:
+        """What stands between marks of quotation."""
+        return ["".join(groups) for groups in _QUOTED.findall(self.text)]
 
     @cached_property
     def is_short(self) -> bool:
@@ -162,3 +229,28 @@ class ComparedLine:
         """Name at the beginning of a turn of a conversation, ``Ann: …``."""
         match = _SPEAKER.match(self.text)
         return match[1].lower() if match else None
+
+    def nouns(self, *, before_verbs: bool) -> Iterator[str]:
+        """Yield the words that name a subject: behind "the", and before "is"."""
+        for before, word in self.pairs:
+            if is_word("article", before) and not is_word("indefinite", before):
+                yield word
+            if before_verbs and is_word("copula", word):
+                yield before
+
+    def objects(self) -> Iterator[tuple[str, str]]:
+        """Yield the verbs that follow a pronoun, each with the next word: "we *buy flour*"."""
+        for (subject, verb), (same, noun) in pairwise(self.pairs):
+            if same == verb and is_word("pronoun", subject):
+                yield verb, noun
+
+    def lacks_subject(self, word: str) -> bool:
+        """Return whether a word may name a subject, and none that the line speaks of."""
+        return (
+            len(word) > 1
+            and word not in ENGLISH
+            and not is_word("article", word)
+            and not is_word("negation", word)
+            and self.term_of(word) not in self.term_set
+            and not is_revision([word])
+        )

@@ -9,7 +9,7 @@ the newer one speaks of another subject, asks, plans or quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine, Question
+from commonplace.retrieval.subjects import has_other_subject, lacks_name, speaks_of_relative
 from commonplace.text.correction_cues import (
     is_revision,
     is_word,
@@ -34,6 +35,8 @@ LEAST_SHARED = 0.2
 _HALF, _THIRD, _QUARTER = 1 / 2, 1 / 3, 1 / 4
 _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
+_QUOTED_WORDS = 3
+"""Words of a name or a value in marks of quotation, at most."""
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
 
@@ -62,26 +65,31 @@ def judge(
         newer: A line of a later day, or further down in the same file.
         same_place: Whether equal keys of two lines are one key.
     """
-    if newer.is_doubtful:
-        is_asked_for = question.is_doubtful or _names(question, newer, older)
+    if newer.is_doubtful or _quotes(older, newer):
+        is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
         if older.is_doubtful or is_asked_for or not _are_close(question, older, newer):
             return None
         return Judgement("doubt", older_stands_back=False)
     if _same_key(question, older, newer) and same_place(older, newer):
         return Judgement("key")
-    if _speaks_of_relative(question, older, newer):
+    # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
+    is_other = bool(newer.replaced) and all(map(older.term_set.isdisjoint, newer.replaced))
+    if not is_other and _revokes(question, older, newer):
+        return Judgement("cue")
+    if speaks_of_relative(question, older, newer):
         close = _are_close(question, older, newer)
         return Judgement("relative", older_stands_back=False) if close else None
     reason: SupersessionReason | None = None
     if (
-        not question.asks_event
+        not is_other
+        and not question.asks_event
         and _corrects(question, older, newer)
         and not _lacks_value(question, older, newer)
     ):
         reason = "cue"
     elif _same_sentence(question, older, newer):
         reason = "value"
-    if reason is None or _other_subject(question, older, newer):
+    if reason is None or has_other_subject(question, older, newer):
         return None
     return Judgement(reason)
 
@@ -114,15 +122,25 @@ def _common(older: ComparedLine, newer: ComparedLine) -> float:
     return len(older.term_set & newer.term_set) / max(1, shorter)
 
 
-def _names(question: Question, one: ComparedLine, other: ComparedLine) -> bool:
-    """Return whether one line holds a name of the question that the other lacks."""
-    return any(one.held[at] > other.held[at] for at in question.names)
+def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines, not both turns of speech, hold a question's names.
+
+    Where the question says what it asks of them, the newer line has to say it, too.
+    """
+    if (older.speaker and newer.speaker) or lacks_name(question, older, newer):
+        return False
+    if question.attributes and question.attributes.isdisjoint(newer.terms):
+        return False
+    return any(older.held[at] and newer.held[at] for at in question.names)
 
 
 def _same_key(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether both are values of one key, and the key is what the question asks for."""
     if not (older.key and newer.key) or older.key[0] != newer.key[0] or older.key == newer.key:
         return False
+    was, now = older.key[1], newer.key[1]
+    if any(map(str.isdigit, was)) and not any(map(str.isdigit, now)) and now.count(" ") > _NEAR:
+        return False  # a sentence rather than a value
     terms = {older.term_of(word) for word in older.key[0]}
     in_key = sum(
         weight
@@ -136,12 +154,55 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     """Return whether the newer line has a cue, and the older one is what it changes."""
     shared = _shared(question, older, newer)
     are_short = older.is_short and newer.is_short
-    if are_short and shared >= _THIRD and _common(older, newer) >= _QUARTER:
+    are_alike = _common(older, newer) >= _QUARTER or _share_names(question, older, newer)
+    if are_short and shared >= _THIRD and are_alike:
         if _has_cue(question, newer) or _leaves(question, older, newer):
             return True
         return shared >= _HALF and _denies(older, newer)
     holds_half = shared >= _HALF and question.share(older.held) >= _HALF
     return holds_half and _has_cue(question, newer) and _common(older, newer) >= _THIRD
+
+
+def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line says that something has changed and names the older line's value.
+
+    "*Jana* and *Marek* broke up" is about the line that says "Jana's boyfriend is Marek", whatever
+    else the two have in common.
+    """
+    if not (older.is_short and newer.is_short) or question.asks_event:
+        return False
+    asked = set(question.terms)
+    said = {word for word in older.values if older.term_of(word) not in asked} & set(newer.words)
+    both = (older.term_set & newer.term_set) - ENGLISH - asked
+    gone = (*newer.replaced, *newer.denied)
+    is_replaced = any(terms & (older.term_set - asked) for terms in gone)
+    is_ended = any(said.intersection(words) and _ends(words) for words in newer.phrases)
+    has_cue = is_ended or _has_cue(question, newer)
+    if not has_cue or not (said or len(both) > 1 or is_replaced):
+        return False
+    share_name = any(older.held[at] and newer.held[at] for at in question.names)
+    if not (share_name and said) and speaks_of_relative(question, older, newer):
+        return False
+    is_sure = len(both) > 1 or any(map(str.isalpha, said))
+    if share_name:
+        return not has_other_subject(question, older, newer, of_name=True, may_miss=is_sure)
+    return (is_sure or is_replaced) and not has_other_subject(
+        question, older, newer, may_miss=is_ended
+    )
+
+
+def _ends(words: Sequence[str]) -> bool:
+    return is_revision(words) or any(is_word("ended", word) for word in words)
+
+
+def _quotes(older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether one line quotes sentences, or nothing but what the other one says."""
+    said = older.term_set - ENGLISH
+    quotations = [words_of(part) for part in newer.quotations]
+    if any(len(words) > _QUOTED_WORDS for words in quotations):
+        return True
+    quoted = [set(map(newer.term_of, words)) for words in quotations]
+    return bool(quoted) and all(2 * len(said & terms) >= len(said) for terms in quoted)
 
 
 def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -163,7 +224,8 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
 def _has_cue(question: Question, line: ComparedLine) -> bool:
     """Return whether a line has a cue; in a long one, in a sentence with a word of the question."""
-    if not is_revision(line.words, line.text):
+    is_turn = line.speaker is not None
+    if not is_revision(line.words, line.text, is_turn=is_turn):
         return False
     if line.is_short:
         return True
@@ -172,7 +234,8 @@ def _has_cue(question: Question, line: ComparedLine) -> bool:
     }
     sentences = ((words_of(part), part) for part in _SENTENCE.split(line.text))
     return any(
-        not wanted.isdisjoint(words) and is_revision(words, part) for words, part in sentences
+        not wanted.isdisjoint(words) and is_revision(words, part, is_turn=is_turn)
+        for words, part in sentences
     )
 
 
@@ -212,89 +275,3 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
     if len(older.words) < 3 or older.terms == newer.terms:
         return False
     return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS
-
-
-def _speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether the newer line speaks of a sister, friend or neighbour instead."""
-    known = older.term_set | set(question.terms)
-    return any(
-        is_word("relative", word)
-        and newer.terms[at] not in known
-        and not any(is_word("companion", before) for before in newer.words[max(0, at - 2) : at])
-        for at, word in enumerate(newer.words)
-    )
-
-
-def _other_subject(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether the newer line has another subject in the place of the question's."""
-    if _names(question, older, newer):
-        return True
-    if older.speaker and newer.speaker and older.speaker != newer.speaker:
-        return True
-    held = list(zip(question.terms, older.held, newer.held, strict=True))
-    missing = {term for term, own, other in held if own > other} - question.attributes
-    if not missing:
-        return False
-    shared = {term for term, own, other in held if own and other}
-    term_of = older.term_of
-    # "the *electricity* supplier" and "the *water* supplier"
-    heads = {
-        term_of(head)
-        for word, head in older.pairs
-        if term_of(word) in missing and term_of(head) in shared
-    }
-    if any(term_of(head) in heads and _is_subject(word, older) for word, head in newer.pairs):
-        return True
-    if _begins_alike(older, newer, missing) or _is_other_object(older, newer, missing):
-        return True
-    # "the licence of the *plugin*" and "the *theme's* licence", "the *other* licence"
-    if any(
-        term_of(head) in shared
-        and (is_word("other", mark) or (mark == "s" and _is_subject(word, older)))
-        for (word, mark), (same, head) in pairwise(newer.pairs)
-        if same == mark
-    ):
-        return True
-    # "for the *frontend*" and "for the *docs site*", or for nothing that the question names
-    return any(term_of(noun) in missing for noun in _nouns(older))
-
-
-def _begins_alike(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
-    """Return whether two lines differ in their first word: "*pickup* on …", "*delivery* on …"."""
-    if len(older.terms) < 2 or older.terms[1:2] != newer.terms[1:2]:
-        return False
-    return older.terms[0] in missing and _is_subject(newer.words[0], older)
-
-
-def _is_other_object(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
-    """Return whether one verb has two objects, the first of them missing: "we buy *flour*"."""
-    objects = {verb: noun for verb, noun in _objects(newer) if _is_subject(noun, older)}
-    return any(older.term_of(noun) in missing and verb in objects for verb, noun in _objects(older))
-
-
-def _objects(line: ComparedLine) -> Iterator[tuple[str, str]]:
-    """Yield the verbs that follow a pronoun, each with the next word."""
-    for (subject, verb), (same, noun) in pairwise(line.pairs):
-        if same == verb and is_word("pronoun", subject):
-            yield verb, noun
-
-
-def _nouns(line: ComparedLine) -> Iterator[str]:
-    """Yield the words of a line that name a subject: behind "the", or before "is"."""
-    for before, word in line.pairs:
-        if is_word("article", before) and not is_word("indefinite", before):
-            yield word
-        if is_word("copula", word):
-            yield before
-
-
-def _is_subject(word: str, older: ComparedLine) -> bool:
-    """Return whether a word may name another subject than the older line does."""
-    return (
-        len(word) > 1
-        and word not in ENGLISH
-        and not is_word("article", word)
-        and not is_word("negation", word)
-        and older.term_of(word) not in older.term_set
-        and not is_revision([word])
-    )

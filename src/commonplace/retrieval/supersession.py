@@ -41,7 +41,7 @@ _COMPARED = 16
 """Best lines that are compared with each other, at most."""
 _STALE_NATS = 6.0
 """Nats behind the best line within which a line may be stale: others come late anyway."""
-_BEHIND_NATS = 7.5
+_BEHIND_NATS = 12.0
 """Nats that a correction may lie behind the line that it corrects."""
 _AHEAD_NATS = 0.25
 """Nats that a line gets ahead of the line that it corrects: its neighbours bring less."""
@@ -257,16 +257,15 @@ class _Comparison:
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""
+        asks_past = self._asks_past
         if self._days is not None:
-            day = int(self._table.days[newer])
-            if day > self._days.last.toordinal():
-                yield Precedence(older, newer, reason)
-            elif self._asks_now or day < self._days.first.toordinal():
-                yield Precedence(newer, older, reason)
-        elif self._asks_past:
-            yield Precedence(older, newer, reason)
-        else:
-            yield Precedence(newer, older, reason)
+            was, day = self._table.days[[older, newer]].tolist()
+            first, last = (named.toordinal() for named in self._days)
+            may_come = was > last and self._question.may_be_coming
+            asks_past = day > last and not may_come
+            if not (asks_past or may_come or self._asks_now or day < first):
+                return
+        yield Precedence(*((older, newer) if asks_past else (newer, older)), reason)
 
     def _replacement(self, row: int) -> int | None:
         """Return the line that holds in the place of a struck one; None where none is found."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -20,6 +20,8 @@ __all__ = [
     "is_doubtful",
     "is_revision",
     "is_word",
+    "parts_in",
+    "replaced_words",
     "words_of",
 ]
 
@@ -27,6 +29,7 @@ WordKind = Literal[
     "article",
     "companion",
     "copula",
+    "ended",
     "from",
     "indefinite",
     "negation",
@@ -36,12 +39,14 @@ WordKind = Literal[
     "relative",
     "which",
 ]
-"""Kinds of words: before a noun; "with"; "is"; "from"; "a"; "not"; "to"; "other"; "we"; "sister";
-"which"."""
+"""Kinds of words: before a noun; "with"; "is"; "left"; "from"; "a"; "not"; "to"; "other"; "we";
+"sister"; "which"."""
 
 _WORD = re.compile(r"[^\W_]+")
+_CHINESE = re.compile("[\u3400-\u9fff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"\S\s*(?:→|->|=>|➜|⇒)\s*\S")
+_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
 _OPEN_TASK = "[ ] "
 _BETWEEN = 5
 """Words from one part of a cue to the other, at most."""
@@ -52,10 +57,14 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(_folded(text.lower()))
 
 
-def is_revision(words: Sequence[str], text: str = "") -> bool:
-    """Return whether a text says that something has changed: "no longer", "moved to", "→"."""
+def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) -> bool:
+    """Return whether a text says that something has changed: "no longer", "moved to", "→".
+
+    In a turn of a conversation, "now" and its like do not say so.
+    """
     return (
         _cues("revision").are_in(words, text)
+        or (not is_turn and _cues("recent").are_in(words, text))
         or not _cues("new").words.isdisjoint(words[:1])
         or _ARROW.search(text) is not None
         or _follow(words, "not", "longer")
@@ -65,10 +74,20 @@ def is_revision(words: Sequence[str], text: str = "") -> bool:
 
 def is_doubtful(words: Sequence[str], text: str = "") -> bool:
     """Return whether a text asks, plans, reports, quotes or remembers rather than states."""
-    asks = text.rstrip().endswith(("?", "？"))
-    if asks or _OPEN_TASK in text or _cues("doubt").are_in(words, text):
+    if _OPEN_TASK in text or _asks(text):
+        return True
+    if not _cues("recall").words.isdisjoint(words[:1]):
+        return True
+    if _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer"):
         return True
     return _cues("once").are_in(words, text) and not is_revision(words, text)
+
+
+def _asks(text: str) -> bool:
+    """Return whether a text ends with a question, or begins with one and comments on it."""
+    sentences = _SENTENCE_END.split(text.strip())
+    # What a speaker asks first, "Ann: My favourite colour? Green", is often answered behind it.
+    return any(part.endswith(("?", "？")) for part in (sentences[0], sentences[-1]))
 
 
 def asks_for_past(words: Sequence[str], text: str) -> bool:
@@ -83,11 +102,53 @@ def is_word(kind: WordKind, word: str) -> bool:
     return word in _cues(kind).words
 
 
-def asked_attributes(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a question for what it asks of a subject: "which *port*", "*price* of"."""
-    which, of = _cues("which").words, _cues("of").words
-    yield from (word for before, word in pairwise(words) if before in which)
-    yield from next((words[:at] for at, word in enumerate(words) if word in of), ())
+def parts_in(kind: WordKind, text: str) -> frozenset[str]:
+    """Return the words of a kind that occur in a text of a script without spaces."""
+    if text.isascii():
+        return frozenset()
+    found = (part for part in _cues(kind).parts if part in text)
+    return frozenset(part for part in found if len(part) > 1 or _stands_alone(part, text))
+
+
+def _stands_alone(sign: str, text: str) -> bool:
+    """Return whether a sign stands in a text without another Chinese one beside it."""
+    parts = text.split(sign)
+    return any(not _CHINESE.search(before[-1:] + behind[:1]) for before, behind in pairwise(parts))
+
+
+def asked_attributes(words: Sequence[str]) -> list[str]:
+    """Return the words for what is asked of a subject: "which *port*", "is the *price* of"."""
+    which, copula = _cues("which").words, _cues("copula").words | {"s"}
+    if asked := [word for before, word in pairwise(words) if before in which - copula]:
+        asked = [word for word in asked if word not in copula]
+    places = zip(words, words[1:], words[2:], words[3:], strict=False)
+    return (
+        asked
+        or [
+            word
+            for verb, article, word, behind in places
+            if verb in copula and is_word("article", article) and is_word("article", behind)
+        ][:1]
+    )
+
+
+def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield what phrases say was before: "instead of *tea*", "no longer *Ann*", "from *9* to 10".
+
+    Args:
+        phrases: The words of a text, apart where it has punctuation.
+    """
+    markers = _cues("replaced")
+    for words in phrases:
+        for at, word in enumerate(words):
+            if (word, *words[at + 1 : at + 2]) in markers.pairs:
+                yield words[at + 2 : at + 8]
+            elif word in markers.words:
+                yield words[at + 1 : at + 8]
+            if word in _cues("from").words and any(
+                behind in _cues("onto").words for behind in words[at + 2 : at + 5]
+            ):
+                yield words[at + 1 : at + 3]
 
 
 class _Cues(NamedTuple):
