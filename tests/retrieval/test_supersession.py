@@ -128,8 +128,46 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
             "The paper is delivered by Igepa.",
             "If prices rise again, the paper will be delivered by Papyrus instead of Igepa.",
         ),
+        (
+            "Which journal is the sediment paper going to?",
+            "Sediment paper goes to the Journal of Coastal Geology.",
+            "Sediment paper has a new first author, Lotte instead of Ravi.",
+        ),
+        (
+            "Where does Priya work these days?",
+            "Priya works at the Tidewater aquarium, front desk.",
+            "Priya is no longer vegetarian, she had the duck at dinner.",
+        ),
+        (
+            "What colour mark does the queen in hive 3 have?",
+            "Queen in hive 3 carries a blue mark, laying well.",
+            "Hive 5 has a new queen, yellow mark, she replaced the old one.",
+        ),
+        (
+            "How much is the rent for the garage?",
+            "Garage rent is 85 euros a month.",
+            "Rent for the storage unit went up, that one is 112 euros a month.",
+        ),
+        (
+            "Which bank holds the club's account?",
+            "The club's account is with Volksbank.",
+            "The treasurer's private account is not with Volksbank any more.",
+        ),
+        (
+            "営業部の定例会議はどの会議室ですか?",
+            "営業部の定例会議は毎週、三階の「さくら」会議室で行っている。",
+            "開発部の定例会議は今週から二階の「もみじ」会議室に変わった。",
+        ),
+        (
+            "What should the boiler pressure be?",
+            "Boiler pressure should sit at 1.5 bar, says the plumber.",
+            "Is it normal that the boiler pressure drops to 1.2 bar? Must ask the plumber.",
+        ),
     ],
-    ids=["first word", "object", "condition"],
+    ids=[
+        *("first word", "object", "condition", "other was", "other end", "number", "of another"),
+        *("owner", "japanese", "question first"),
+    ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
     opened, question, line, other
@@ -171,63 +209,6 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "Der Kirchenchor probt montags, am Abend nach sieben.",
             "Der Kirchenchor probt jetzt mittwochs statt montags.",
         ),
-    ],
-    ids=["value named", "name shared", "instead of", "now", "negation", "german"],
-)
-def test_a_correction_in_other_words_comes_first(opened, question, line, newer):
-    memory = opened(logs(f"- {line}", f"- {newer}"))
-    assert newer in memory.search(question)[0].snippet
-
-
-@pytest.mark.parametrize(
-    ("question", "line", "other"),
-    [
-        (
-            "Which journal is the sediment paper going to?",
-            "Sediment paper goes to the Journal of Coastal Geology.",
-            "Sediment paper has a new first author, Lotte instead of Ravi.",
-        ),
-        (
-            "Where does Priya work these days?",
-            "Priya works at the Tidewater aquarium, front desk.",
-            "Priya is no longer vegetarian, she had the duck at dinner.",
-        ),
-        (
-            "What colour mark does the queen in hive 3 have?",
-            "Queen in hive 3 carries a blue mark, laying well.",
-            "Hive 5 has a new queen, yellow mark, she replaced the old one.",
-        ),
-        (
-            "How much is the rent for the garage?",
-            "Garage rent is 85 euros a month.",
-            "Rent for the storage unit went up, that one is 112 euros a month.",
-        ),
-        (
-            "Which bank holds the club's account?",
-            "The club's account is with Volksbank.",
-            "The treasurer's private account is not with Volksbank any more.",
-        ),
-        (
-            "営業部の定例会議はどの会議室ですか?",
-            "営業部の定例会議は毎週、三階の「さくら」会議室で行っている。",
-            "開発部の定例会議は今週から二階の「もみじ」会議室に変わった。",
-        ),
-        (
-            "What should the boiler pressure be?",
-            "Boiler pressure should sit at 1.5 bar, says the plumber.",
-            "Is it normal that the boiler pressure drops to 1.2 bar? Must ask the plumber.",
-        ),
-    ],
-    ids=["other was", "other end", "number", "of another", "owner", "japanese", "question first"],
-)
-def test_a_change_of_something_else_corrects_nothing(opened, question, line, other):
-    memory = opened(logs(f"- {line}", f"- {other}"))
-    assert line in memory.search(question)[0].snippet
-
-
-@pytest.mark.parametrize(
-    ("question", "line", "newer"),
-    [
         (
             "When does the archery club meet?",
             "The archery club meets on Monday.",
@@ -249,9 +230,12 @@ def test_a_change_of_something_else_corrects_nothing(opened, question, line, oth
             "Im Keller öffnet die Bibliothek nicht mehr, umgezogen ins Rathaus.",
         ),
     ],
-    ids=["denied beside", "inches", "part of a word", "end of phrase"],
+    ids=[
+        *("value named", "name shared", "instead of", "now", "negation", "german"),
+        *("denied beside", "inches", "part of a word", "end of phrase"),
+    ],
 )
-def test_signs_of_something_else_do_not_hide_a_correction(opened, question, line, newer):
+def test_a_correction_in_other_words_comes_first(opened, question, line, newer):
     memory = opened(logs(f"- {line}", f"- {newer}"))
     assert newer in memory.search(question)[0].snippet
 

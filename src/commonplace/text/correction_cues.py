@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 __all__ = [
@@ -119,17 +119,16 @@ def _stands_alone(sign: str, text: str) -> bool:
 def asked_attributes(words: Sequence[str]) -> list[str]:
     """Return the words for what is asked of a subject: "which *port*", "is the *price* of"."""
     which, copula = _cues("which").words, _cues("copula").words | {"s"}
-    if asked := [word for before, word in pairwise(words) if before in which - copula]:
-        asked = [word for word in asked if word not in copula]
+    asked = [word for before, word in pairwise(words) if before in which and word not in copula]
+    if asked:
+        return asked
     places = zip(words, words[1:], words[2:], words[3:], strict=False)
-    return (
-        asked
-        or [
-            word
-            for verb, article, word, behind in places
-            if verb in copula and is_word("article", article) and is_word("article", behind)
-        ][:1]
+    found = (
+        word
+        for verb, article, word, behind in places
+        if verb in copula and is_word("article", article) and is_word("article", behind)
     )
+    return list(islice(found, 1))
 
 
 def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:

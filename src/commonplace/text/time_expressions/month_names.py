@@ -70,7 +70,7 @@ _SIGNED = re.compile(
 
 
 def with_english_months(text: str) -> str:
-    """Return a text in lower case with dates such as "en mars", "20. märz", "2月"in English.
+    """Return a text in lower case with dates such as "en mars", "20. märz", "2月" in English.
 
     A name alone may be a person's or a planet's; a word for "in", a day or a year makes it a month.
     """
