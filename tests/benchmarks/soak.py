@@ -120,15 +120,22 @@ class Worker:
         self.counter = itertools.count()
         self.log = os.open(folder / f"log-{number}", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.told: set[str] = set()
+        self.is_ended = False
 
     def work(self) -> None:
         """Go on until the process is told to end, with a new memory now and then."""
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        while True:
+        signal.signal(signal.SIGTERM, self._end)
+        while not self.is_ended:
             with self._open() as memory:
                 self._first_search(memory)
                 for _ in range(self.chance.randint(200, 600)):
+                    if self.is_ended:
+                        break
                     self._act(memory)
+
+    def _end(self, *_: object) -> None:
+        # An exception would be lost where the signal falls into a finalizer.
+        self.is_ended = True
 
     def _open(self) -> Memory:
         sync = {"watch": self.number % PROCESSES == 0}
@@ -289,9 +296,14 @@ class Crew:
         """End all of them."""
         for process in self.processes.values():
             process.terminate()
-        for process in self.processes.values():
-            if process.wait(timeout=60) != 0:
-                self.complaints.append(f"a process ended with {process.returncode}")
+        for number, process in self.processes.items():
+            try:
+                status = process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                status = process.wait()
+            if status != 0:
+                self.complaints.append(f"process {number} ended with {status}")
 
 
 def soak(
