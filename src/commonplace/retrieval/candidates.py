@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,16 +39,18 @@ __all__ = [
     "add_path_terms",
     "analyze_query",
     "candidate_chunks",
-    "fused_ranking",
     "linked_chunks",
 ]
+
+Hits = list[tuple[int, float]]
+"""``(seq, score)``, best first."""
 
 _RARE_TERMS = (3, 8)
 """Terms that bring candidates, the rarest: so many in any case, and so many at most."""
 _MATCHED_CHUNKS = 1_000
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
-_CHUNKS_PER_PLACE = (4, 5)
+_CHUNKS_PER_PLACE = (4, 8)
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer: of few
 chunks, and of many, among which more compete."""
 _MANY_CHUNKS = 1_000
@@ -138,29 +140,39 @@ def analyze_query(
 
 def candidate_chunks(
     snapshot: Snapshot, analyzed: AnalyzedQuery, settings: SearchSettings
-) -> list[StoredChunk]:
+) -> tuple[list[StoredChunk], dict[int, float]]:
     """Fetch the best chunks of both lists, and those of the days that the query names.
 
     Reading lines dominates the time: lists are longer than the number of chunks read of them.
+
+    Returns:
+        The chunks; and the sum of the reciprocal ranks of each seq, 1 for the first of a list. Of a
+        query that names days, it is of their lists; where it asks for nothing else, ranks mean
+        nothing, and there are none.
     """
     query, terms = analyzed.query, analyzed.terms
     depth = min(MAX_CANDIDATES, analyzed.places * settings.candidate_multiplier)
-    lists: list[list[tuple[int, float]]] = []
+    lists: list[Hits] = []
     every = settings.operator == "and"
     wanted = terms.known if every else terms.rarest
+    ranks: dict[int, float] = {}
     for rows in _row_filters(query.rows, analyzed.days):
+        own: list[Hits] = []
         if analyzed.direction is not None:
-            lists.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
+            own.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
+            own.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
+        lists += own
+        ranks = _reciprocal_ranks(own, 1) if analyzed.only_days is None else {}
     per_place = _CHUNKS_PER_PLACE[snapshot.chunk_count() > _MANY_CHUNKS]
-    best = fused_ranking(lists, limit=per_place * analyzed.places)
-    chunks = snapshot.chunks(best)
+    fused = _reciprocal_ranks(lists, _RRF_K)
+    best = sorted(sorted(fused), key=fused.__getitem__, reverse=True)  # ties: by seq
+    chunks = snapshot.chunks(best[: per_place * analyzed.places])
     if query.found is not None:
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
-    return list(chunks.values())
+    return list(chunks.values()), ranks
 
 
 def linked_chunks(
@@ -213,24 +225,22 @@ def _content_texts(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
 
 
-def fused_ranking(lists: Iterable[Sequence[tuple[int, float]]], *, limit: int) -> list[int]:
-    """Return the best of several ``(seq, score)`` lists, each best first, by reciprocal ranks."""
-    scores: dict[int, float] = {}
+def _reciprocal_ranks(lists: Iterable[Hits], offset: int) -> dict[int, float]:
+    """Return the sum of the reciprocal ranks of each seq; the first rank is the offset."""
+    sums: dict[int, float] = {}
     for hits in lists:
-        for rank, (seq, _) in enumerate(hits):
-            scores[seq] = scores.get(seq, 0.0) + 1.0 / (_RRF_K + rank)
-    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # ties: by seq
+        for rank, (seq, _) in enumerate(hits, offset):
+            sums[seq] = sums.get(seq, 0.0) + 1.0 / rank
+    return sums
 
 
-def thin_ties(
-    snapshot: Snapshot, hits: list[tuple[int, float]], *, most: int
-) -> list[tuple[int, float]]:
+def thin_ties(snapshot: Snapshot, hits: Hits, *, most: int) -> Hits:
     """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
     scores = [round(score * 1e9) for _, score in hits]
     if len(set(scores)) == len(hits):
         return hits
     versions = snapshot.versions([seq for seq, _ in hits])
-    kept: list[tuple[int, float]] = []
+    kept: Hits = []
     start = 0
     for count in Counter(scores).values():  # hits of one score stand behind each other
         if count == 1:

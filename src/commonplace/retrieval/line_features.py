@@ -65,6 +65,10 @@ _VECTOR_SECTION = 4.0
 """For each unit of the greatest cosine in a line's section: the lines of a section are about one
 subject, and some of them name it."""
 
+_CHUNK_RANK = 0.3
+"""For a line of the chunk that is the first of a list; of a later one, times its reciprocal rank.
+A chunk as a whole tells what its lines are about."""
+
 _LENGTH = 0.5
 """For each factor e of length: a longer line holds more."""
 _LONG_CHARS = 700
@@ -127,6 +131,7 @@ def score_lines(
     settings: SearchSettings,
     analyzer: Analyzer,
     *,
+    ranks: Mapping[int, float],
     linked: Mapping[StoredChunk, float] | None = None,
 ) -> LineScores:
     """Return every line's share of the evidence.
@@ -136,6 +141,7 @@ def score_lines(
         analyzed: The query.
         settings: Weights, decay and MMR.
         analyzer: Maps the forms of a word to a term.
+        ranks: Sums of reciprocal ranks of candidates by seq; a candidate without one is in no list.
         linked: Chunks below headings that the best lines name, with the part that is named.
     """
     query, terms, mean = analyzed.query, analyzed.terms, analyzed.mean
@@ -143,6 +149,8 @@ def score_lines(
     present, above = terms_of_lines(table, terms.known, analyzer)
     rows = LineNeighbours(table.passage)
     scores = _form_scores(table, query.text)
+    of_chunks = np.array([ranks.get(chunk.seq, 0.0) for chunk in table.chunks], dtype=np.float32)
+    scores += _CHUNK_RANK * of_chunks[table.chunk]
     text_weight = settings.text_weight / total_weight / 0.3
     scores += text_weight * _term_scores(present, terms, rows, above=above)
     near = None

@@ -95,19 +95,19 @@ class LineRanker:
         """Return the windows that answer a query from its source; None without candidates."""
         settings, analyzer = self._settings, self._analyzer
         analyzed = analyze_query(snapshot, query, settings, analyzer)
-        chunks = candidate_chunks(snapshot, analyzed, settings)
+        chunks, ranks = candidate_chunks(snapshot, analyzed, settings)
         mean = analyzed.mean
         table = passage_table(chunks, dimension=None if mean is None else len(mean))
         if not len(table):
             return None
         analyzed = add_path_terms(analyzed, table, analyzer)
-        lines = score_lines(table, analyzed, settings, analyzer)
+        lines = score_lines(table, analyzed, settings, analyzer, ranks=ranks)
         if links := linked_chunks(snapshot, analyzed, _best_lines(lines), analyzer):
             table = passage_table(
                 {chunk.seq: chunk for chunk in (*chunks, *links)}.values(),
                 dimension=None if mean is None else len(mean),
             )
-            lines = score_lines(table, analyzed, settings, analyzer, linked=links)
+            lines = score_lines(table, analyzed, settings, analyzer, ranks=ranks, linked=links)
         if table.hidden.any():
             lines = with_labels_credited(lines)
         precedences: tuple[Precedence, ...] = ()
