@@ -50,7 +50,7 @@ _RARE_TERMS = (3, 8)
 _MATCHED_CHUNKS = 1_000
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
-_CHUNKS_PER_PLACE = (4, 8)
+_CHUNKS_PER_PLACE = (4, 6)
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer: of few
 chunks, and of many, among which more compete."""
 _MANY_CHUNKS = 1_000
