@@ -120,6 +120,17 @@ def test_a_heading_alone_is_no_result(name):
     assert (hits == []) == (name == "headings alone")
 
 
+def test_no_table_is_shown_that_begins_where_a_chunk_ends():
+    parts = [
+        "\n".join([f"Part {at}. {'words ' * (at + 40)}", "", *TABLE[:12], ""]) for at in range(40)
+    ]
+    text = "\n".join(parts)
+    queries = [f"part {at} words" for at in range(40)]
+    for hits in searched(text, *queries, max_chars=2_000):
+        for hit in hits:
+            check(text, hit)
+
+
 def test_a_heading_is_shown_with_what_is_below_it():
     notes = "".join(f"\n## Topic {at}\n\nSome other words, number {at}.\n" for at in range(80))
     [hits] = searched("# Memory\n" + notes, "topic 33", max_chars=300)

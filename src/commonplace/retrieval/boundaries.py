@@ -141,8 +141,11 @@ class _Cutter:
             self._last -= 1
 
     def _is_left_over(self, number: int) -> bool:
-        is_plain = block_at(self._blocks, number) is None
-        return is_plain and number > self._middle and not self._says(number)
+        if block_at(self._blocks, number) is not None or number <= self._middle:
+            return False
+        # The chunk may end with the header row of a table, of which then nothing else is known.
+        is_last = number == len(self._lines) - 1
+        return not self._says(number) or (is_last and self._lines[number].lstrip().startswith("|"))
 
     def _context(self) -> str:
         context = context_at(self._blocks, self._first)
@@ -286,10 +289,10 @@ class _Cutter:
 
     def _settle_table(self, block: Block) -> None:
         """Hold a row below the header rows of a table at the end, or none of it."""
-        row = min(block.first + 2, block.last)
+        row = block.first + 2
         if block.first < self._first or self._last >= row or self._last < block.first:
             return
-        if self._may_be(self._first, row):
+        if row <= block.last and self._may_be(self._first, row):
             self._last = row
         elif self._has_text(self._first, block.first - 1):
             self._last = block.first - 1

@@ -2,7 +2,7 @@
 
 1. Candidates: the rarest terms and the vector of the query bring chunks.
 2. Features: each line of them is scored by terms, vector, form and day, its own, its neighbours'
-   and its section's, and the scores become shares of the evidence.
+   and its section's, and by its chunk's ranks, and the scores become shares of the evidence.
 3. Links: notes whose heading the best lines name are candidates, too, and all are scored again.
 4. Supersession: a line that a newer one corrects stands back for it.
 5. Windows: long and short ones are packed with as much of the evidence as the answer holds.
