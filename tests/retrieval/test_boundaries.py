@@ -146,6 +146,20 @@ def test_the_heading_of_what_is_not_shown_is_left_out():
     assert all(not hit.snippet.split("\n")[-1].startswith("#") for hit in hits)
 
 
+@pytest.mark.parametrize("sign", ["::: note", ":::: warning", "> [!note]", "!!! tip", "??? faq"])
+def test_the_first_line_of_an_admonition_that_is_not_shown_is_left_out(sign):
+    parts = [f"Part {at}: port{at}, {'words ' * 30}\n\n{sign}\n" for at in range(80)]
+    long = "Other things, many of them. " * 20
+    [hits] = searched("\n".join(f"{part}{long}\n" for part in parts), "port7 words")
+    assert "port7," in hits[0].snippet
+    assert not any(hit.snippet.endswith(sign) for hit in hits)
+
+
+def test_a_callout_of_one_line_is_text():
+    [[hit]] = searched("# Plans\n\n> [!todo] Ask Ann for the port.\n", "which port?")
+    assert "Ask Ann" in hit.snippet
+
+
 def test_signs_without_letters_are_text():
     [hits] = searched("# Mood\n\n🎉\n", "mood")
     assert [hit.snippet for hit in hits] == ["# Mood\n\n🎉"]

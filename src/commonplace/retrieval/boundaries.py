@@ -33,8 +33,9 @@ _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
 _TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
-_NO_TEXT = re.compile(r"[ \t>]*(?:#{1,6}(?:[ \t].*)?|<!--.*-->|</?\w+>)[ \t\r]*$")
-"""Headings, comments, and single tags without attributes."""
+_ADMONITION = r":{3,}[ \t]*[\w-]*|\[!\w+\][+-]?|!!![ \t]\w+|\?\?\?\+?[ \t]\w+"
+_NO_TEXT = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|</?\w+>|{_ADMONITION})[ \t\r]*$")
+"""Headings, comments, single tags without attributes, and what opens or ends an admonition."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 
