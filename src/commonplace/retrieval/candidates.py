@@ -7,6 +7,7 @@ so an engine's scores need to be ranked and deterministic, and nothing more.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -160,15 +161,15 @@ def candidate_chunks(
         own: list[Hits] = []
         if analyzed.direction is not None:
             own.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
+            lists += own
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            own.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
-        lists += own
-        ranks = _reciprocal_ranks(own, 1) if analyzed.only_days is None else {}
+            own.append(hits)
+            lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
+        ranks = _reciprocal_ranks(own) if analyzed.only_days is None else {}
     per_place = _CHUNKS_PER_PLACE[snapshot.chunk_count() > _MANY_CHUNKS]
-    fused = _reciprocal_ranks(lists, _RRF_K)
-    best = sorted(sorted(fused), key=fused.__getitem__, reverse=True)  # ties: by seq
-    chunks = snapshot.chunks(best[: per_place * analyzed.places])
+    best = fused_ranking(lists, limit=per_place * analyzed.places)
+    chunks = snapshot.chunks(best)
     if query.found is not None:
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
@@ -225,11 +226,23 @@ def _content_texts(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
 
 
-def _reciprocal_ranks(lists: Iterable[Hits], offset: int) -> dict[int, float]:
-    """Return the sum of the reciprocal ranks of each seq; the first rank is the offset."""
+def fused_ranking(lists: Iterable[Hits], *, limit: int) -> list[int]:
+    """Return the best of several lists of hits by reciprocal ranks."""
+    scores: dict[int, float] = {}
+    for hits in lists:
+        for rank, (seq, _) in enumerate(hits):
+            scores[seq] = scores.get(seq, 0.0) + 1.0 / (_RRF_K + rank)
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # ties: by seq
+
+
+def _reciprocal_ranks(lists: Iterable[Hits]) -> dict[int, float]:
+    """Return the sum of the reciprocal ranks of each seq; hits of one score share their rank."""
     sums: dict[int, float] = {}
     for hits in lists:
-        for rank, (seq, _) in enumerate(hits, offset):
+        rank, before = 0, math.nan
+        for place, (seq, score) in enumerate(hits, 1):
+            if round(score, 9) != before:
+                rank, before = place, round(score, 9)
             sums[seq] = sums.get(seq, 0.0) + 1.0 / rank
     return sums
 
