@@ -132,8 +132,8 @@ def test_at_most_fifty_passages_are_reranked(tmp_path):
     ) as memory:
         memory.index()
         with memory.snapshot() as snapshot:
-            plain = ask(snapshot, limit=200, max_chars=49_000)
-            reranked = ask(snapshot, reranker, limit=200, max_chars=49_000)
+            plain = ask(snapshot, limit=200, max_chars=100_000)
+            reranked = ask(snapshot, reranker, limit=200, max_chars=100_000)
     assert len(reranker.seen) == MAX_PASSAGES
     assert len(plain.results) == len(reranked.results) > MAX_PASSAGES
     assert {*places(reranked)} == {*places(plain)}
