@@ -413,6 +413,15 @@ def test_repeated_standups_do_not_crowd_out_other_facts(found):
     assert shown[0] < shown[1] == 3
 
 
+def test_of_two_equal_lines_that_of_the_chunk_with_more_of_the_question_comes_first(found):
+    between = "".join(f"- {words}, {words} and {words}.\n" for words in FILLER)
+    fee = "- The fee is thirty euros a month.\n"
+    notes = {"memory/a.md": between + fee, "memory/b.md": "- About the heron.\n" + between + fee}
+    hits = found(notes, "what is the fee of the heron?", embedder=None)
+    paths = [hit.path for hit in hits if "thirty euros" in hit.snippet]
+    assert paths == ["memory/b.md", "memory/a.md"]
+
+
 # Scores.
 
 HOUSE = {

@@ -33,11 +33,11 @@ _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
 _TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
-_KINDS = (
+_ADMONITION_KINDS = (
     "note|abstract|info|tip|hint|success|question|important|caution|warning|failure|danger|bug|"
     "example|quote"
 )
-_ADMONITION = rf":{{3,}}[ \t]*[\w-]*|\[!\w+\][+-]?|(?:!!!|\?\?\?\+?)[ \t](?:{_KINDS})"
+_ADMONITION = rf":{{3,}}[ \t]*[\w-]*|\[!\w+\][+-]?|(?:!!!|\?\?\?\+?)[ \t](?:{_ADMONITION_KINDS})"
 _NO_TEXT = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|</?\w+>|{_ADMONITION})[ \t\r]*$")
 """Headings, comments, single tags without attributes, and what opens or ends an admonition."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")

@@ -7,7 +7,6 @@ so an engine's scores need to be ranked and deterministic, and nothing more.
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +21,7 @@ from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.term_matching import content_words, is_date_word, occurrences
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
-from commonplace.store.records import RowFilter, StoredChunk
+from commonplace.store.records import Hits, RowFilter, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH, ENGLISH_REQUESTS
 from commonplace.text.time_expressions import TIME_WORD, Days, days_named, without_times
@@ -42,9 +41,6 @@ __all__ = [
     "candidate_chunks",
     "linked_chunks",
 ]
-
-Hits = list[tuple[int, float]]
-"""``(seq, score)``, best first."""
 
 _RARE_TERMS = (3, 8)
 """Terms that bring candidates, the rarest: so many in any case, and so many at most."""
@@ -148,32 +144,29 @@ def candidate_chunks(
 
     Returns:
         The chunks; and the sum of the reciprocal ranks of each seq, 1 for the first of a list. Of a
-        query that names days, it is of their lists; where it asks for nothing else, ranks mean
-        nothing, and there are none.
+        query that names days, it is of their lists alone.
     """
     query, terms = analyzed.query, analyzed.terms
     depth = min(MAX_CANDIDATES, analyzed.places * settings.candidate_multiplier)
     lists: list[Hits] = []
     every = settings.operator == "and"
     wanted = terms.known if every else terms.rarest
-    ranks: dict[int, float] = {}
+    ranked: list[Hits] = []
     for rows in _row_filters(query.rows, analyzed.days):
-        own: list[Hits] = []
+        ranked = []  # in the end, the lists of the days that the query names
         if analyzed.direction is not None:
-            own.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
-            lists += own
+            ranked.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
+            lists.append(ranked[-1])
         if settings.text_weight and not (every and terms.unknown):
-            hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            own.append(hits)
-            lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
-        ranks = _reciprocal_ranks(own) if analyzed.only_days is None else {}
+            ranked.append(snapshot.match(wanted, every=every, limit=2 * depth, rows=rows))
+            lists.append(thin_ties(snapshot, ranked[-1], most=analyzed.places)[:depth])
     per_place = _CHUNKS_PER_PLACE[snapshot.chunk_count() > _MANY_CHUNKS]
-    best = fused_ranking(lists, limit=per_place * analyzed.places)
+    best = _fused_ranking(lists, limit=per_place * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
-    return list(chunks.values()), ranks
+    return list(chunks.values()), _reciprocal_ranks(ranked)
 
 
 def linked_chunks(
@@ -226,7 +219,7 @@ def _content_texts(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
 
 
-def fused_ranking(lists: Iterable[Hits], *, limit: int) -> list[int]:
+def _fused_ranking(lists: Iterable[Hits], *, limit: int) -> list[int]:
     """Return the best of several lists of hits by reciprocal ranks."""
     scores: dict[int, float] = {}
     for hits in lists:
@@ -239,17 +232,20 @@ def _reciprocal_ranks(lists: Iterable[Hits]) -> dict[int, float]:
     """Return the sum of the reciprocal ranks of each seq; hits of one score share their rank."""
     sums: dict[int, float] = {}
     for hits in lists:
-        rank, before = 0, math.nan
-        for place, (seq, score) in enumerate(hits, 1):
-            if round(score, 9) != before:
-                rank, before = place, round(score, 9)
-            sums[seq] = sums.get(seq, 0.0) + 1.0 / rank
+        ranks: dict[int, int] = {}
+        for place, ((seq, _), score) in enumerate(zip(hits, _rounded(hits), strict=True), 1):
+            sums[seq] = sums.get(seq, 0.0) + 1.0 / ranks.setdefault(score, place)
     return sums
+
+
+def _rounded(hits: Hits) -> list[int]:
+    """Return the scores of hits as whole numbers: what differs by rounding alone is equal."""
+    return [round(score * 1e9) for _, score in hits]
 
 
 def thin_ties(snapshot: Snapshot, hits: Hits, *, most: int) -> Hits:
     """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
-    scores = [round(score * 1e9) for _, score in hits]
+    scores = _rounded(hits)
     if len(set(scores)) == len(hits):
         return hits
     versions = snapshot.versions([seq for seq, _ in hits])

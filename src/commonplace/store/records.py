@@ -19,6 +19,7 @@ __all__ = [
     "ChunkWindow",
     "FileFilter",
     "FileRecord",
+    "Hits",
     "IndexIdentity",
     "IndexedChunk",
     "IndexedFile",
@@ -27,6 +28,9 @@ __all__ = [
     "Totals",
     "checked_patterns",
 ]
+
+Hits = list[tuple[int, float]]
+"""``(seq, score)`` of chunks, best first."""
 
 
 @dataclass(frozen=True, slots=True)

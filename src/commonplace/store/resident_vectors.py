@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.store.records import RowFilter
+from commonplace.store.records import Hits, RowFilter
 from commonplace.types import Source
 from commonplace.vectors.arrays import row_products
 from commonplace.vectors.sign_sketch import SignSketch
@@ -55,8 +55,6 @@ _SHARE = 100
 _WORTH_CHOOSING = 8
 """Cost of comparing a single row, relative to one of a contiguous block."""
 _EMPTY = np.empty((0, 0), dtype=np.float32)
-
-Hits = list[tuple[int, float]]
 
 
 class _Moment(NamedTuple):

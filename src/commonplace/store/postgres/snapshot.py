@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.store.postgres.database import Connection
     from commonplace.store.postgres.reader_cache import ReaderCache
     from commonplace.store.postgres.vector_search import VectorSearch
-    from commonplace.store.records import FileFilter
+    from commonplace.store.records import FileFilter, Hits
     from commonplace.vectors import Vector
 
 __all__ = ["PostgresSnapshot"]
@@ -34,8 +34,6 @@ _RECORD = (
 )
 _MAX_RANKED = 24
 """Terms whose occurrences `ts_rank` counts; of more, the positions are read instead."""
-
-Hits = list[tuple[int, float]]
 
 
 class PostgresSnapshot:

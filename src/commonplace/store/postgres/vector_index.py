@@ -22,6 +22,7 @@ from commonplace.store.postgres.vector_codec import vector_text
 if TYPE_CHECKING:
     from commonplace.store.postgres.database import Connection, Database
     from commonplace.store.postgres.store import PostgresStore
+    from commonplace.store.records import Hits
     from commonplace.vectors import Vector
 
 __all__ = ["indexed_expression", "make_index", "nearest_by_index", "vector_bytes"]
@@ -41,8 +42,6 @@ _DECIMALS = 4
 """Decimals of the mean: where vectors are seen from needs no more, and its text is short."""
 _BUILD_MEMORY = "1GB"
 """Where the graph outgrows it, building takes several times as long."""
-
-Hits = list[tuple[int, float]]
 
 
 def vector_bytes(state: IndexState) -> int:

@@ -16,7 +16,7 @@ from commonplace.store.postgres.vector_index import (
     nearest_by_index,
     vector_bytes,
 )
-from commonplace.store.records import RowFilter
+from commonplace.store.records import Hits, RowFilter
 from commonplace.store.resident_vectors import NO_DAY, SOURCE_NUMBERS, VectorRows
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ __all__ = ["PostgresVectorTable", "VectorSearch"]
 _ROWS_A_FETCH = 2048
 _FEW = 10_000
 """Chunks of some files that are compared one by one, where the vectors are on the server."""
-Hits = list[tuple[int, float]]
 
 
 class PostgresVectorTable:
