@@ -295,7 +295,7 @@ FOREIGN = {
     *("FixedRecencyPostprocessor", "MockLLM", "create_agent", "from_dict", "get_all", "to_dict"),
     *("QMD_EMBED_MODEL", "claude_desktop_config", "idle_transaction_timeout", "pg_service"),
     *("max_connections", "max_parallel_maintenance_workers", "tcp_keepcnt"),
-    *("tcp_keepidle", "tcp_keepintvl", "commonplace_NAME"),
+    *("tcp_keepidle", "tcp_keepintvl", "commonplace_NAME", "pg_read_all_stats"),
 }
 """Names of others that pages use, and the package does not; a placeholder."""
 

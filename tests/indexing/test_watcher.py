@@ -258,6 +258,24 @@ def test_closing_within_the_block_ends_the_watching(notes):
         assert time.monotonic() - started < 1.0
 
 
+@pytest.mark.parametrize("thread", ["commonplace-watch", "commonplace-index"])
+def test_a_signal_while_a_thread_is_started_ends_the_watching(notes, thread, monkeypatch):
+    started = threading.Thread.start
+
+    def interrupted(self):
+        if self.name == thread:
+            raise KeyboardInterrupt
+        started(self)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        notes.open(None, settings()) as memory,
+        memory.watch(),
+    ):
+        memory._background.scheduler.request("test")
+
+
 def test_two_that_watch_one_workspace_share_the_work(notes):
     with watched(notes) as found, notes.open(HashedWords(), settings()) as other, other.watch():
         for number in range(10):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from commonplace.retrieval.candidates import thin_ties
+from commonplace.retrieval.candidates import reciprocal_ranks, thin_ties
 from commonplace.retrieval.term_matching import occurrences
 from commonplace.text.analysis import Analyzer
 
@@ -73,3 +73,14 @@ def test_of_chunks_that_score_alike_the_newest_stay() -> None:
 def test_no_version_is_read_where_no_scores_are_equal() -> None:
     hits = [(3, 2.0), (1, 1.0)]
     assert thin_ties(Written({}), hits, most=1) == hits
+
+
+def test_hits_that_differ_by_the_rounding_of_float32_share_their_rank() -> None:
+    noise = 1.2e-7
+    hits = [(5, 0.5), (2, 0.4 + noise), (7, 0.4), (1, 0.4 - noise), (3, 0.3)]
+    swapped = [(5, 0.5), (1, 0.4 + noise), (2, 0.4), (7, 0.4 - noise), (3, 0.3)]
+    ranks = reciprocal_ranks([(hits, 1e-6)])
+    assert ranks == reciprocal_ranks([(swapped, 1e-6)])
+    assert ranks == {5: 1, 2: 1 / 2, 7: 1 / 2, 1: 1 / 2, 3: 1 / 5}
+    both = reciprocal_ranks([(hits, 1e-9), ([(3, 9.0)], 1e-9)])
+    assert both == {5: 1, 2: 1 / 2, 7: 1 / 3, 1: 1 / 4, 3: 1 / 5 + 1}

@@ -7,6 +7,7 @@ so an engine's scores need to be ranked and deterministic, and nothing more.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -54,6 +55,11 @@ _MANY_CHUNKS = 1_000
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
 60: the heads of the lists must stay ahead of what both hold far down."""
+_VECTOR_ROUNDING = 1e-6
+"""Difference up to which scores of vectors are equal: they are float32, and the mean that is taken
+off is summed in the order of the rows, which is not the same in each copy of an index."""
+_TERM_ROUNDING = 1e-9
+"""Difference up to which scores of terms are equal."""
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
 
@@ -151,22 +157,24 @@ def candidate_chunks(
     lists: list[Hits] = []
     every = settings.operator == "and"
     wanted = terms.known if every else terms.rarest
-    ranked: list[Hits] = []
+    ranked: list[tuple[Hits, float]] = []
     for rows in _row_filters(query.rows, analyzed.days):
         ranked = []  # in the end, the lists of the days that the query names
         if analyzed.direction is not None:
-            ranked.append(snapshot.nearest(analyzed.direction, depth, rows, exact=False))
-            lists.append(ranked[-1])
+            hits = snapshot.nearest(analyzed.direction, depth, rows, exact=False)
+            ranked.append((hits, _VECTOR_ROUNDING))
+            lists.append(hits)
         if settings.text_weight and not (every and terms.unknown):
-            ranked.append(snapshot.match(wanted, every=every, limit=2 * depth, rows=rows))
-            lists.append(thin_ties(snapshot, ranked[-1], most=analyzed.places)[:depth])
+            hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
+            ranked.append((hits, _TERM_ROUNDING))
+            lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
     per_place = _CHUNKS_PER_PLACE[snapshot.chunk_count() > _MANY_CHUNKS]
     best = _fused_ranking(lists, limit=per_place * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
-    return list(chunks.values()), _reciprocal_ranks(ranked)
+    return list(chunks.values()), reciprocal_ranks(ranked)
 
 
 def linked_chunks(
@@ -228,24 +236,27 @@ def _fused_ranking(lists: Iterable[Hits], *, limit: int) -> list[int]:
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # ties: by seq
 
 
-def _reciprocal_ranks(lists: Iterable[Hits]) -> dict[int, float]:
-    """Return the sum of the reciprocal ranks of each seq; hits of one score share their rank."""
+def reciprocal_ranks(lists: Iterable[tuple[Hits, float]]) -> dict[int, float]:
+    """Return the sum of the reciprocal ranks of each seq.
+
+    Args:
+        lists: Hits, the best first, each list with the difference up to which their scores are
+            equal: those hits share their rank.
+    """
     sums: dict[int, float] = {}
-    for hits in lists:
-        ranks: dict[int, int] = {}
-        for place, ((seq, _), score) in enumerate(zip(hits, _rounded(hits), strict=True), 1):
-            sums[seq] = sums.get(seq, 0.0) + 1.0 / ranks.setdefault(score, place)
+    for hits, rounding in lists:
+        rank, last = 1, math.inf
+        for place, (seq, score) in enumerate(hits, 1):
+            if last - score > rounding:
+                rank = place
+            sums[seq] = sums.get(seq, 0.0) + 1.0 / rank
+            last = score
     return sums
-
-
-def _rounded(hits: Hits) -> list[int]:
-    """Return the scores of hits as whole numbers: what differs by rounding alone is equal."""
-    return [round(score * 1e9) for _, score in hits]
 
 
 def thin_ties(snapshot: Snapshot, hits: Hits, *, most: int) -> Hits:
     """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
-    scores = _rounded(hits)
+    scores = [round(score / _TERM_ROUNDING) for _, score in hits]
     if len(set(scores)) == len(hits):
         return hits
     versions = snapshot.versions([seq for seq, _ in hits])

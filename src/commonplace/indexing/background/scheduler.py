@@ -187,8 +187,10 @@ class Scheduler:
     def join(self, timeout_s: float) -> None:
         """Wait for the thread to end, after `stop`; a request to an embedder may hold it."""
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(max(0.0, timeout_s))
+        # A signal may have come while the thread was being started.
+        if thread is None or not thread.is_alive() or thread is threading.current_thread():
+            return
+        thread.join(max(0.0, timeout_s))
 
     # -- the thread ------------------------------------------------------------------------------
 

@@ -80,7 +80,8 @@ class BackgroundSupervisor:
         if not wait:
             return
         until = time.monotonic() + _CLOSING_S
-        if watcher is not None:
+        # A signal may have come while the thread was being started.
+        if watcher is not None and watcher.is_alive():
             watcher.join(_CLOSING_S)
         self.scheduler.join(until - time.monotonic())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -34,50 +36,77 @@ _REWRITTEN = (
 )
 """Tables that hold texts or vectors of deleted chunks, and the index that orders them."""
 _LOCK_TIMEOUT_MS = 2000
+_OLDER_SESSIONS_S = 5
+"""Seconds for which the ends of older transactions are waited for."""
+_RETRY_S = 0.02
 _NOTICE_S = 5
+_ARE_ENDED = """SELECT pg_snapshot_xmin(pg_current_snapshot()) > %(xid)s::xid8 AND NOT EXISTS (
+    SELECT 1 FROM (
+        SELECT backend_xmin FROM pg_stat_activity
+        WHERE (datname = current_database() OR backend_type = 'walsender')
+        AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
+        UNION ALL SELECT xmin FROM pg_replication_slots
+    ) AS held (xmin) WHERE age(xmin) >= age(%(xid)s::xid8::xid))"""
+"""SQL for whether each transaction sees what was committed by one, and by those before it."""
 
 
 def purge(store: PostgresStore) -> bool:
     """Rewrite the tables, so that their files no longer hold deleted texts; see `Store.purge`.
 
+    Rows stay in a table that is rewritten while a transaction may still see them, and where that
+    rewrites it which deletes them: so they are deleted in one of their own, before.
+
     What the server keeps for its recovery, its write-ahead log and its backups, is its own.
     """
     if not store.exists():
         return True
-
-    def change(connection: Connection) -> bool:
-        connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
-        connection.execute("TRUNCATE vector_cache")
-        state = store.locked(connection)
-        unused = connection.execute(
-            "SELECT generation FROM indexes WHERE role IS DISTINCT FROM 'live'"
-        ).fetchall()
-        dropped = [drop_generation(connection, generation) for (generation,) in unused]
-        if not all(dropped):
-            return False
-        # A term that is in no chunk any more is a word of a deleted text.
-        connection.execute(f"DELETE FROM terms_{state.generation} WHERE n <= 0")
-        for table, index in _REWRITTEN:
-            names = table.format(g=state.generation), index.format(g=state.generation)
-            connection.execute("CLUSTER {} USING {}".format(*names))
-        return not _older_readers(connection)
-
     try:
-        purged: bool = store.write_transaction(change)
+        xid: str | None = store.write_transaction(functools.partial(_delete_unused, store))
+        if xid is None or not _is_seen_by_all(store, xid):
+            return False
+        store.write_transaction(functools.partial(_rewrite, store))
     except StoreError as error:
         if isinstance(error.__cause__, errors.LockNotAvailable):
             return False
         raise
-    return purged and drop_retired(store)
+    return drop_retired(store)
 
 
-def _older_readers(connection: Connection) -> bool:
-    """Return whether a session reads a state from before: its rows were kept for it."""
-    row = connection.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()"
-    ).fetchone()
-    return bool(row and row[0])
+def _delete_unused(store: PostgresStore, connection: Connection) -> str | None:
+    """Delete what no chunk has any more; return the transaction's id, None while it is read."""
+    connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
+    connection.execute("TRUNCATE vector_cache")
+    state = store.locked(connection)
+    unused = connection.execute(
+        "SELECT generation FROM indexes WHERE role IS DISTINCT FROM 'live'"
+    ).fetchall()
+    dropped = [drop_generation(connection, generation) for (generation,) in unused]
+    if not all(dropped):
+        return None
+    # A term that is in no chunk any more is a word of a deleted text.
+    connection.execute(f"DELETE FROM terms_{state.generation} WHERE n <= 0")
+    ((xid,),) = connection.execute("SELECT pg_current_xact_id()::text")
+    return str(xid)
+
+
+def _is_seen_by_all(store: PostgresStore, xid: str) -> bool:
+    """Wait until no transaction is older than one; False where one does not end."""
+    deadline = time.monotonic() + _OLDER_SESSIONS_S
+    while True:
+        with store.database.borrowed() as connection:
+            ((ended,),) = connection.execute(_ARE_ENDED, {"xid": xid})
+        if ended or time.monotonic() > deadline:
+            return bool(ended)
+        time.sleep(_RETRY_S)
+
+
+def _rewrite(store: PostgresStore, connection: Connection) -> None:
+    connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
+    state = store.locked(connection)
+    for table, index in _REWRITTEN:
+        names = table.format(g=state.generation), index.format(g=state.generation)
+        connection.execute("CLUSTER {} USING {}".format(*names))
+        connection.execute(f"ANALYZE {names[0]}")  # its samples hold paths that are gone
 
 
 def health_checks(store: PostgresStore) -> Iterable[HealthCheck]:

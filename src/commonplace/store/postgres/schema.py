@@ -130,6 +130,21 @@ _GENERATION = (
     "CREATE INDEX dropped_{g}_version ON dropped_{g} (version)",
 )
 
+_SHARED_CONTENT = {
+    "vector_cache": ("embedding", "lines"),
+    "notes": ("data", "origins"),
+    "versions": ("body",),
+    "inbox_steps": ("before", "data"),
+}
+_CONTENT = {
+    "files_{g}": ("note", "metadata"),
+    "chunks_{g}": ("text", "heading", "context", "units", "lines"),
+    "words_{g}": ("terms",),
+    "vectors_{g}": ("embedding",),
+    "terms_{g}": ("term",),
+}
+"""Columns that hold texts, or vectors of texts, by table."""
+
 
 class Tables(NamedTuple):
     """Names of the tables of one generation."""
@@ -149,9 +164,22 @@ class Tables(NamedTuple):
 
 def shared_tables() -> tuple[str, ...]:
     """Return the statements that create what all generations of a memory share."""
-    return SHARED
+    return SHARED + _without_statistics(_SHARED_CONTENT)
 
 
 def create_generation(generation: int) -> tuple[str, ...]:
     """Return the statements that create the tables of a generation."""
-    return tuple(statement.format(g=int(generation)) for statement in _GENERATION)
+    statements = _GENERATION + _without_statistics(_CONTENT)
+    return tuple(statement.format(g=int(generation)) for statement in statements)
+
+
+def _without_statistics(columns: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return statements that keep the planner's samples from holding what columns hold.
+
+    The samples are in a catalogue, in which only an administrator can overwrite what is deleted.
+    """
+    return tuple(
+        f"ALTER TABLE {table} "
+        + ", ".join(f"ALTER COLUMN {name} SET STATISTICS 0" for name in names)
+        for table, names in columns.items()
+    )
