@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from commonplace.cli.watch import until_signalled
 from support.notes import Notes, eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
@@ -103,3 +104,40 @@ with Options(Path(sys.argv[1]), "none").open_memory() as memory:
     holder.kill()
     holder.communicate()
     assert eventually(lambda: "by process" not in told())
+
+
+class Finalized:
+    def __init__(self, number):
+        self.number = number
+
+    def __del__(self):
+        signal.raise_signal(self.number)  # the handler's exception is lost here
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_whose_exception_a_finalizer_loses_is_told_all_the_same(
+    number, monkeypatch, capsys
+):
+    lost = []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    with until_signalled() as signalled:
+        assert not signalled.is_set()
+        Finalized(number)
+        assert signalled.is_set()
+    assert [each.exc_type for each in lost] == [KeyboardInterrupt]
+    assert capsys.readouterr().err == "stopped\n"
+    with until_signalled():
+        signal.raise_signal(number)
+        pytest.fail("the signal raised nothing")
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_job_that_ignores_interrupts_goes_on_ignoring_them():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with until_signalled() as signalled:
+            signal.raise_signal(signal.SIGINT)
+            assert not signalled.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -62,10 +62,10 @@ def serve(options: Options, *, url: str | None) -> None:
         thread = threading.Thread(target=run, name="commonplace-serve", daemon=True)
         at_last = threading.Timer(_END_S, _exit)
         at_last.daemon = True
-        with until_signalled():
+        with until_signalled() as stops:
             try:
                 thread.start()
-                while not ended.wait(STEP_S):
+                while not ended.wait(STEP_S) and not stops.is_set():
                     pass
             finally:
                 signalled.set()

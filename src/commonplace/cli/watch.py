@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from commonplace.display import one_line
 from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from commonplace.types import IndexReport
 
 __all__ = ["STEP_S", "print_run", "until_signalled", "watch"]
@@ -33,24 +36,40 @@ def watch(options: Options) -> None:
         raise CommonplaceError(
             "a folder is watched; a URL was given. Each search reads the newest state by itself."
         )
-    with options.open_memory() as memory, until_signalled():
+    with options.open_memory() as memory, until_signalled() as signalled:
         show_report(run_index(memory))
         with memory.watch(on_run=print_run):
             click.echo(f"watching {one_line(str(memory.workspace.root))}; Ctrl-C ends", err=True)
-            while True:
+            while not signalled.is_set():
                 time.sleep(STEP_S)
 
 
 @contextlib.contextmanager
-def until_signalled() -> Iterator[None]:
-    """Leave the block without an error on SIGINT and SIGTERM."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def until_signalled() -> Iterator[threading.Event]:
+    """Leave the block without an error on SIGINT and SIGTERM.
+
+    Yields:
+        An event that tells of the signal, too: an exception is lost where a finalizer runs.
+    """
+    signalled = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signalled.set()
+        signal.default_int_handler(number, frame)
+
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else a job ignores it
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
-        yield
+        yield signalled
     except KeyboardInterrupt:
-        click.echo("stopped", err=True)
+        pass
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if signalled.is_set():
+        click.echo("stopped", err=True)
 
 
 def print_run(report: IndexReport) -> None:
