@@ -146,7 +146,8 @@ def test_toml_is_read_as_well() -> None:
         ("a: &x 1\nb: *x", "uses the alias *x; write the value out"),
         ("a: &x [*x]", "uses the alias *x"),
         ("a: &x {b: 1}\nc:\n  <<: *x", "uses the alias *x"),
-        ("a: " + "[" * 1000 + "]" * 1000, "is nested more than 16 levels deep"),
+        ("a: " + "[" * 200 + "]" * 200, "is nested more than 16 levels deep"),
+        ("a: " + "[" * 1000 + "]" * 1000, "nest"),  # libyaml 0.2.6 has a limit of its own
         ("a: " + "{b: " * 1000 + "}" * 1000, "is nested more than 16 levels deep"),
         ("a:\n " + "- " * 1000 + "b", "is nested more than 16 levels deep"),
         ("\n".join(f"{' ' * n}a:" for n in range(300)), "is nested more than 16 levels deep"),
