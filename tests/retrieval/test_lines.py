@@ -611,6 +611,52 @@ def test_a_link_follows_the_whole_name(found):
     assert first(hits, "Ada Quist") < first(hits, "the gardener")
 
 
+IOWA = (
+    {f"memory/t{at}.md": f"# Town {at}, Iowa\n\nIt is a town in Iowa.\n" for at in range(40)}
+    | {f"memory/{at}.md": f"# Day {at}\n\n{filler(9, at)}\n" for at in range(40)}
+    | {
+        "memory/farm.md": "# Intrepid wind farm\n\nThe Intrepid wind farm lies in Iowa.\n",
+        "memory/iowa.md": f"# Iowa\n\n{filler(6)} Polk was the president then.\n",
+    }
+)
+
+
+@both
+def test_a_note_is_found_by_its_heading_among_many_that_hold_the_name(found, embedder):
+    hits = found(IOWA, "where is the Intrepid wind farm?", embedder=embedder)
+    paths = [hit.path for hit in hits]
+    assert paths[0] == "memory/farm.md"
+    assert paths.index("memory/iowa.md") < min(
+        [at for at, path in enumerate(paths) if path.startswith("memory/t")], default=len(paths)
+    )
+
+
+def test_a_link_may_have_a_word_before_the_heading(found):
+    notes = {**IOWA, "memory/farm.md": "# Intrepid\n\nThe farm is in Northern Buena Vista.\n"}
+    notes["memory/vista.md"] = f"# Buena Vista\n\n{filler(6)}\n"
+    hits = found(notes, "where is the Intrepid farm?", embedder=None)
+    assert "memory/vista.md" in {hit.path for hit in hits[:2]}
+
+
+def test_a_line_far_behind_the_best_one_leads_nowhere(found):
+    notes = {
+        "memory/farm.md": "# Intrepid wind farm\n\nThe Intrepid wind farm was built in 2005.\n",
+        "memory/other.md": f"# Boats\n\nA farm boat lies in Oban. {filler(2)}\n",
+        "memory/oban.md": "# Oban\n\nPolk was there.\n",
+    }
+    hits = found(notes, "when was the Intrepid wind farm built?", embedder=None)
+    assert "memory/oban.md" not in {hit.path for hit in hits}
+
+
+def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
+    from commonplace.retrieval import candidates
+
+    asked = "where is the Intrepid wind farm?"
+    assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}
+    monkeypatch.setattr(candidates, "_NAMED_CHUNKS", 20)
+    assert "memory/iowa.md" not in {hit.path for hit in found(IOWA, asked, embedder=None)}
+
+
 def test_the_name_of_a_file_is_no_link_to_a_heading(found):
     notes = {
         "MEMORY.md": f"# Memory\n\n{filler(30)}\n",

@@ -292,6 +292,35 @@ def test_a_word_that_the_tokenizer_cuts_is_a_phrase(store: Store) -> None:
         assert list(snapshot.frequencies(words("ERR_CONN_4711", "conn")).values()) == [1, 3]
 
 
+def test_an_initial_term_is_in_the_chunks_that_begin_with_it(store: Store) -> None:
+    texts = ["# Lake District\n\nfells", "the Lake District", "# Lake Como, Lake District", "lakes"]
+    filled(store, a_file("a.md", *texts))
+    district, lake, signs = (Term(it, it, initial=True) for it in ("Lake District", "Lake", "-"))
+    district_anywhere = Term("District", "District")
+    with store.snapshot() as snapshot:
+        found = {
+            key: {snapshot.chunks([seq])[seq].text for seq, _ in hits}
+            for key, hits in {
+                "one": snapshot.match([district], every=False, limit=9, rows=ALL),
+                "every": snapshot.match([lake, district_anywhere], every=True, limit=9, rows=ALL),
+                "any": snapshot.match([district, lake], every=False, limit=9, rows=ALL),
+                "signs": snapshot.match([signs], every=False, limit=9, rows=ALL),
+                "none of this day": snapshot.match(
+                    [lake], every=False, limit=9, rows=RowFilter(after=1)
+                ),
+            }.items()
+        }
+        counts = snapshot.frequencies([district, lake, signs, Term("Lake", "Lake")])
+    assert found == {
+        "one": {texts[0]},
+        "every": {texts[0], texts[2]},
+        "any": {texts[0], texts[2], texts[3]},
+        "signs": set(),
+        "none of this day": set(),
+    }
+    assert list(counts.values()) == [1, 3, 0, 4]
+
+
 def test_a_word_of_signs_only_is_in_no_chunk(store: Store) -> None:
     filled(store, a_file("a.md", "well - well"))
     assert matching(store, "-", "well") == ["well - well"]

@@ -227,6 +227,9 @@ class ToySnapshot:
 
     def _count(self, word, terms, grams):
         cut = self._analyzer
+        if word.initial:
+            first = cut.terms(word.text)
+            return int(bool(first) and terms.split()[: len(first)] == first)
         if not word.gram:
             return _occurrences(cut.terms(word.text), terms.split())
         if len(word.text) == 1:

@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,14 +63,21 @@ _TERM_ROUNDING = 1e-9
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
 
-_NAMES = 8
+_NAMES = 12
 """Names in the best lines that are looked up among the headings, at most."""
+_NAMED_CHUNKS = 1_000
+"""Chunks that hold a name, from which on it is not looked up: that would take long."""
+_CHUNKS_BEGUN = 16
+"""Chunks that begin with one of the names, at most."""
 _CHUNKS_PER_NAME = 4
+_LINKED = 14.0
+"""Nats for the chunks of a note whose heading is named, as a whole, in the best line."""
 _NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
 _NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?(?!\w|\.\w)")
 """Words with capitals, with short words between them, as in "University of the Arts"; no names of
 files, as "MEMORY.md"."""
 _WORD = re.compile(r"\w+")
+_PARENTHESES = re.compile(r"\([^()]*\)")
 
 _REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
 """Beside a time expression, such words ask for everything of that time."""
@@ -180,7 +187,7 @@ def candidate_chunks(
 def linked_chunks(
     snapshot: Snapshot,
     analyzed: AnalyzedQuery,
-    lines: Iterable[tuple[str, str]],
+    lines: Iterable[tuple[str, float]],
     analyzer: Analyzer,
 ) -> dict[StoredChunk, float]:
     """Follow links: fetch the chunks below headings that lines name and the query does not.
@@ -190,37 +197,71 @@ def linked_chunks(
     Args:
         snapshot: The index.
         analyzed: The query.
-        lines: The lines, each with the headings above it, whose words are no links either.
+        lines: The lines, best first, each with the nats that it is behind the best.
         analyzer: Maps words to terms.
 
     Returns:
-        Each chunk with the part of its heading, by words, that the lines name.
+        Each chunk with the nats that its link is worth: fewer where the line names a part of the
+        heading, or is behind the best.
     """
-    names: dict[frozenset[str], str] = {}
-    found = [(name, headings) for text, headings in lines for name in _NAME.findall(text)]
-    asked = set(_content_texts(analyzed.query.text)) if found else set()
-    for name, headings in found:
-        words = frozenset(_content_texts(name))
-        if not words <= asked and not words <= {*asked, *_content_texts(headings)}:
-            names.setdefault(words, name)
-    named: dict[int, list[frozenset[str]]] = {}
-    for words, name in itertools.islice(names.items(), _NAMES):
+    asked, rows = frozenset(_content_texts(analyzed.query.text)), analyzed.query.rows
+    links: dict[frozenset[str], tuple[str, float]] = {}
+    for text, behind in lines:
+        for name in _NAME.findall(text):
+            words = frozenset(_content_texts(name))
+            if not words <= asked:
+                links.setdefault(words, (name, behind))
+    links = dict(itertools.islice(links.items(), _NAMES))
+    names = [name for name, _ in links.values()]
+    counts = snapshot.frequencies([Term(name, name) for name in names]) if names else {}
+    names = [term.text for term, count in counts.items() if 0 < count <= _NAMED_CHUNKS]
+    if not names:
+        return {}
+    begun = [Term(part, part, initial=True) for name in names for part in _ends(name)]
+    hits = snapshot.match(begun, every=False, limit=_CHUNKS_BEGUN, rows=rows)
+    for name in names:
         terms = content_words(name, analyzer)
-        hits = snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=analyzed.query.rows)
-        for seq, _ in hits:
-            named.setdefault(seq, []).append(words)
-    chunks = snapshot.chunks(list(named)).values() if named else ()
-    parts = {
-        chunk: max(_part_named(chunk.heading, words) for words in named[chunk.seq])
+        hits += snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=rows)
+    chunks = snapshot.chunks(list(dict.fromkeys(seq for seq, _ in hits))).values()
+    worth = {
+        chunk: max(
+            _LINKED * part - behind if (part := _part_named(titles, words, asked)) else 0.0
+            for words, (_, behind) in links.items()
+        )
         for chunk in chunks
+        if (titles := _titles(chunk.heading))
     }
-    return {chunk: part for chunk, part in parts.items() if part}
+    return {chunk: nats for chunk, nats in worth.items() if nats > 0}
 
 
-def _part_named(headings: str, name: frozenset[str]) -> float:
-    """Return the part of one of a chunk's headings that a name is; 0 where it is in none."""
-    titles = [frozenset(_content_texts(title)) for title in headings.split(" > ")]
-    return max((len(name) / len(title) for title in titles if name <= title), default=0.0)
+def _ends(name: str) -> Iterator[str]:
+    """Yield a name and its ends of two words or more: "Lake District" of "the Lake District"."""
+    words = name.split(" ")
+    for first in range(max(1, len(words) - 1)):
+        yield " ".join(words[first:])
+
+
+def _titles(headings: str) -> list[frozenset[str]]:
+    """Return the words of each of a chunk's headings, without what stands in parentheses."""
+    bare = _PARENTHESES.sub("", headings)
+    return [words for title in bare.split(" > ") if (words := frozenset(_content_texts(title)))]
+
+
+def _part_named(
+    titles: Iterable[frozenset[str]], name: frozenset[str], asked: frozenset[str]
+) -> float:
+    """Return the part that a name and one of some headings have in common; 0 for none.
+
+    One of them holds all words of the other, and the query does not name the heading itself.
+    """
+    return max(
+        (
+            min(len(name), len(title)) / max(len(name), len(title))
+            for title in titles
+            if name <= title or (title <= name and not title <= asked)
+        ),
+        default=0.0,
+    )
 
 
 def _content_texts(text: str) -> list[str]:

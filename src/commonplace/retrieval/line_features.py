@@ -82,10 +82,10 @@ _IN_REACH = 10.0
 """Nats behind the best line within which a line may hold an answer."""
 _NAMED_DAYS = 4.0
 """For a line of a day that the question names."""
-_LINKED = 6.0
-"""For a line of a note whose heading is named in one of the best lines."""
-_LINK_BEHIND = 1.0
-"""Nats that such a line stays behind the best one, which leads to it."""
+_LINK_BEHIND = 0.5
+"""Nats that the best linked chunk, its lines together, stays behind the best line."""
+_LINK_ORDER = 0.3
+"""Part of their distances that linked lines keep which a link would take beyond that."""
 _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
@@ -132,7 +132,7 @@ def score_lines(
     analyzer: Analyzer,
     *,
     ranks: Mapping[int, float],
-    linked: Mapping[StoredChunk, float] | None = None,
+    links: Mapping[StoredChunk, float] | None = None,
 ) -> LineScores:
     """Return every line's share of the evidence.
 
@@ -142,7 +142,7 @@ def score_lines(
         settings: Weights, decay and MMR.
         analyzer: Maps the forms of a word to a term.
         ranks: Sums of reciprocal ranks of candidates by seq; a candidate without one is in no list.
-        linked: Chunks below headings that the best lines name, with the part that is named.
+        links: Nats for the lines of chunks below headings that the best lines name.
     """
     query, terms, mean = analyzed.query, analyzed.terms, analyzed.mean
     total_weight = settings.vector_weight + settings.text_weight
@@ -164,10 +164,9 @@ def score_lines(
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
     _credit_answers(scores, table, query.text)
-    if linked:
-        parts = np.array([linked.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
-        near_best = np.minimum(scores + _LINKED * parts[table.chunk], scores.max() - _LINK_BEHIND)
-        np.maximum(scores, near_best, out=scores)
+    if links:
+        credit = np.array([links.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
+        _credit_links(scores, credit, table.chunk)
     faded, repeated = redundancy_losses(
         table, scores, settings, mean=mean, scales=None if near is None else near.scales,
         places=analyzed.places, fades=analyzed.days is None,
@@ -258,6 +257,25 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
         for kind in kinds:
             if kind.mark.search(line) or not kind.words.isdisjoint(words):
                 scores[row] += kind.nats
+
+
+def _credit_links(scores: Floats, nats: Floats, chunk: NDArray[np.int64]) -> None:
+    """Credit the lines of linked chunks; no such chunk comes before the best line of the others.
+
+    Args:
+        scores: Scores of all lines.
+        nats: Credit of each chunk; 0 for one that is not linked.
+        chunk: Index of the chunk of each line.
+    """
+    credit = nats[chunk]
+    rows = credit.nonzero()[0]
+    credited, most = scores[rows] + credit[rows], scores.max() - _LINK_BEHIND
+    best = max(float(credited.max()), most)
+    ordered = np.where(credited > most, most - _LINK_ORDER * (best - credited), credited)
+    # The lines of a chunk share what it has, for a snippet shows several of them.
+    evidence = np.bincount(chunk[rows], np.exp(ordered - most), len(nats))
+    ordered -= np.log(np.maximum(evidence, 1.0))[chunk[rows]]
+    scores[rows] = np.maximum(scores[rows], ordered)
 
 
 def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -47,8 +48,10 @@ from commonplace.types import Source
 
 __all__ = ["LineRanker"]
 
-_LINKING = 5
-"""Best lines whose links are followed."""
+_LINKING_NOTES = 5
+"""Best notes of which links are followed, each from its best line."""
+_LINKING_NATS = 3.0
+"""Nats behind the best line within which a line's links are followed."""
 
 _analyzer = functools.cache(Analyzer)
 
@@ -107,7 +110,7 @@ class LineRanker:
                 {chunk.seq: chunk for chunk in (*chunks, *links)}.values(),
                 dimension=None if mean is None else len(mean),
             )
-            lines = score_lines(table, analyzed, settings, analyzer, ranks=ranks, linked=links)
+            lines = score_lines(table, analyzed, settings, analyzer, ranks=ranks, links=links)
         if table.hidden.any():
             lines = with_labels_credited(lines)
         precedences: tuple[Precedence, ...] = ()
@@ -128,12 +131,20 @@ def _may_supersede(lines: LineScores) -> bool:
     return int(held.sum()) > 1 or holds(lines.table.text, "~~")
 
 
-def _best_lines(lines: LineScores) -> Iterator[tuple[str, str]]:
-    """Yield the few lines with the most evidence, with the headings above them."""
-    table = lines.table
-    for line in (-lines.share).argsort(kind="stable")[:_LINKING].tolist():
-        if table.headings[line] != line:
-            yield table.text_of(line), table.chunks[int(table.chunk[line])].heading
+def _best_lines(lines: LineScores) -> Iterator[tuple[str, float]]:
+    """Yield the best line of each of the best notes, with the nats that it is behind the first."""
+    table, shares = lines.table, lines.share
+    best = float(shares.max())
+    near = (shares > best * np.exp(-_LINKING_NATS)).nonzero()[0]
+    paths: set[str] = set()
+    for line in near[(-shares[near]).argsort(kind="stable")].tolist():
+        path = table.passage_of(line).path
+        if table.headings[line] == line or path in paths:
+            continue
+        paths.add(path)
+        yield table.text_of(line), math.log(best / float(shares[line]))
+        if len(paths) == _LINKING_NOTES:
+            break
 
 
 def _by_source(snapshot: Snapshot, query: Query) -> list[Query]:

@@ -64,11 +64,13 @@ class Term(NamedTuple):
         text: As the query has it; a gram of a script without spaces is one or two characters.
         term: As it is indexed (folded, stemmed).
         gram: Whether it is a gram.
+        initial: Whether only chunks hold it whose text begins with it.
     """
 
     text: str
     term: str
     gram: bool = False
+    initial: bool = False
 
 
 class Analyzer:

@@ -74,11 +74,14 @@ class _Phrase:
     terms: list[str]
     gram: bool
     prefix: bool
+    initial: bool
 
     def count(self, row: StateRow) -> int:
         if not self.terms:
             return 0  # nothing but signs
         held = row.grams if self.gram else row.text
+        if self.initial:
+            return int(self._is_at(held[: len(self.terms)]))
         if len(self.terms) == 1 and not self.prefix:
             return held.count(self.terms[0])
         length = len(self.terms)
@@ -156,7 +159,7 @@ class MemorySnapshot:
     def _phrase(self, word: Term) -> _Phrase:
         # A single character begins every pair that it stands first in.
         prefix = word.gram and len(word.text) == 1
-        return _Phrase(self._analyzer.terms(word.text), word.gram, prefix)
+        return _Phrase(self._analyzer.terms(word.text), word.gram, prefix, word.initial)
 
     def match(
         self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter

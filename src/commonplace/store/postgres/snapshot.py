@@ -135,6 +135,14 @@ class PostgresSnapshot:
 
     def _counted(self, phrases: Sequence[Phrase], where: str, values: Sequence[Any]) -> list[int]:
         """Count the chunks that hold each phrase, of those that pass a condition."""
+        if initial := [it for it in phrases if it.initial]:
+            others = [it for it in phrases if not it.initial]
+            known = dict(zip(others, self._counted(others, where, values), strict=True))
+            and_where = where and f" AND {where}"
+            for it in initial:
+                seqs, *_ = self._found_by_positions([it], it.query, and_where, values, every=True)
+                known[it] = len(seqs)
+            return [known[it] for it in phrases]
         found = self._rows(
             f"SELECT (SELECT count(*) FROM {self._tables.words} WHERE terms @@ it.query::tsquery"
             f"{where and f' AND {where}'}) "
@@ -175,7 +183,7 @@ class PostgresSnapshot:
         query = (" & " if every else " | ").join(phrase.query for phrase in phrases)
         if len(phrases) <= _MAX_RANKED and all(phrase.single for phrase in phrases):
             return self._found_by_rank(phrases, query, where, values)
-        return self._found_by_positions(phrases, query, where, values)
+        return self._found_by_positions(phrases, query, where, values, every=every)
 
     def _found_by_rank(
         self, phrases: Sequence[Phrase], query: str, where: str, values: Sequence[Any]
@@ -195,20 +203,30 @@ class PostgresSnapshot:
         return table[:, 0].astype(np.int64), table[:, 1], counts
 
     def _found_by_positions(
-        self, phrases: Sequence[Phrase], query: str, where: str, values: Sequence[Any]
+        self,
+        phrases: Sequence[Phrase],
+        query: str,
+        where: str,
+        values: Sequence[Any],
+        *,
+        every: bool,
     ) -> tuple[Any, Any, Any]:
-        """Find phrases and prefixes, whose occurrences `ts_rank` does not count."""
+        """Find phrases, prefixes and initial terms, which `ts_rank` does not count."""
         import numpy as np
 
         lexemes = sorted({lexeme for phrase in phrases for lexeme in phrase.lexemes})
         prefixes = [phrase.lexemes[-1] for phrase in phrases if phrase.prefix]
+        terms, marked = "terms", []
+        if all(phrase.initial for phrase in phrases):  # a long vector takes long to take apart
+            terms, marked = "ts_filter(setweight(terms, 'A', %s::text[]), '{a}')", [lexemes]
         found = self._rows(
             f"""SELECT seq, length, array_agg(lexeme), array_agg(positions::text)
-            FROM {self._tables.words}, unnest(terms)
+            FROM {self._tables.words}, unnest({terms})
             WHERE terms @@ %s::tsquery{where} AND (lexeme = ANY(%s::text[])
                 OR EXISTS (SELECT 1 FROM unnest(%s::text[]) AS prefix
                            WHERE starts_with(lexeme, prefix)))
             GROUP BY seq, length""",
+            *marked,
             query,
             *values,
             lexemes,
@@ -222,7 +240,11 @@ class PostgresSnapshot:
             }
             counts[row] = [phrase.count(places) for phrase in phrases]
         table = np.array([row[:2] for row in found], dtype=np.float64).reshape(len(found), 2)
-        return table[:, 0].astype(np.int64), table[:, 1], counts
+        seqs, lengths = table[:, 0].astype(np.int64), table[:, 1]
+        if any(phrase.initial for phrase in phrases):
+            held = (counts > 0).all(axis=1) if every else (counts > 0).any(axis=1)
+            return seqs[held], lengths[held], counts[held]
+        return seqs, lengths, counts
 
     # -- vectors ---------------------------------------------------------------------------------
 

@@ -88,10 +88,12 @@ class Phrase:
     Attributes:
         lexemes: The lexemes; none for a word of nothing but signs.
         prefix: Whether the last one is a prefix.
+        initial: Whether they have to be the first of a chunk.
     """
 
     lexemes: tuple[str, ...]
     prefix: bool = False
+    initial: bool = False
 
     @property
     def possible(self) -> bool:
@@ -100,12 +102,13 @@ class Phrase:
 
     @property
     def single(self) -> str | None:
-        """The only lexeme; None for a phrase of several, or a prefix."""
-        return self.lexemes[0] if len(self.lexemes) == 1 and not self.prefix else None
+        """The only lexeme; None for a phrase of several, a prefix, or an initial one."""
+        is_plain = len(self.lexemes) == 1 and not self.prefix and not self.initial
+        return self.lexemes[0] if is_plain else None
 
     @property
     def query(self) -> str:
-        """The phrase as a tsquery."""
+        """The phrase as a tsquery, which knows nothing of an initial one's place."""
         quoted = [_quoted(lexeme) for lexeme in self.lexemes]
         return f"({' <-> '.join(quoted)}{':*' if self.prefix else ''})"
 
@@ -116,6 +119,8 @@ class Phrase:
             places: Positions of the vector's lexemes.
         """
         last = self.lexemes[-1]
+        if self.initial:
+            return int(all(at in places.get(it, ()) for at, it in enumerate(self.lexemes, 1)))
         if self.prefix:
             found = (held for lexeme, held in places.items() if lexeme.startswith(last))
             ends = {at for held in found for at in held}
@@ -138,7 +143,7 @@ def _phrase(word: Term, tokenizer: str) -> Phrase:
     terms = analyzer_for(tokenizer).terms(word.text)
     # A single character begins every pair that it stands first in.
     is_prefix = word.gram and len(word.text) == 1
-    return Phrase(tuple(_lexeme(term, mark) for term in terms), is_prefix)
+    return Phrase(tuple(_lexeme(term, mark) for term in terms), is_prefix, word.initial)
 
 
 def _quoted(lexeme: str) -> str:

@@ -328,7 +328,7 @@ def _phrase(word: Term) -> str:
         text = text.replace('"', " ").replace("\0", " ")
         text = text.encode("utf-8", "replace").decode()
     if not word.gram:
-        return f'{{text}} : "{text}"'
+        return f'{{text}} : {"^ " if word.initial else ""}"{text}"'
     # A single character begins every pair that it stands first in.
     return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
 
