@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.memory import Memory
+from commonplace.retrieval import line_features, links
 from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
 from support.engines import index_at
@@ -649,11 +650,9 @@ def test_a_line_far_behind_the_best_one_leads_nowhere(found):
 
 
 def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
-    from commonplace.retrieval import candidates
-
     asked = "where is the Intrepid wind farm?"
     assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}
-    monkeypatch.setattr(candidates, "_NAMED_CHUNKS", 20)
+    monkeypatch.setattr(links, "_NAMED_CHUNKS", 20)
     assert "memory/iowa.md" not in {hit.path for hit in found(IOWA, asked, embedder=None)}
 
 
@@ -665,6 +664,26 @@ def test_the_name_of_a_file_is_no_link_to_a_heading(found):
     hits = found(notes, "vpn port", embedder=None)
     assert "51820" in hits[0].snippet
     assert "MEMORY.md" not in {hit.path for hit in hits}
+
+
+# Headings that the query names.
+
+
+@both
+def test_a_note_whose_heading_the_query_names_comes_first(found, embedder, monkeypatch):
+    notes = {
+        "memory/brand.md": "# Brand (play)\n\nIt was written by Henrik Ibsen.\n",
+        "memory/visa.md": "# Visa rules\n\nEach author has a country of birth and more.\n",
+    } | {f"memory/{at}.md": f"# Day {at}\n\n{filler(9, at)}\n" for at in range(40)}
+    asked = "which country is the one who wrote Brand a citizen of?"
+    assert found(notes, asked, embedder=embedder)[0].path == "memory/brand.md"
+    monkeypatch.setattr(line_features, "_NAMED_TITLE", (0.0, 5.0))
+    assert found(notes, asked, embedder=embedder)[0].path == "memory/visa.md"
+
+
+def test_a_heading_of_a_date_or_of_a_common_word_names_little():
+    assert links.title_words("2026-11-20 > The Lake District (England)") == ({"lake", "district"},)
+    assert links.title_words("The") == links.title_words("") == ()
 
 
 # What kind of thing is asked for.

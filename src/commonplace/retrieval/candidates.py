@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +23,7 @@ from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import Hits, RowFilter, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
-from commonplace.text.stopwords import ENGLISH, ENGLISH_REQUESTS
+from commonplace.text.stopwords import ENGLISH_REQUESTS
 from commonplace.text.time_expressions import TIME_WORD, Days, days_named, without_times
 from commonplace.types import Source
 
@@ -40,7 +39,6 @@ __all__ = [
     "add_path_terms",
     "analyze_query",
     "candidate_chunks",
-    "linked_chunks",
 ]
 
 _RARE_TERMS = (3, 8)
@@ -62,22 +60,6 @@ _TERM_ROUNDING = 1e-9
 """Difference up to which scores of terms are equal."""
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
-
-_NAMES = 12
-"""Names in the best lines that are looked up among the headings, at most."""
-_NAMED_CHUNKS = 1_000
-"""Chunks that hold a name, from which on it is not looked up: that would take long."""
-_CHUNKS_BEGUN = 16
-"""Chunks that begin with one of the names, at most."""
-_CHUNKS_PER_NAME = 4
-_LINKED = 14.0
-"""Nats for the chunks of a note whose heading is named, as a whole, in the best line."""
-_NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
-_NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?(?!\w|\.\w)")
-"""Words with capitals, with short words between them, as in "University of the Arts"; no names of
-files, as "MEMORY.md"."""
-_WORD = re.compile(r"\w+")
-_PARENTHESES = re.compile(r"\([^()]*\)")
 
 _REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
 """Beside a time expression, such words ask for everything of that time."""
@@ -182,90 +164,6 @@ def candidate_chunks(
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
     return list(chunks.values()), reciprocal_ranks(ranked)
-
-
-def linked_chunks(
-    snapshot: Snapshot,
-    analyzed: AnalyzedQuery,
-    lines: Iterable[tuple[str, float]],
-    analyzer: Analyzer,
-) -> dict[StoredChunk, float]:
-    """Follow links: fetch the chunks below headings that lines name and the query does not.
-
-    A question may need two notes, and know nothing of the second but what the first says of it.
-
-    Args:
-        snapshot: The index.
-        analyzed: The query.
-        lines: The lines, best first, each with the nats that it is behind the best.
-        analyzer: Maps words to terms.
-
-    Returns:
-        Each chunk with the nats that its link is worth: fewer where the line names a part of the
-        heading, or is behind the best.
-    """
-    asked, rows = frozenset(_content_texts(analyzed.query.text)), analyzed.query.rows
-    links: dict[frozenset[str], tuple[str, float]] = {}
-    for text, behind in lines:
-        for name in _NAME.findall(text):
-            words = frozenset(_content_texts(name))
-            if not words <= asked:
-                links.setdefault(words, (name, behind))
-    links = dict(itertools.islice(links.items(), _NAMES))
-    names = [name for name, _ in links.values()]
-    counts = snapshot.frequencies([Term(name, name) for name in names]) if names else {}
-    names = [term.text for term, count in counts.items() if 0 < count <= _NAMED_CHUNKS]
-    if not names:
-        return {}
-    begun = [Term(part, part, initial=True) for name in names for part in _ends(name)]
-    hits = snapshot.match(begun, every=False, limit=_CHUNKS_BEGUN, rows=rows)
-    for name in names:
-        terms = content_words(name, analyzer)
-        hits += snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=rows)
-    chunks = snapshot.chunks(list(dict.fromkeys(seq for seq, _ in hits))).values()
-    worth = {
-        chunk: max(
-            _LINKED * part - behind if (part := _part_named(titles, words, asked)) else 0.0
-            for words, (_, behind) in links.items()
-        )
-        for chunk in chunks
-        if (titles := _titles(chunk.heading))
-    }
-    return {chunk: nats for chunk, nats in worth.items() if nats > 0}
-
-
-def _ends(name: str) -> Iterator[str]:
-    """Yield a name and its ends of two words or more: "Lake District" of "the Lake District"."""
-    words = name.split(" ")
-    for first in range(max(1, len(words) - 1)):
-        yield " ".join(words[first:])
-
-
-def _titles(headings: str) -> list[frozenset[str]]:
-    """Return the words of each of a chunk's headings, without what stands in parentheses."""
-    bare = _PARENTHESES.sub("", headings)
-    return [words for title in bare.split(" > ") if (words := frozenset(_content_texts(title)))]
-
-
-def _part_named(
-    titles: Iterable[frozenset[str]], name: frozenset[str], asked: frozenset[str]
-) -> float:
-    """Return the part that a name and one of some headings have in common; 0 for none.
-
-    One of them holds all words of the other, and the query does not name the heading itself.
-    """
-    return max(
-        (
-            min(len(name), len(title)) / max(len(name), len(title))
-            for title in titles
-            if name <= title or (title <= name and not title <= asked)
-        ),
-        default=0.0,
-    )
-
-
-def _content_texts(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
 
 
 def _fused_ranking(lists: Iterable[Hits], *, limit: int) -> list[int]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.answer_types import ANSWER_TYPES
+from commonplace.retrieval.links import title_words
 from commonplace.retrieval.passages import PADDING, LineNeighbours
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
@@ -55,6 +56,9 @@ _TERM_ABOVE = 0.5
 """Credit for a term in the headings or the path above a line."""
 _TITLE = 2.0
 """For a line whose headings and path hold all terms of the query: its subject is the query's."""
+_NAMED_TITLE = (4.0, 5.0)
+"""For a line below a heading of which the query holds every word; and the idf of these words from
+which on it is whole: a common word names less."""
 
 _VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
 """Number of lines before that count, and the weights of the cosines from the first of them to the
@@ -163,6 +167,7 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
+    scores += _named_titles(table, terms, analyzer)[table.chunk]
     _credit_answers(scores, table, query.text)
     if links:
         credit = np.array([links.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
@@ -206,6 +211,23 @@ def _term_scores(
     scores: Floats = _TERMS / total**_TERMS_DAMPING * (found @ terms.weights)
     scores += _TITLE / terms.total * (above @ terms.weights)
     return scores
+
+
+def _named_titles(table: PassageTable, terms: QueryTerms, analyzer: Analyzer) -> Floats:
+    """Score chunks by the headings above them that the query names: ``(chunks,)``."""
+    nats, whole = _NAMED_TITLE
+    known = {term.term: weight for term, weight in zip(terms.known, terms.weights, strict=True)}
+    found: dict[str, float] = {}
+    for headings in {chunk.heading for chunk in table.chunks}:
+        titles = title_words(headings)
+        stems = analyzer.term_of_each({word for title in titles for word in title})
+        named = [
+            sum(known[stems[word]] for word in title)
+            for title in titles
+            if all(stems[word] in known for word in title)
+        ]
+        found[headings] = nats * min(1.0, max(named, default=0.0) / whole)
+    return np.array([found[chunk.heading] for chunk in table.chunks], dtype=np.float32)
 
 
 def _vector_scores(cosines: Floats, rows: LineNeighbours) -> Floats:
