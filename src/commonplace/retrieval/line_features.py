@@ -167,7 +167,7 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
-    scores += _named_titles(table, terms, analyzer)[table.chunk]
+    scores += _named_titles(table, terms, analyzer, above=above)[table.chunk]
     _credit_answers(scores, table, query.text)
     if links:
         credit = np.array([links.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
@@ -213,21 +213,30 @@ def _term_scores(
     return scores
 
 
-def _named_titles(table: PassageTable, terms: QueryTerms, analyzer: Analyzer) -> Floats:
-    """Score chunks by the headings above them that the query names: ``(chunks,)``."""
+def _named_titles(
+    table: PassageTable, terms: QueryTerms, analyzer: Analyzer, *, above: Floats
+) -> Floats:
+    """Score chunks by the headings above them that the query names: ``(chunks,)``.
+
+    Args:
+        table: The lines.
+        terms: The terms.
+        analyzer: Maps the forms of a word to a term.
+        above: ``(lines, terms)`` of 0 and 1: headings and path.
+    """
     nats, whole = _NAMED_TITLE
     known = {term.term: weight for term, weight in zip(terms.known, terms.weights, strict=True)}
-    found: dict[str, float] = {}
-    for headings in {chunk.heading for chunk in table.chunks}:
-        titles = title_words(headings)
+    scores = np.zeros(len(table.chunks), dtype=np.float32)
+    for number in np.unique(table.chunk[above.any(axis=1)]).tolist():
+        titles = title_words(table.chunks[number].heading)
         stems = analyzer.term_of_each({word for title in titles for word in title})
-        named = [
+        named = (
             sum(known[stems[word]] for word in title)
             for title in titles
             if all(stems[word] in known for word in title)
-        ]
-        found[headings] = nats * min(1.0, max(named, default=0.0) / whole)
-    return np.array([found[chunk.heading] for chunk in table.chunks], dtype=np.float32)
+        )
+        scores[number] = nats * min(1.0, max(named, default=0.0) / whole)
+    return scores
 
 
 def _vector_scores(cosines: Floats, rows: LineNeighbours) -> Floats:
