@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.memory import Memory
-from commonplace.retrieval import line_features, links
+from commonplace.retrieval import headings
 from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
 from support.engines import index_at
@@ -652,7 +652,7 @@ def test_a_line_far_behind_the_best_one_leads_nowhere(found):
 def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
     asked = "where is the Intrepid wind farm?"
     assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}
-    monkeypatch.setattr(links, "_NAMED_CHUNKS", 20)
+    monkeypatch.setattr(headings, "_NAMED_CHUNKS", 20)
     assert "memory/iowa.md" not in {hit.path for hit in found(IOWA, asked, embedder=None)}
 
 
@@ -677,7 +677,7 @@ def test_a_note_whose_heading_the_query_names_rises(found, embedder, monkeypatch
     } | {f"memory/{at}.md": f"# Day {at}\n\n{filler(9, at)}\n" for at in range(150)}
     asked = "which citizen wrote Brand?"
     named = found(notes, asked, embedder=embedder)
-    monkeypatch.setattr(line_features, "_NAMED_TITLE", (0.0, 5.0))
+    monkeypatch.setattr(headings, "_NAMED", (0.0, 5.0))
     otherwise = found(notes, asked, embedder=embedder)
     brand, visa = "memory/brand.md", "memory/visa.md"
     before, after = (_score(it, brand) / _score(it, visa) for it in (otherwise, named))
@@ -690,8 +690,10 @@ def _score(hits, path):
 
 
 def test_a_heading_of_a_date_or_of_a_common_word_names_little():
-    assert links.title_words("2026-11-20 > The Lake District (England)") == ({"lake", "district"},)
-    assert links.title_words("The") == links.title_words("") == ()
+    assert headings.title_words("2026-11-20 > The Lake District (England)") == (
+        {"lake", "district"},
+    )
+    assert headings.title_words("The") == headings.title_words("") == ()
 
 
 # What kind of thing is asked for.

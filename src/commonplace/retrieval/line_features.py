@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.answer_types import ANSWER_TYPES
-from commonplace.retrieval.links import title_words
+from commonplace.retrieval.headings import credit_links, named_heading_scores
 from commonplace.retrieval.passages import PADDING, LineNeighbours
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
@@ -56,10 +56,6 @@ _TERM_ABOVE = 0.5
 """Credit for a term in the headings or the path above a line."""
 _TITLE = 2.0
 """For a line whose headings and path hold all terms of the query: its subject is the query's."""
-_NAMED_TITLE = (4.0, 5.0)
-"""For a line below a heading of which the query holds every word; and the idf of these words from
-which on it is whole: a common word names less."""
-
 _VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
 """Number of lines before that count, and the weights of the cosines from the first of them to the
 line behind; the line's own is the greatest."""
@@ -86,10 +82,6 @@ _IN_REACH = 10.0
 """Nats behind the best line within which a line may hold an answer."""
 _NAMED_DAYS = 4.0
 """For a line of a day that the question names."""
-_LINK_BEHIND = 0.5
-"""Nats that the best linked chunk, its lines together, stays behind the best line."""
-_LINK_ORDER = 0.3
-"""Part of their distances that linked lines keep which a link would take beyond that."""
 _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
@@ -167,11 +159,11 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
-    scores += _named_titles(table, terms, analyzer, above=above)[table.chunk]
+    scores += named_heading_scores(table, terms, analyzer, above=above)[table.chunk]
     _credit_answers(scores, table, query.text)
     if links:
         credit = np.array([links.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
-        _credit_links(scores, credit, table.chunk)
+        credit_links(scores, credit, table.chunk)
     faded, repeated = redundancy_losses(
         table, scores, settings, mean=mean, scales=None if near is None else near.scales,
         places=analyzed.places, fades=analyzed.days is None,
@@ -210,32 +202,6 @@ def _term_scores(
     total = max(float(terms.weights.sum()), 1e-6)
     scores: Floats = _TERMS / total**_TERMS_DAMPING * (found @ terms.weights)
     scores += _TITLE / terms.total * (above @ terms.weights)
-    return scores
-
-
-def _named_titles(
-    table: PassageTable, terms: QueryTerms, analyzer: Analyzer, *, above: Floats
-) -> Floats:
-    """Score chunks by the headings above them that the query names: ``(chunks,)``.
-
-    Args:
-        table: The lines.
-        terms: The terms.
-        analyzer: Maps the forms of a word to a term.
-        above: ``(lines, terms)`` of 0 and 1: headings and path.
-    """
-    nats, whole = _NAMED_TITLE
-    known = {term.term: weight for term, weight in zip(terms.known, terms.weights, strict=True)}
-    scores = np.zeros(len(table.chunks), dtype=np.float32)
-    for number in np.unique(table.chunk[above.any(axis=1)]).tolist():
-        titles = title_words(table.chunks[number].heading)
-        stems = analyzer.term_of_each({word for title in titles for word in title})
-        named = (
-            sum(known[stems[word]] for word in title)
-            for title in titles
-            if all(stems[word] in known for word in title)
-        )
-        scores[number] = nats * min(1.0, max(named, default=0.0) / whole)
     return scores
 
 
@@ -288,25 +254,6 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
         for kind in kinds:
             if kind.mark.search(line) or not kind.words.isdisjoint(words):
                 scores[row] += kind.nats
-
-
-def _credit_links(scores: Floats, nats: Floats, chunk: NDArray[np.int64]) -> None:
-    """Credit the lines of linked chunks; no such chunk comes before the best line of the others.
-
-    Args:
-        scores: Scores of all lines.
-        nats: Credit of each chunk; 0 for one that is not linked.
-        chunk: Index of the chunk of each line.
-    """
-    credit = nats[chunk]
-    rows = credit.nonzero()[0]
-    credited, most = scores[rows] + credit[rows], scores.max() - _LINK_BEHIND
-    best = max(float(credited.max()), most)
-    ordered = np.where(credited > most, most - _LINK_ORDER * (best - credited), credited)
-    # The lines of a chunk share what it has, for a snippet shows several of them.
-    evidence = np.bincount(chunk[rows], np.exp(ordered - most), len(nats))
-    ordered -= np.log(np.maximum(evidence, 1.0))[chunk[rows]]
-    scores[rows] = np.maximum(scores[rows], ordered)
 
 
 def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:

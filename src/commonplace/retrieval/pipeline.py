@@ -27,9 +27,9 @@ from commonplace.retrieval.candidates import (
     analyze_query,
     candidate_chunks,
 )
+from commonplace.retrieval.headings import linked_chunks
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
-from commonplace.retrieval.links import linked_chunks
 from commonplace.retrieval.passages import holds, passage_table
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors

@@ -135,14 +135,6 @@ class PostgresSnapshot:
 
     def _counted(self, phrases: Sequence[Phrase], where: str, values: Sequence[Any]) -> list[int]:
         """Count the chunks that hold each phrase, of those that pass a condition."""
-        if initial := [it for it in phrases if it.initial]:
-            others = [it for it in phrases if not it.initial]
-            known = dict(zip(others, self._counted(others, where, values), strict=True))
-            and_where = where and f" AND {where}"
-            for it in initial:
-                seqs, *_ = self._found_by_positions([it], it.query, and_where, values, every=True)
-                known[it] = len(seqs)
-            return [known[it] for it in phrases]
         found = self._rows(
             f"SELECT (SELECT count(*) FROM {self._tables.words} WHERE terms @@ it.query::tsquery"
             f"{where and f' AND {where}'}) "
@@ -150,7 +142,12 @@ class PostgresSnapshot:
             *values,
             [phrase.query for phrase in phrases],
         )
-        return [count for (count,) in found]
+        counts = [count for (count,) in found]
+        for at, it in enumerate(phrases):
+            if it.initial:
+                condition = where and f" AND {where}"
+                counts[at] = len(self._found_by_positions([it], condition, values, every=True)[0])
+        return counts
 
     def match(self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter) -> Hits:
         """Return ``(seq, bm25)`` of the chunks that hold any (or every) term, best first."""
@@ -180,10 +177,10 @@ class PostgresSnapshot:
         """Return the seqs and lengths of the chunks that match, and how often they hold each."""
         where, values = self._conditions(rows)
         where = where and f" AND {where}"
-        query = (" & " if every else " | ").join(phrase.query for phrase in phrases)
         if len(phrases) <= _MAX_RANKED and all(phrase.single for phrase in phrases):
+            query = term_math.query_of(phrases, every=every)
             return self._found_by_rank(phrases, query, where, values)
-        return self._found_by_positions(phrases, query, where, values, every=every)
+        return self._found_by_positions(phrases, where, values, every=every)
 
     def _found_by_rank(
         self, phrases: Sequence[Phrase], query: str, where: str, values: Sequence[Any]
@@ -203,13 +200,7 @@ class PostgresSnapshot:
         return table[:, 0].astype(np.int64), table[:, 1], counts
 
     def _found_by_positions(
-        self,
-        phrases: Sequence[Phrase],
-        query: str,
-        where: str,
-        values: Sequence[Any],
-        *,
-        every: bool,
+        self, phrases: Sequence[Phrase], where: str, values: Sequence[Any], *, every: bool
     ) -> tuple[Any, Any, Any]:
         """Find phrases, prefixes and initial terms, which `ts_rank` does not count."""
         import numpy as np
@@ -226,25 +217,13 @@ class PostgresSnapshot:
                 OR EXISTS (SELECT 1 FROM unnest(%s::text[]) AS prefix
                            WHERE starts_with(lexeme, prefix)))
             GROUP BY seq, length""",
-            *marked,
-            query,
-            *values,
-            lexemes,
-            prefixes,
-        )
-        counts = np.zeros((len(found), len(phrases)))
-        for row, (_, _, held, positions) in enumerate(found):
-            places = {
-                lexeme: [int(at) for at in text.strip("{}").split(",") if at]
-                for lexeme, text in zip(held, positions, strict=True)
-            }
-            counts[row] = [phrase.count(places) for phrase in phrases]
+            *marked, term_math.query_of(phrases, every=every), *values, lexemes, prefixes,
+        )  # fmt: skip
+        counts = term_math.counts_from_positions([row[2:] for row in found], phrases)
         table = np.array([row[:2] for row in found], dtype=np.float64).reshape(len(found), 2)
-        seqs, lengths = table[:, 0].astype(np.int64), table[:, 1]
-        if any(phrase.initial for phrase in phrases):
-            held = (counts > 0).all(axis=1) if every else (counts > 0).any(axis=1)
-            return seqs[held], lengths[held], counts[held]
-        return seqs, lengths, counts
+        # The server finds an initial term anywhere.
+        held = (counts > 0).all(axis=1) if every else (counts > 0).any(axis=1)
+        return table[held, 0].astype(np.int64), table[held, 1], counts[held]
 
     # -- vectors ---------------------------------------------------------------------------------
 

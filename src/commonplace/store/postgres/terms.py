@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Phrase", "bm25", "counts_from_ranks", "idf", "phrases_of", "term_vector"]
+__all__ = [
+    "Phrase",
+    "bm25",
+    "counts_from_positions",
+    "counts_from_ranks",
+    "idf",
+    "phrases_of",
+    "query_of",
+    "term_vector",
+]
 
 _K1, _B = 1.2, 0.75
 _MIN_IDF = 1e-6
@@ -137,6 +146,11 @@ def phrases_of(words: Sequence[Term], tokenizer: str) -> list[Phrase]:
     return [_phrase(word, tokenizer) for word in words]
 
 
+def query_of(phrases: Sequence[Phrase], *, every: bool) -> str:
+    """Return the tsquery of rows that hold any (or every) phrase."""
+    return (" & " if every else " | ").join(phrase.query for phrase in phrases)
+
+
 @functools.lru_cache(maxsize=20_000)
 def _phrase(word: Term, tokenizer: str) -> Phrase:
     mark = _GRAM if word.gram else ""
@@ -176,6 +190,27 @@ def bm25(
     for column, weight in zip(counts.T, weights, strict=True):
         scores += weight * column * (_K1 + 1) / (column + norm)
     return scores
+
+
+def counts_from_positions(
+    rows: Sequence[tuple[Sequence[str], Sequence[str]]], phrases: Sequence[Phrase]
+) -> NDArray[np.float64]:
+    """Return how often each row holds each phrase: ``(n, phrases)``.
+
+    Args:
+        rows: The lexemes of each row, and their positions as PostgreSQL writes an array.
+        phrases: The phrases.
+    """
+    import numpy as np
+
+    counts = np.zeros((len(rows), len(phrases)))
+    for row, (held, positions) in enumerate(rows):
+        places = {
+            lexeme: [int(at) for at in text.strip("{}").split(",") if at]
+            for lexeme, text in zip(held, positions, strict=True)
+        }
+        counts[row] = [phrase.count(places) for phrase in phrases]
+    return counts
 
 
 def counts_from_ranks(ranks: NDArray[np.float32]) -> NDArray[np.float64]:

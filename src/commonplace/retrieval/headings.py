@@ -1,26 +1,35 @@
-"""Links: notes whose heading is named in one of the best lines, and headings as sets of words.
+"""Headings as names: notes whose heading the question names, and links to those a line names.
 
 A question may need two notes, and know nothing of the second but what the first says of it.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.retrieval.term_matching import content_words
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
 
 if TYPE_CHECKING:
-    from commonplace.retrieval.candidates import AnalyzedQuery
+    from commonplace.retrieval.candidates import AnalyzedQuery, QueryTerms
+    from commonplace.retrieval.passages import PassageTable
     from commonplace.store.base import Snapshot
     from commonplace.store.records import StoredChunk
 
-__all__ = ["linked_chunks", "title_words"]
+    Floats = NDArray[np.float32]
+
+__all__ = ["credit_links", "linked_chunks", "named_heading_scores", "title_words"]
+
+_NAMED = (4.0, 5.0)
+"""For a line below a heading of which the query holds every word; and the idf of these words from
+which on it is whole: a common word names less."""
 
 _NAMES = 12
 """Names in the best lines that are looked up among the headings, at most."""
@@ -31,12 +40,42 @@ _CHUNKS_BEGUN = 16
 _CHUNKS_PER_NAME = 4
 _LINKED = 14.0
 """Nats for the chunks of a note whose heading is named, as a whole, in the best line."""
+_LINK_BEHIND = 0.5
+"""Nats that the best linked chunk, its lines together, stays behind the best line."""
+_LINK_ORDER = 0.3
+"""Part of their distances that linked lines keep which a link would take beyond that."""
 _NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
 _NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?(?!\w|\.\w)")
 """Words with capitals, with short words between them, as in "University of the Arts"; no names of
 files, as "MEMORY.md"."""
 _WORD = re.compile(r"\w+")
 _PARENTHESES = re.compile(r"\([^()]*\)")
+
+
+def named_heading_scores(
+    table: PassageTable, terms: QueryTerms, analyzer: Analyzer, *, above: Floats
+) -> Floats:
+    """Score chunks by the headings above them that the query names: ``(chunks,)``.
+
+    Args:
+        table: The lines.
+        terms: The terms.
+        analyzer: Maps the forms of a word to a term.
+        above: ``(lines, terms)`` of 0 and 1: headings and path.
+    """
+    nats, whole = _NAMED
+    known = {term.term: weight for term, weight in zip(terms.known, terms.weights, strict=True)}
+    scores = np.zeros(len(table.chunks), dtype=np.float32)
+    for number in np.unique(table.chunk[above.any(axis=1)]).tolist():
+        titles = title_words(table.chunks[number].heading)
+        stems = analyzer.term_of_each({word for title in titles for word in title})
+        named = (
+            sum(known[stems[word]] for word in title)
+            for title in titles
+            if all(stems[word] in known for word in title)
+        )
+        scores[number] = nats * min(1.0, max(named, default=0.0) / whole)
+    return scores
 
 
 def linked_chunks(
@@ -71,11 +110,12 @@ def linked_chunks(
     if not names:
         return {}
     begun = [Term(part, part, initial=True) for name in names for part in _ends(name)]
-    hits = snapshot.match(begun, every=False, limit=_CHUNKS_BEGUN, rows=rows)
+    lists = [snapshot.match(begun, every=False, limit=_CHUNKS_BEGUN, rows=rows)]
     for name in names:
         terms = content_words(name, analyzer)
-        hits += snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=rows)
-    chunks = snapshot.chunks(list(dict.fromkeys(seq for seq, _ in hits))).values()
+        lists.append(snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=rows))
+    seqs = dict.fromkeys(seq for hits in lists for seq, _ in hits)
+    chunks = snapshot.chunks(list(seqs)).values()
     worth = {
         chunk: max(
             _LINKED * part - behind if (part := _part_named(titles, words, asked)) else 0.0
@@ -87,6 +127,25 @@ def linked_chunks(
     return {chunk: nats for chunk, nats in worth.items() if nats > 0}
 
 
+def credit_links(scores: Floats, nats: Floats, chunk: NDArray[np.int64]) -> None:
+    """Credit the lines of linked chunks; no such chunk comes before the best line of the others.
+
+    Args:
+        scores: Scores of all lines.
+        nats: Credit of each chunk; 0 for one that is not linked.
+        chunk: Index of the chunk of each line.
+    """
+    credit = nats[chunk]
+    rows = credit.nonzero()[0]
+    credited, most = scores[rows] + credit[rows], scores.max() - _LINK_BEHIND
+    best = max(float(credited.max()), most)
+    ordered = np.where(credited > most, most - _LINK_ORDER * (best - credited), credited)
+    # The lines of a chunk share what it has, for a snippet shows several of them.
+    evidence = np.bincount(chunk[rows], np.exp(ordered - most), len(nats))
+    ordered -= np.log(np.maximum(evidence, 1.0))[chunk[rows]]
+    scores[rows] = np.maximum(scores[rows], ordered)
+
+
 def _ends(name: str) -> Iterator[str]:
     """Yield a name and its ends of two words or more: "Lake District" of "the Lake District"."""
     words = name.split(" ")
@@ -94,7 +153,6 @@ def _ends(name: str) -> Iterator[str]:
         yield " ".join(words[first:])
 
 
-@functools.lru_cache(maxsize=10_000)
 def title_words(headings: str) -> tuple[frozenset[str], ...]:
     """Return the words of each heading above a chunk, without what is in parentheses.
 
