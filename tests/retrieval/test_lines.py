@@ -649,6 +649,27 @@ def test_a_line_far_behind_the_best_one_leads_nowhere(found):
     assert "memory/oban.md" not in {hit.path for hit in hits}
 
 
+def test_a_link_leads_to_a_note_and_not_to_the_log_of_a_day(found):
+    notes = {**IOWA, "memory/2026-11-02.md": "# 2026-11-02\n\n## Iowa\n\n- Polk called.\n"}
+    paths = {hit.path for hit in found(notes, "where is the Intrepid wind farm?", embedder=None)}
+    assert "memory/iowa.md" in paths
+    assert "memory/2026-11-02.md" not in paths
+
+
+@pytest.mark.parametrize(
+    ("line", "leads"),
+    [("It lies near Oban, by the sea.", True), ("Oban has it.", False), ("- Oban has it.", False),
+     ("It is by the sea. Oban has it.", False)],
+)  # fmt: skip
+def test_the_first_word_of_a_sentence_is_no_name_by_itself(found, line, leads):
+    notes = {
+        "memory/farm.md": f"# Intrepid wind farm\n\n{line}\n",
+        "memory/oban.md": "# Oban\n\nPolk was there.\n",
+    }
+    hits = found(notes, "where is the Intrepid wind farm?", embedder=None)
+    assert ("memory/oban.md" in {hit.path for hit in hits}) == leads
+
+
 def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
     asked = "where is the Intrepid wind farm?"
     assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}

@@ -48,6 +48,8 @@ _NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
 _NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?(?!\w|\.\w)")
 """Words with capitals, with short words between them, as in "University of the Arts"; no names of
 files, as "MEMORY.md"."""
+_WITHIN = re.compile(r"[\w,;)’–—] ?[\"“(]?\Z")
+"""What is before a word within a sentence."""
 _WORD = re.compile(r"\w+")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
@@ -86,6 +88,8 @@ def linked_chunks(
 ) -> dict[StoredChunk, float]:
     """Follow links: fetch the chunks below headings that lines name and the query does not.
 
+    Only notes that belong to no day are linked: a heading in the log of a day is no subject.
+
     Args:
         snapshot: The index.
         analyzed: The query.
@@ -99,7 +103,7 @@ def linked_chunks(
     asked, rows = frozenset(_content_texts(analyzed.query.text)), analyzed.query.rows
     links: dict[frozenset[str], tuple[str, float]] = {}
     for text, behind in lines:
-        for name in _NAME.findall(text):
+        for name in _names(text):
             words = frozenset(_content_texts(name))
             if not words <= asked:
                 links.setdefault(words, (name, behind))
@@ -122,7 +126,7 @@ def linked_chunks(
             for words, (_, behind) in links.items()
         )
         for chunk in chunks
-        if (titles := title_words(chunk.heading))
+        if chunk.day is None and (titles := title_words(chunk.heading))
     }
     return {chunk: nats for chunk, nats in worth.items() if nats > 0}
 
@@ -144,6 +148,13 @@ def credit_links(scores: Floats, nats: Floats, chunk: NDArray[np.int64]) -> None
     evidence = np.bincount(chunk[rows], np.exp(ordered - most), len(nats))
     ordered -= np.log(np.maximum(evidence, 1.0))[chunk[rows]]
     scores[rows] = np.maximum(scores[rows], ordered)
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the names in a line; the capital of a sentence's first word makes none by itself."""
+    for match in _NAME.finditer(text):
+        if " " in match[0] or _WITHIN.search(text[: match.start()]):
+            yield match[0]
 
 
 def _ends(name: str) -> Iterator[str]:
