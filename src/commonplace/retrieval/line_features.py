@@ -56,6 +56,7 @@ _TERM_ABOVE = 0.5
 """Credit for a term in the headings or the path above a line."""
 _TITLE = 2.0
 """For a line whose headings and path hold all terms of the query: its subject is the query's."""
+
 _VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
 """Number of lines before that count, and the weights of the cosines from the first of them to the
 line behind; the line's own is the greatest."""
@@ -149,6 +150,7 @@ def score_lines(
     scores += _CHUNK_RANK * of_chunks[table.chunk]
     text_weight = settings.text_weight / total_weight / 0.3
     scores += text_weight * _term_scores(present, terms, rows, above=above)
+    scores += text_weight * named_heading_scores(table, terms, analyzer, above=above)[table.chunk]
     near = None
     if query.vector is not None and mean is not None and table.vectors is not None:
         near = _nearness(table.vectors, query.vector, mean)
@@ -159,7 +161,6 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
-    scores += named_heading_scores(table, terms, analyzer, above=above)[table.chunk]
     _credit_answers(scores, table, query.text)
     if links:
         credit = np.array([links.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
