@@ -59,6 +59,8 @@ def named_heading_scores(
 ) -> Floats:
     """Score chunks by the headings above them that the query names: ``(chunks,)``.
 
+    The name of a file is a heading, too: many notes have no other.
+
     Args:
         table: The lines.
         terms: The terms.
@@ -69,7 +71,9 @@ def named_heading_scores(
     known = {term.term: weight for term, weight in zip(terms.known, terms.weights, strict=True)}
     scores = np.zeros(len(table.chunks), dtype=np.float32)
     for number in np.unique(table.chunk[above.any(axis=1)]).tolist():
-        titles = title_words(table.chunks[number].heading)
+        chunk = table.chunks[number]
+        name = chunk.path.rpartition("/")[2].removesuffix(".md").replace("_", " ")
+        titles = (*title_words(chunk.heading), *title_words(name))
         stems = analyzer.term_of_each({word for title in titles for word in title})
         named = (
             sum(known[stems[word]] for word in title)
