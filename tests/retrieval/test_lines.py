@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.memory import Memory
-from commonplace.retrieval import headings
+from commonplace.retrieval import candidates, headings
 from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
 from support.engines import index_at
@@ -673,7 +673,7 @@ def test_the_first_word_of_a_sentence_is_no_name_by_itself(found, line, leads):
 def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
     asked = "where is the Intrepid wind farm?"
     assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}
-    monkeypatch.setattr(headings, "_NAMED_CHUNKS", 20)
+    monkeypatch.setattr(candidates, "_NAMED_CHUNKS", 20)
     assert "memory/iowa.md" not in {hit.path for hit in found(IOWA, asked, embedder=None)}
 
 

@@ -8,44 +8,44 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commonplace.retrieval.headings import part_named, title_words
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
-from commonplace.retrieval.term_matching import content_words, is_date_word, occurrences
+from commonplace.retrieval.term_matching import (
+    QueryTerms,
+    content_texts,
+    content_words,
+    is_date_word,
+    occurrences,
+    weighted_terms,
+)
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import Hits, RowFilter, StoredChunk
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH_REQUESTS
 from commonplace.text.time_expressions import TIME_WORD, Days, days_named, without_times
-from commonplace.types import Source
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
     from commonplace.vectors import Vector
 
-    Floats = NDArray[np.float32]
-
 __all__ = [
     "AnalyzedQuery",
-    "QueryTerms",
     "add_path_terms",
     "analyze_query",
     "candidate_chunks",
+    "linked_chunks",
 ]
 
-_RARE_TERMS = (3, 8)
-"""Terms that bring candidates, the rarest: so many in any case, and so many at most."""
-_MATCHED_CHUNKS = 1_000
-"""Sum of the document frequencies up to which further terms bring candidates, for the engine scores
-each chunk that holds one. Commoner terms cost more, and only separate candidates."""
 _CHUNKS_PER_PLACE = (4, 6)
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer: of few
 chunks, and of many, among which more compete."""
@@ -61,28 +61,24 @@ _TERM_ROUNDING = 1e-9
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
 
+_NAMES = 12
+"""Names in the best lines that are looked up among the headings, at most."""
+_NAMED_CHUNKS = 1_000
+"""Chunks that hold a name, from which on it is not looked up: that would take long."""
+_CHUNKS_BEGUN = 16
+"""Chunks that begin with one of the names, at most."""
+_CHUNKS_PER_NAME = 4
+_LINKED = 14.0
+"""Nats for the chunks of a note whose heading is named, as a whole, in the best line."""
+_NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
+_NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})?(?!\w|\.\w)")
+"""Words with capitals, with short words between them, as in "University of the Arts"; no names of
+files, as "MEMORY.md"."""
+_WITHIN = re.compile(r"[\w,;)’–—] ?[\"“(]?\Z")
+"""What is before a word within a sentence."""
+
 _REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
 """Beside a time expression, such words ask for everything of that time."""
-
-
-class QueryTerms(NamedTuple):
-    """The terms of a query, weighted.
-
-    Attributes:
-        known: Terms that occur in the index.
-        weights: Their idf.
-        rarest: Those of them that bring candidates.
-        unknown: The other terms, which may still occur in a path.
-        unknown_weights: Their idf.
-        total: The idf of all terms together.
-    """
-
-    known: list[Term]
-    weights: Floats
-    rarest: list[Term]
-    unknown: list[Term]
-    unknown_weights: Floats
-    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +121,7 @@ def analyze_query(
         others = _words_beside_times(words, query.text, analyzer)
         if all(map(is_date_word, others)):
             words, only_days = others, days
-    terms = _weighted(snapshot, words, days, source)
+    terms = weighted_terms(snapshot, words, days, source)
     places = -(-query.max_chars // SNIPPET_CHARS)
     return AnalyzedQuery(query, terms, days, only_days, mean, direction, places)
 
@@ -164,6 +160,71 @@ def candidate_chunks(
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
     return list(chunks.values()), reciprocal_ranks(ranked)
+
+
+def linked_chunks(
+    snapshot: Snapshot,
+    analyzed: AnalyzedQuery,
+    lines: Iterable[tuple[str, float]],
+    analyzer: Analyzer,
+) -> dict[StoredChunk, float]:
+    """Follow links: fetch the chunks below headings that lines name and the query does not.
+
+    Only notes that belong to no day are linked: a heading in the log of a day is no subject.
+
+    Args:
+        snapshot: The index.
+        analyzed: The query.
+        lines: The lines, best first, each with the nats that it is behind the best.
+        analyzer: Maps words to terms.
+
+    Returns:
+        Each chunk with the nats that its link is worth: fewer where the line names a part of the
+        heading, or is behind the best.
+    """
+    asked, rows = frozenset(content_texts(analyzed.query.text)), analyzed.query.rows
+    links: dict[frozenset[str], tuple[str, float]] = {}
+    for text, behind in lines:
+        for name in _names(text):
+            words = frozenset(content_texts(name))
+            if not words <= asked:
+                links.setdefault(words, (name, behind))
+    links = dict(itertools.islice(links.items(), _NAMES))
+    names = [name for name, _ in links.values()]
+    counts = snapshot.frequencies([Term(name, name) for name in names]) if names else {}
+    names = [term.text for term, count in counts.items() if 0 < count <= _NAMED_CHUNKS]
+    if not names:
+        return {}
+    begun = [Term(part, part, initial=True) for name in names for part in _ends(name)]
+    lists = [snapshot.match(begun, every=False, limit=_CHUNKS_BEGUN, rows=rows)]
+    for name in names:
+        terms = content_words(name, analyzer)
+        lists.append(snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=rows))
+    seqs = dict.fromkeys(seq for hits in lists for seq, _ in hits)
+    chunks = snapshot.chunks(list(seqs)).values()
+    worth = {
+        chunk: max(
+            _LINKED * part - behind if (part := part_named(titles, words, asked)) else 0.0
+            for words, (_, behind) in links.items()
+        )
+        for chunk in chunks
+        if chunk.day is None and (titles := title_words(chunk.heading))
+    }
+    return {chunk: nats for chunk, nats in worth.items() if nats > 0}
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the names in a line; the capital of a sentence's first word makes none by itself."""
+    for match in _NAME.finditer(text):
+        if " " in match[0] or _WITHIN.search(text[: match.start()]):
+            yield match[0]
+
+
+def _ends(name: str) -> Iterator[str]:
+    """Yield a name and its ends of two words or more: "Lake District" of "the Lake District"."""
+    words = name.split(" ")
+    for first in range(max(1, len(words) - 1)):
+        yield " ".join(words[first:])
 
 
 def _fused_ranking(lists: Iterable[Hits], *, limit: int) -> list[int]:
@@ -231,40 +292,6 @@ def _words_beside_times(words: list[Term], query: str, analyzer: Analyzer) -> li
     """Return the words outside time expressions, less those that ask for all of a time."""
     left = {word.text.lower() for word in analyzer.words(without_times(query))}
     return [word for word in words if word.text.lower() in left - _REQUEST_WORDS]
-
-
-def _weighted(
-    snapshot: Snapshot, words: list[Term], days: Days | None, source: Source | None
-) -> QueryTerms:
-    frequencies = snapshot.frequencies(words, source)
-    found = np.array([frequencies[word] for word in words], dtype=np.float32)
-    weights = _idf(found, snapshot.chunk_count(source))
-    # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
-    counts = np.array([not (days and is_date_word(word)) for word in words], dtype=np.bool_)
-    known = found > 0
-    return QueryTerms(
-        [word for word in words if frequencies[word]],
-        weights[known],
-        _rarest(frequencies),
-        [word for word in words if not frequencies[word]],
-        weights[~known],
-        max(float(weights[known | counts].sum()), 1e-6),
-    )
-
-
-def _rarest(frequencies: dict[Term, int]) -> list[Term]:
-    """Return the rarest of the terms that occur, as many as an engine matches in good time."""
-    ordered = sorted(filter(frequencies.__getitem__, frequencies), key=frequencies.__getitem__)
-    sums = itertools.accumulate(map(frequencies.__getitem__, ordered))
-    least, most = _RARE_TERMS
-    few = sum(1 for total in sums if total <= _MATCHED_CHUNKS)
-    return ordered[: max(least, min(few, most))]
-
-
-def _idf(frequencies: Floats, count: int) -> Floats:
-    """Weight terms by inverse document frequency (Robertson & Sparck Jones 1976); always > 0."""
-    weights: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5))
-    return weights
 
 
 def _row_filters(rows: RowFilter, days: Days | None) -> list[RowFilter]:

@@ -26,9 +26,10 @@ from commonplace.vectors.arrays import row_products, row_squares
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from commonplace.retrieval.candidates import AnalyzedQuery, QueryTerms
+    from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.snippets import Window
+    from commonplace.retrieval.term_matching import QueryTerms
     from commonplace.settings import SearchSettings
     from commonplace.store.records import StoredChunk
     from commonplace.text.analysis import Analyzer
@@ -150,7 +151,9 @@ def score_lines(
     scores += _CHUNK_RANK * of_chunks[table.chunk]
     text_weight = settings.text_weight / total_weight / 0.3
     scores += text_weight * _term_scores(present, terms, rows, above=above)
-    scores += text_weight * named_heading_scores(table, terms, analyzer, above=above)[table.chunk]
+    if above.any():
+        of_chunks = named_heading_scores(table, terms, analyzer, above=above)
+        scores += text_weight * of_chunks[table.chunk]
     near = None
     if query.vector is not None and mean is not None and table.vectors is not None:
         near = _nearness(table.vectors, query.vector, mean)

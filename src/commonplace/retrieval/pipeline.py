@@ -26,8 +26,8 @@ from commonplace.retrieval.candidates import (
     add_path_terms,
     analyze_query,
     candidate_chunks,
+    linked_chunks,
 )
-from commonplace.retrieval.headings import linked_chunks
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
 from commonplace.retrieval.passages import holds, passage_table

@@ -1,4 +1,7 @@
-"""Term matching: which terms of a query each line holds, by the analyzer that indexes them."""
+"""Term matching: the terms of a query with their weights, and which of them each line holds.
+
+The analyzer is the one that indexes them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, compress, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +22,54 @@ from commonplace.text.time_expressions import MONTH_NAMES
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
+    from commonplace.store.base import Snapshot
+    from commonplace.text.time_expressions import Days
+    from commonplace.types import Source
+
+    Floats = NDArray[np.float32]
 
 __all__ = [
+    "QueryTerms",
+    "content_texts",
     "content_words",
     "is_date_word",
     "occurrences",
     "occurrences_within",
     "terms_of_lines",
+    "weighted_terms",
 ]
 
 _MAX_WORDS = 64
 """Words of a query that count, at most: a question has fewer."""
+_WORD = re.compile(r"\w+")
+_RARE_TERMS = (3, 8)
+"""Terms that bring candidates, the rarest: so many in any case, and so many at most."""
+_MATCHED_CHUNKS = 1_000
+"""Sum of the document frequencies up to which further terms bring candidates, for the engine scores
+each chunk that holds one. Commoner terms cost more, and only separate candidates."""
 _DATE_WORD = re.compile(
     rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
 )
+
+
+class QueryTerms(NamedTuple):
+    """The terms of a query, weighted.
+
+    Attributes:
+        known: Terms that occur in the index.
+        weights: Their idf.
+        rarest: Those of them that bring candidates.
+        unknown: The other terms, which may still occur in a path.
+        unknown_weights: Their idf.
+        total: The idf of all terms together.
+    """
+
+    known: list[Term]
+    weights: Floats
+    rarest: list[Term]
+    unknown: list[Term]
+    unknown_weights: Floats
+    total: float
 
 
 def content_words(query: str, analyzer: Analyzer) -> list[Term]:
@@ -46,9 +83,49 @@ def content_words(query: str, analyzer: Analyzer) -> list[Term]:
     return (content or words)[:_MAX_WORDS]
 
 
+def content_texts(text: str) -> list[str]:
+    """Return the words of a text as they are, in lower case and without stop words."""
+    return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
+
+
 def is_date_word(word: Term) -> bool:
     """Return whether a word is a month, a year, or the day of a month."""
     return bool(_DATE_WORD.fullmatch(word.text))
+
+
+def weighted_terms(
+    snapshot: Snapshot, words: list[Term], days: Days | None, source: Source | None
+) -> QueryTerms:
+    """Return the terms of a query, weighted by how few chunks of a source hold each."""
+    frequencies = snapshot.frequencies(words, source)
+    found = np.array([frequencies[word] for word in words], dtype=np.float32)
+    weights = _idf(found, snapshot.chunk_count(source))
+    # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
+    counts = np.array([not (days and is_date_word(word)) for word in words], dtype=np.bool_)
+    known = found > 0
+    return QueryTerms(
+        [word for word in words if frequencies[word]],
+        weights[known],
+        _rarest(frequencies),
+        [word for word in words if not frequencies[word]],
+        weights[~known],
+        max(float(weights[known | counts].sum()), 1e-6),
+    )
+
+
+def _rarest(frequencies: dict[Term, int]) -> list[Term]:
+    """Return the rarest of the terms that occur, as many as an engine matches in good time."""
+    ordered = sorted(filter(frequencies.__getitem__, frequencies), key=frequencies.__getitem__)
+    sums = accumulate(map(frequencies.__getitem__, ordered))
+    least, most = _RARE_TERMS
+    few = sum(1 for total in sums if total <= _MATCHED_CHUNKS)
+    return ordered[: max(least, min(few, most))]
+
+
+def _idf(frequencies: Floats, count: int) -> Floats:
+    """Weight terms by inverse document frequency (Robertson & Sparck Jones 1976); always > 0."""
+    weights: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5))
+    return weights
 
 
 def terms_of_lines(
