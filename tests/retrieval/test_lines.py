@@ -670,6 +670,19 @@ def test_the_first_word_of_a_sentence_is_no_name_by_itself(found, line, leads):
     assert ("memory/oban.md" in {hit.path for hit in hits}) == leads
 
 
+def test_the_lines_of_a_linked_chunk_share_less_than_the_best_line_has():
+    scores = np.array([5, 1, 1, 1, 0], dtype=np.float32)
+    headings.credit_links(scores, np.array([0, 9, 0], dtype=np.float32), np.array([0, 1, 1, 1, 2]))
+    assert scores[[0, 4]].tolist() == [5, 0]
+    assert np.log(np.exp(scores[1:4]).sum()) < 5
+
+
+def test_a_linked_chunk_without_lines_of_its_own_is_credited_nothing():
+    scores = np.array([2, 1], dtype=np.float32)
+    headings.credit_links(scores, np.array([0, 9], dtype=np.float32), np.array([0, 0]))
+    assert scores.tolist() == [2, 1]
+
+
 def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
     asked = "where is the Intrepid wind farm?"
     assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-__all__ = ["content_texts", "credit_links", "named_heading_scores", "part_named", "title_words"]
+__all__ = ["credit_links", "named_heading_scores", "part_named", "title_words"]
 
 _NAMED = (4.0, 5.0)
 """For a line below a heading of which the query holds every word; and the idf of these words from
@@ -74,6 +74,8 @@ def credit_links(scores: Floats, nats: Floats, chunk: NDArray[np.int64]) -> None
     """
     credit = nats[chunk]
     rows = credit.nonzero()[0]
+    if not len(rows):  # all lines of the linked chunks are another chunk's, too, which overlaps
+        return
     credited, most = scores[rows] + credit[rows], scores.max() - _LINK_BEHIND
     best = max(float(credited.max()), most)
     ordered = np.where(credited > most, most - _LINK_ORDER * (best - credited), credited)
