@@ -63,8 +63,9 @@ _LATER_DAYS = 7
 
 _NAMES = 12
 """Names in the best lines that are looked up among the headings, at most."""
-_NAMED_CHUNKS = 1_000
-"""Chunks that hold a name, from which on it is not looked up: that would take long."""
+_NAMED_CHUNKS = (20, 0.05, 1_000)
+"""Chunks that hold a name that is looked up, at most: so many in any case, a part of all, and so
+many at most. What many chunks hold names none of them, and would take long."""
 _CHUNKS_BEGUN = 16
 """Chunks that begin with one of the names, at most."""
 _CHUNKS_PER_NAME = 4
@@ -192,7 +193,9 @@ def linked_chunks(
     links = dict(itertools.islice(links.items(), _NAMES))
     names = [name for name, _ in links.values()]
     counts = snapshot.frequencies([Term(name, name) for name in names]) if names else {}
-    names = [term.text for term, count in counts.items() if 0 < count <= _NAMED_CHUNKS]
+    few, part, many = _NAMED_CHUNKS
+    most = min(max(few, part * snapshot.chunk_count()), many)
+    names = [term.text for term, count in counts.items() if 0 < count <= most]
     if not names:
         return {}
     begun = [Term(part, part, initial=True) for name in names for part in _ends(name)]
@@ -216,7 +219,7 @@ def linked_chunks(
 def _names(text: str) -> Iterator[str]:
     """Yield the names in a line; the capital of a sentence's first word makes none by itself."""
     for match in _NAME.finditer(text):
-        if " " in match[0] or _WITHIN.search(text[: match.start()]):
+        if " " in match[0] or _WITHIN.search(text, max(0, match.start() - 3), match.start()):
             yield match[0]
 
 

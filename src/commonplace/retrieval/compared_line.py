@@ -13,9 +13,11 @@ import numpy as np
 from commonplace.retrieval.term_matching import is_date_word
 from commonplace.text.correction_cues import (
     asked_attributes,
+    function_words,
     is_doubtful,
     is_revision,
     is_word,
+    language_of,
     replaced_words,
     words_of,
 )
@@ -37,10 +39,14 @@ _KEY = re.compile(
     r"\s*(?:(?:[-*+]|\d{1,9}[.)]|>)\s+)*[*_`]*([^\s*_`:=|][^:=|]{0,60}?)"
     r"[*_`]*\s*[:=\uff1a][*_`]*\s*(\S.*)"
 )
-_ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
-_SPEAKER = re.compile(r"\s*(?:[-*+]\s+)?[*_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:\s")
+_ROW = re.compile(r"\s*\|([^|]+)\|(.+)\|\s*")
+_SPEAKER = re.compile(
+    r"\s*(?:[-*+]\s+)?[*_]*([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [\w'.-]+)[*_]*:\s"
+)
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
 _VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
+_OF_ONE_KEY = 2
+"""Lines of one key, at most: a value, and its correction."""
 _TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
 _TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{2,12}?)[のはがをで的是在]")
 _QUOTED = re.compile(
@@ -66,12 +72,13 @@ class Question:
         self.text, self._terms = analyzed.query.text, analyzed.terms
         self.terms = [term.term for term in self._terms.known]
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
-        dated = [
-            term.text.lower() in _PRESENT or (bool(analyzed.days) and is_date_word(term))
+        empty = _PRESENT.union(function_words(self.words))
+        is_empty = [
+            empty.issuperset(words_of(term.text)) or (bool(analyzed.days) and is_date_word(term))
             for term in self._terms.known
         ]
         # Roots, because few notes make the weights extreme: a subject of all has next to none.
-        weights = np.where(dated, 0.0, np.sqrt(self._terms.weights))
+        weights = np.where(is_empty, 0.0, np.sqrt(self._terms.weights))
         self.weights: NDArray[Any] = weights / max(float(weights.sum()), 1e-6)
 
     @cached_property
@@ -83,6 +90,10 @@ class Question:
     def names(self) -> list[int]:
         """Places of the terms that are names or numbers."""
         names = set(_NAME.findall(self.text))
+        if language_of(self.words) == "de":  # whose nouns have capitals, too
+            pairs = pairwise(self.words)
+            nouns = {word for before, word in pairs if is_word("determiner", before)}
+            names = {name for name in names if not nouns.issuperset(words_of(name))}
         return [
             at
             for at, term in enumerate(self._terms.known)
@@ -110,13 +121,16 @@ class Question:
         """Whether a month that it names may be the next one: "how are we going in June?"."""
         return _OVER.search(self.text) is None
 
+    def held_subjects(
+        self, older: ComparedLine, newer: ComparedLine
+    ) -> Iterator[tuple[str, float, float]]:
+        """Yield its terms that name a subject, each with whether the two lines hold it."""
+        columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
+        return ((term, own, other) for term, weight, own, other in columns if weight)
+
     def share(self, held: NDArray[Any]) -> float:
         """Return the share of the question that a line holds."""
         return float(held @ self.weights)
-
-
-def _is_function_word(word: str) -> bool:
-    return word in _PRESENT or any(is_word(kind, word) for kind in ("article", "copula", "which"))
 
 
 class ComparedLine:
@@ -127,11 +141,14 @@ class ComparedLine:
         text: Its text.
         held: Which terms of the question it holds, 0 and 1.
         analyzer: Maps words to terms.
+        around: The text of all lines.
     """
 
-    def __init__(self, row: int, text: str, held: NDArray[Any], analyzer: Analyzer) -> None:
+    def __init__(
+        self, row: int, text: str, held: NDArray[Any], analyzer: Analyzer, *, around: str
+    ) -> None:
         self.row, self.text, self.held = row, text, held
-        self._analyzer = analyzer
+        self._analyzer, self._around = analyzer, around
 
     @cached_property
     def words(self) -> list[str]:
@@ -229,6 +246,12 @@ class ComparedLine:
         """Name at the beginning of a turn of a conversation, ``Ann: …``."""
         match = _SPEAKER.match(self.text)
         return match[1].lower() if match else None
+
+    @cached_property
+    def is_turn(self) -> bool:
+        """Whether it is a turn of a conversation: its speaker has others, a key has none."""
+        match = _SPEAKER.match(self.text)
+        return match is not None and self._around.count(f"{match[1]}:") > _OF_ONE_KEY
 
     def nouns(self, *, before_verbs: bool) -> Iterator[str]:
         """Yield the words that name a subject: behind "the", and before "is"."""

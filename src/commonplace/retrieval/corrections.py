@@ -32,7 +32,7 @@ __all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
-_HALF, _THIRD, _QUARTER = 1 / 2, 1 / 3, 1 / 4
+_ALL, _HALF, _THIRD, _LEAST, _QUARTER = 0.99, 1 / 2, 1 / 3, 0.27, 1 / 4
 _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
 _QUOTED_WORDS = 3
@@ -134,6 +134,19 @@ def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -
     return any(older.held[at] and newer.held[at] for at in question.names)
 
 
+def _share_subjects(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line holds all that the other one holds of a question's subjects.
+
+    What the question asks of them, as "which *editor*", it need not repeat.
+    """
+    held = [
+        other
+        for term, own, other in question.held_subjects(older, newer)
+        if own and term not in question.attributes
+    ]
+    return bool(held) and all(held)
+
+
 def _same_key(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether both are values of one key, and the key is what the question asks for."""
     if not (older.key and newer.key) or older.key[0] != newer.key[0] or older.key == newer.key:
@@ -154,8 +167,13 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     """Return whether the newer line has a cue, and the older one is what it changes."""
     shared = _shared(question, older, newer)
     are_short = older.is_short and newer.is_short
-    are_alike = _common(older, newer) >= _QUARTER or _share_names(question, older, newer)
-    if are_short and shared >= _THIRD and are_alike:
+    are_alike = (
+        shared >= _ALL
+        or _common(older, newer) >= _QUARTER
+        or _share_names(question, older, newer)
+        or _share_subjects(question, older, newer)
+    )
+    if are_short and shared >= _LEAST and are_alike:
         if _has_cue(question, newer) or _leaves(question, older, newer):
             return True
         return shared >= _HALF and _denies(older, newer)
@@ -224,7 +242,7 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
 def _has_cue(question: Question, line: ComparedLine) -> bool:
     """Return whether a line has a cue; in a long one, in a sentence with a word of the question."""
-    is_turn = line.speaker is not None
+    is_turn = line.is_turn
     if not is_revision(line.words, line.text, is_turn=is_turn):
         return False
     if line.is_short:

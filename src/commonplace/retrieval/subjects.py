@@ -54,7 +54,7 @@ def has_other_subject(
     """
     if _is_other_name(question, older, newer):
         return True
-    held = list(zip(question.terms, older.held, newer.held, strict=True))
+    held = list(question.held_subjects(older, newer))
     missing = {term for term, own, other in held if own > other} - question.attributes
     shared = {term for term, own, other in held if own and other}
     if _is_of_owner(older, newer, shared) or any(term in older.topic for term in missing):

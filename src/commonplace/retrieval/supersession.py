@@ -151,7 +151,8 @@ class _Comparison:
         line = self._compared.get(row)
         if line is None:
             text, held = self._table.text_of(row), self._lines.present[row]
-            line = self._compared[row] = ComparedLine(row, text, held, self._analyzer)
+            line = ComparedLine(row, text, held, self._analyzer, around=self._table.text)
+            self._compared[row] = line
         return line
 
     @cached_property

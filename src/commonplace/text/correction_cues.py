@@ -14,12 +14,16 @@ from importlib.resources import files
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
+from commonplace.text.stopwords import ENGLISH
+
 __all__ = [
     "asked_attributes",
     "asks_for_past",
+    "function_words",
     "is_doubtful",
     "is_revision",
     "is_word",
+    "language_of",
     "parts_in",
     "replaced_words",
     "words_of",
@@ -29,6 +33,7 @@ WordKind = Literal[
     "article",
     "companion",
     "copula",
+    "determiner",
     "ended",
     "from",
     "indefinite",
@@ -116,6 +121,25 @@ def _stands_alone(sign: str, text: str) -> bool:
     return any(not _CHINESE.search(before[-1:] + behind[:1]) for before, behind in pairwise(parts))
 
 
+def language_of(words: Sequence[str]) -> str:
+    """Return the language of a question by its function words; "en" where they do not tell."""
+    counts = {name: sum(map(own.__contains__, words)) for name, own in _languages().items()}
+    found = max(counts, key=counts.__getitem__)
+    return found if counts[found] > sum(map(ENGLISH.__contains__, words)) else "en"
+
+
+def function_words(words: Sequence[str]) -> list[str]:
+    """Return those of a question's words that name no subject; none of an English one.
+
+    English ones are left out of a query anyway, and "van" is only in other languages one of them.
+    """
+    own = _languages().get(language_of(words))
+    if own is None:
+        return []
+    kinds: tuple[WordKind, ...] = ("article", "copula", "which")
+    return [word for word in words if word in own or any(is_word(kind, word) for kind in kinds)]
+
+
 def asked_attributes(words: Sequence[str]) -> list[str]:
     """Return the words for what is asked of a subject: "which *port*", "is the *price* of"."""
     which, copula = _cues("which").words, _cues("copula").words | {"s"}
@@ -176,6 +200,15 @@ def _cues(kind: str) -> _Cues:
         frozenset((entry[0], entry[1]) for entry in spaced if len(entry) == 2),
         tuple(parts),
     )
+
+
+@cache
+def _languages() -> dict[str, frozenset[str]]:
+    """Return the function words of each language."""
+    lists = _lists()["function"].items()
+    return {
+        name: frozenset(_folded(word.strip()) for word in text.split(",")) for name, text in lists
+    }
 
 
 @cache
