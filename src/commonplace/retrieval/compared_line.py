@@ -41,8 +41,10 @@ _KEY = re.compile(
 )
 _ROW = re.compile(r"\s*\|([^|]+)\|(.+)\|\s*")
 _SPEAKER = re.compile(
-    r"\s*(?:[-*+]\s+)?[*_]*([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [\w'.-]+)[*_]*:\s"
+    r"\s*(?:[-*+]\s+)?[*_]*"
+    r"([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [^\W\d_][\w'.-]*)[*_]*:\s"
 )
+"""A name of two words has two capitals or none: "Decision reversed:" begins a note."""
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
 _VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
 _OF_ONE_KEY = 2

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine, Question
-from commonplace.retrieval.subjects import has_other_subject, lacks_name, speaks_of_relative
+from commonplace.retrieval.subjects import (
+    has_other_subject,
+    lacks_name,
+    speaks_of_another,
+    speaks_of_relative,
+)
 from commonplace.text.correction_cues import (
     is_revision,
     is_word,
@@ -76,7 +81,7 @@ def judge(
     is_other = bool(newer.replaced) and all(map(older.term_set.isdisjoint, newer.replaced))
     if not is_other and _revokes(question, older, newer):
         return Judgement("cue")
-    if speaks_of_relative(question, older, newer):
+    if speaks_of_another(question, older, newer):
         close = _are_close(question, older, newer)
         return Judgement("relative", older_stands_back=False) if close else None
     reason: SupersessionReason | None = None
@@ -107,7 +112,9 @@ def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> 
     """Return whether two short lines may speak of one thing, by their words or the question's."""
     if not (older.is_short and newer.is_short):
         return False
-    return _common(older, newer) >= _THIRD or _shared(question, older, newer) >= 0.9
+    if _common(older, newer) >= _THIRD or _shared(question, older, newer) >= 0.9:
+        return True
+    return _share_subjects(question, older, newer)
 
 
 def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:

@@ -10,12 +10,12 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from commonplace.text.correction_cues import is_word, parts_in
+from commonplace.text.correction_cues import WordKind, is_word, parts_in
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine, Question
 
-__all__ = ["has_other_subject", "lacks_name", "speaks_of_relative"]
+__all__ = ["has_other_subject", "lacks_name", "speaks_of_another", "speaks_of_relative"]
 
 _OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
 
@@ -23,6 +23,17 @@ _OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
 def lacks_name(question: Question, one: ComparedLine, other: ComparedLine) -> bool:
     """Return whether one line holds a name of the question that the other lacks."""
     return any(one.held[at] > other.held[at] for at in question.names)
+
+
+def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether the newer line speaks of another person, or of another one's thing."""
+    held = question.held_subjects(older, newer)
+    return (
+        speaks_of_relative(question, older, newer)
+        or _is_other_number(question, older, newer)
+        or _is_of_owner(older, newer, {term for term, own, other in held if own and other})
+        or _is_of_third_person(question, older, newer)
+    )
 
 
 def speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -80,11 +91,26 @@ def has_other_subject(
     return any(term_of(noun) in missing for noun in older.nouns(before_verbs=not of_name))
 
 
+def _is_of_third_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether "do *I* fast" is asked, and the newer line has "*she* fasts"."""
+    asked, said = _has("first_person", question), _has("first_person", older)
+    return asked and said and _has("third_person", newer) and not _has("first_person", newer)
+
+
+def _has(kind: WordKind, text: Question | ComparedLine) -> bool:
+    return any(is_word(kind, word) for word in text.words)
+
+
 def _is_other_name(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a name is missing, a speaker another, or a number: "hive *3*", "hive *5*"."""
+    """Return whether a name is missing, a speaker another, or a number."""
     are_turns = older.speaker and newer.speaker
     if lacks_name(question, older, newer) or (are_turns and older.speaker != newer.speaker):
         return True
+    return _is_other_number(question, older, newer)
+
+
+def _is_other_number(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a thing has another number: "hive *3*", "hive *5*"."""
     asked = {pair for pair in pairwise(question.words) if pair[1].isdigit()} & set(older.pairs)
     others = {word for word, number in newer.pairs if number.isdigit()}
     return any(pair[0] in others and pair not in newer.pairs for pair in asked)

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 from commonplace.text.stopwords import ENGLISH
 
 __all__ = [
+    "WordKind",
     "asked_attributes",
     "asks_for_past",
     "function_words",
@@ -35,6 +36,7 @@ WordKind = Literal[
     "copula",
     "determiner",
     "ended",
+    "first_person",
     "from",
     "indefinite",
     "negation",
@@ -42,10 +44,11 @@ WordKind = Literal[
     "other",
     "pronoun",
     "relative",
+    "third_person",
     "which",
 ]
-"""Kinds of words: before a noun; "with"; "is"; "left"; "from"; "a"; "not"; "to"; "other"; "we";
-"sister"; "which"."""
+"""Kinds of words: before a noun; "with"; "is"; before a German noun; "left"; "my"; "from"; "a";
+"not"; "to"; "other"; "we"; "sister"; "her"; "which"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -133,11 +136,8 @@ def function_words(words: Sequence[str]) -> list[str]:
 
     English ones are left out of a query anyway, and "van" is only in other languages one of them.
     """
-    own = _languages().get(language_of(words))
-    if own is None:
-        return []
-    kinds: tuple[WordKind, ...] = ("article", "copula", "which")
-    return [word for word in words if word in own or any(is_word(kind, word) for kind in kinds)]
+    own = _languages().get(language_of(words), frozenset())
+    return [word for word in words if word in own]
 
 
 def asked_attributes(words: Sequence[str]) -> list[str]:
