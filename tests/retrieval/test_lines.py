@@ -686,7 +686,7 @@ def test_a_linked_chunk_without_lines_of_its_own_is_credited_nothing():
 def test_a_name_that_most_notes_hold_leads_nowhere(found, monkeypatch):
     asked = "where is the Intrepid wind farm?"
     assert "memory/iowa.md" in {hit.path for hit in found(IOWA, asked, embedder=None)}
-    monkeypatch.setattr(candidates, "_NAMED_CHUNKS", 20)
+    monkeypatch.setattr(candidates, "_NAMED_CHUNKS", (0, 0.5, 1_000))
     assert "memory/iowa.md" not in {hit.path for hit in found(IOWA, asked, embedder=None)}
 
 

@@ -163,10 +163,25 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
             "Boiler pressure should sit at 1.5 bar, says the plumber.",
             "Is it normal that the boiler pressure drops to 1.2 bar? Must ask the plumber.",
         ),
+        (
+            "Who is supervising my thesis?",
+            "Prof. Haldane is officially my thesis supervisor, form signed.",
+            "Mira's thesis supervisor is no longer Dr. Yusuf, she got Prof. Castel.",
+        ),
+        (
+            "Do I still fast until noon?",
+            "I fast until noon every day, feels great so far.",
+            "Dana rang: she fasts until noon now, breakfast is history for her.",
+        ),
+        (
+            "Which pitch do the under-12 girls train on?",
+            "Under-12 girls train at Mill Lane, pitch 2.",
+            "Under-14 girls train on pitch 3 at Mill Lane now.",
+        ),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
-        *("owner", "japanese", "question first"),
+        *("owner", "japanese", "question first", "named owner", "third person", "other number"),
     ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
@@ -229,10 +244,41 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "Die Bibliothek öffnet montags im Keller.",
             "Im Keller öffnet die Bibliothek nicht mehr, umgezogen ins Rathaus.",
         ),
+        (
+            "What time is our standup?",
+            "Daily standup is at 9:15, cameras optional.",
+            "Standup got pushed back to 10:00 so that Lima can join.",
+        ),
+        (
+            "What do order events go through?",
+            "Decision: order events go through RabbitMQ.",
+            "Decision reversed: order events go through NATS, RabbitMQ is shut off tonight.",
+        ),
+        (
+            "Which editor does the user work with?",
+            "The user's editor is VS Code with the Vim extension.",
+            "User has switched over to Zed.",
+        ),
+        (
+            "How often should the seedlings be watered?",
+            "Watering the seedlings every second morning.",
+            "Seedlings: mornings and evenings now, it is bone dry.",
+        ),
+        (
+            "Em que linguagem está o serviço de cobrança?",
+            "O serviço de cobrança está em Ruby, ninguém mexe sem o Caio.",
+            "O serviço de cobrança foi reescrito em Go e a versão antiga saiu do ar ontem.",
+        ),
+        (
+            "Wer ist mein Ansprechpartner bei der Hausverwaltung?",
+            "Ansprechpartner bei der Hausverwaltung ist Herr Kühnert, nur vormittags.",
+            "Herr Kühnert ist in Rente, bei der Hausverwaltung macht das jetzt Frau Sobotta.",
+        ),
     ],
     ids=[
         *("value named", "name shared", "instead of", "now", "negation", "german"),
-        *("denied beside", "inches", "part of a word", "end of phrase"),
+        *("denied beside", "inches", "part of a word", "end of phrase", "few words"),
+        *("no speaker", "subject alone", "key now", "portuguese", "german noun"),
     ],
 )
 def test_a_correction_in_other_words_comes_first(opened, question, line, newer):

@@ -63,7 +63,7 @@ _LATER_DAYS = 7
 
 _NAMES = 12
 """Names in the best lines that are looked up among the headings, at most."""
-_NAMED_CHUNKS = (20, 0.05, 1_000)
+_NAMED_CHUNKS = (50, 0.05, 1_000)
 """Chunks that hold a name that is looked up, at most: so many in any case, a part of all, and so
 many at most. What many chunks hold names none of them, and would take long."""
 _CHUNKS_BEGUN = 16

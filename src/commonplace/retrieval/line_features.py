@@ -63,7 +63,7 @@ _VECTOR_NEAR = (3, np.array([0.5, 0.5, 3.0, 6.0, 1.5], dtype=np.float32))
 line behind; the line's own is the greatest."""
 _VECTOR_HEADING = 2.0
 """For each unit of the cosine of the heading above a line, which names the line's subject."""
-_VECTOR_SECTION = 5.0
+_VECTOR_SECTION = 4.5
 """For each unit of the greatest cosine in a line's section: the lines of a section are about one
 subject, and some of them name it."""
 

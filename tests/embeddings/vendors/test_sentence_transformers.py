@@ -27,10 +27,14 @@ def _own_cache(tmp_path, monkeypatch):
 def prompted(tmp_path_factory):
     """A small model that was trained with prompts, as far as anybody can tell."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace
+
+    try:
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    except ImportError:  # before 6
+        from sentence_transformers.models import StaticEmbedding
 
     words = ["[UNK]", "ask", "tell", "cat", "dog", "printer"]
     tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
