@@ -174,7 +174,7 @@ class _Comparison:
         for older, newer, judgement in self._judgements():
             if judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
-            elif self._asks_now and self._scores[newer.row] > self._behind(older.row):
+            elif self._asks_now and self._scores[older.row] - _STEP_NATS < self._scores[newer.row]:
                 # For the best line alone: others would be raised above it, too, and equal it.
                 best = doubts.get(newer.row)
                 if best is None or self._scores[older.row] > self._scores[best.first]:
@@ -184,10 +184,6 @@ class _Comparison:
             corrections += [] if newest is None else self._at_time(newest, row, "struck")
         correcting = {first for first, _, _ in corrections}
         return corrections + [pair for row, pair in doubts.items() if row not in correcting]
-
-    def _behind(self, row: int) -> float:
-        """Return the score of a line that stands back for another one."""
-        return float(self._scores[row]) - _STEP_NATS
 
     def shares(self, order: Iterable[Precedence]) -> NDArray[np.float64]:
         """Return the lines' shares of the evidence after some of them stood back."""
