@@ -475,10 +475,10 @@ def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize("source", [None, "memory"])
-def test_of_a_very_common_term_the_first_chunks_tell_how_many_hold_it(
+def test_of_a_very_common_term_both_ends_of_the_index_tell_how_many_chunks_hold_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, source: Source | None
 ) -> None:
-    monkeypatch.setattr(snapshot_module, "_MOST_COUNTED", 50)
+    monkeypatch.setattr(snapshot_module, "_SAMPLED", 30)
     filled(
         store, *(a_file(f"{n}.md", f"tea {'milk' if n % 4 else 'lemon'} {n}") for n in range(240))
     )
@@ -489,6 +489,17 @@ def test_of_a_very_common_term_the_first_chunks_tell_how_many_hold_it(
     assert abs(milk - 180) <= 8
     assert abs(lemon - 60) <= 8
     assert source is None or (milk, lemon) == (180, 60)
+
+
+def test_a_term_of_one_end_of_the_index_is_counted(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_module, "_SAMPLED", 30)
+    texts = ["tea" if n < 100 and n % 5 else "milk" for n in range(240)]
+    filled(store, *(a_file(f"{n}.md", f"{text} {n}") for n, text in enumerate(texts)))
+    with store.snapshot() as snapshot:
+        [tea] = snapshot.frequencies(words("tea")).values()
+    assert tea == 80
 
 
 def test_a_reader_that_began_before_everything_was_read_anew_scans_the_file(

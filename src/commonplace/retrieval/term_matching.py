@@ -195,13 +195,13 @@ def occurrences_within(
     columns, places, forms = haystack.likely_forms(probes)
     terms = analyzer.term_of_each(set(forms))
     wanted = [word.term for word in words]
-    held = np.array(
-        [
-            form == folded[column] or terms[form] == wanted[column]
-            for column, form in zip(columns.tolist(), forms, strict=True)
-        ],
-        dtype=np.bool_,
-    )
+    pairs = list(zip(columns.tolist(), forms, strict=True))
+    matching = {  # few forms are different
+        (column, form)
+        for column, form in set(pairs)
+        if form == folded[column] or terms[form] == wanted[column]
+    }
+    held = np.fromiter(map(matching.__contains__, pairs), np.bool_, len(pairs))
     columns, places = columns[held], places[held]
     for column, part in enumerate(is_part):
         if part:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -17,13 +19,13 @@ from commonplace.errors import (
     IndexReadOnlyError,
     StoreError,
 )
+from commonplace.store.records import IndexIdentity
 from commonplace.system import forks
 from commonplace.system.files import create_private, refuse_linked_logs
 from commonplace.system.transactions import enable_wal, transaction
 from commonplace.system.waits import WRITER_WAIT_S, busy_handler, seconds_to_wait
 
 if TYPE_CHECKING:
-    from commonplace.store.records import IndexIdentity
     from commonplace.store.resident_vectors import ResidentVectors
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "IndexFile",
     "damaged",
     "has_tables",
+    "load_identity",
     "open_connection",
     "transaction",
     "translated",
@@ -158,6 +161,20 @@ def damaged(path: Path | str, why: object) -> IndexDamagedError:
     """Return the error of a damaged index, with its remedy."""
     remedy = "It can be deleted: it is rebuilt from the Markdown files."
     return IndexDamagedError(f"the index {path} is damaged ({why}). {remedy}")
+
+
+def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
+    """Return the identity from the index's notes on itself; None for a new index."""
+    text = meta.get("identity")
+    try:
+        return None if text is None else _identity(text)
+    except (TypeError, ValueError) as error:
+        raise damaged(name, f"it does not say what it was built with: {error}") from error
+
+
+@functools.lru_cache(maxsize=16)
+def _identity(text: str) -> IndexIdentity:
+    return IndexIdentity(**json.loads(text))
 
 
 def _means_damage(error: apsw.Error) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -12,7 +11,7 @@ import apsw
 
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite import checksums, schema, vector_extension
-from commonplace.store.sqlite.connection import IndexFile, damaged
+from commonplace.store.sqlite.connection import IndexFile, damaged, load_identity
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors
@@ -24,12 +23,20 @@ if TYPE_CHECKING:
     from commonplace.store.records import FileFilter
     from commonplace.vectors import Vector
 
-__all__ = ["FROM_LINE", "SqliteSnapshot", "load_identity", "match_expression", "row_conditions"]
+__all__ = ["FROM_LINE", "SqliteSnapshot", "match_expression", "row_conditions"]
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
+_SAMPLED = 1_000
+"""Chunks of a term that are counted. Of a commoner term so many at both ends of the index tell how
+frequent it is, for an idf needs no more: to count them all takes longer than the search."""
+_ALIKE = 1.5
+"""Ratio of the frequencies at both ends up to which a term counts as spread evenly."""
 _MOST_COUNTED = 32_768
-"""Chunks of a term that are counted; those behind them are estimated, for an idf needs no more."""
+"""Chunks that are counted, at most, of a term that is not."""
+_OF = "FROM (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid"
+_FIRST_OF = f"SELECT count(*), max(rowid) {_OF} LIMIT ?)"
+_LAST_OF = f"SELECT count(*), min(rowid) {_OF} DESC LIMIT ?)"
 _MAX_VEC0_LIMIT = 4096
 _STORED = ", ".join(StoredChunk._fields)
 _PLACE = ", ".join(ChunkPlace._fields)
@@ -42,28 +49,6 @@ _STATE = (
     "SELECT 'last ' || name, seq FROM sqlite_sequence WHERE name IN ('chunk_places', 'dropped')"
 )
 """Notes of the index on itself, with the last numbers of its chunks and deletions."""
-
-
-def load_identity(meta: dict[str, str], name: str) -> IndexIdentity | None:
-    """Return the identity from the index's notes on itself; None for a new index."""
-    text = meta.get("identity")
-    if text is None:
-        return None
-    try:
-        return _identity(text)
-    except (TypeError, ValueError) as error:
-        raise damaged(name, f"it does not say what it was built with: {error}") from error
-
-
-@functools.lru_cache(maxsize=16)
-def _cache_key(identity: IndexIdentity) -> tuple[str, str, str, int | None]:
-    """Return the columns of the vector cache that name a model and its dimension."""
-    return (*identity.vectors_key, identity.dimension)
-
-
-@functools.lru_cache(maxsize=16)
-def _identity(text: str) -> IndexIdentity:
-    return IndexIdentity(**json.loads(text))
 
 
 class SqliteSnapshot:
@@ -151,9 +136,7 @@ class SqliteSnapshot:
             return [0] * len(expressions)
         held = "chunks_fts WHERE chunks_fts MATCH value"
         if source is None:
-            first = f"SELECT rowid AS seq FROM {held} LIMIT {_MOST_COUNTED}"
-            more = f"iif(count(*) < {_MOST_COUNTED}, 1, {self._state[1]}.0 / max(seq))"
-            wanted = f"SELECT CAST(count(*) * {more} AS INTEGER) FROM ({first})"
+            wanted = f"SELECT count(*) FROM (SELECT 1 FROM {held} LIMIT {_SAMPLED})"
         else:
             wanted = (
                 f"SELECT count(*) FROM {held} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY "
@@ -164,7 +147,22 @@ class SqliteSnapshot:
         counts = f"SELECT min(({wanted}), ?2) FROM json_each(?1)"
         values = json.dumps(expressions), self.chunk_count(source)
         self._file.compare_words(self._connection)
-        return [count for (count,) in self._connection.execute(counts, values)]
+        found = [count for (count,) in self._connection.execute(counts, values)]
+        if source is None:
+            pairs = zip(expressions, found, strict=True)
+            found = [self._estimate(it) if count == _SAMPLED else count for it, count in pairs]
+        return found
+
+    def _estimate(self, expression: str) -> int:
+        """Estimate the document frequency of a common term by the first and the last chunks."""
+        count, last = self._connection.execute(_FIRST_OF, (expression, _SAMPLED)).get
+        _, first = self._connection.execute(_LAST_OF, (expression, _SAMPLED)).get
+        seqs = self._state[1]
+        begin, end = count / last, count / (seqs + 1 - first)
+        if max(begin, end) > _ALIKE * min(begin, end):  # the chunks of one folder, perhaps
+            count, last = self._connection.execute(_FIRST_OF, (expression, _MOST_COUNTED)).get
+            begin = end = count / (seqs if count < _MOST_COUNTED else last)
+        return min(int(seqs * (begin + end) / 2), self.chunk_count())
 
     def _size(self, source: Source | None) -> int:
         """Return the number of chunks in steps of a tenth."""
@@ -266,42 +264,22 @@ class SqliteSnapshot:
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""
+        from commonplace.store.sqlite import vector_cache  # read by runs of the index, not searches
+
         mine = self._identity
         if mine and mine.dimension and mine.vectors_key == identity.vectors_key:
             return mine.dimension
-        found: int | None = self._connection.execute(
-            """SELECT dimension FROM embedding_cache
-            WHERE provider = ? AND model = ? AND endpoint = ? ORDER BY updated_ns DESC LIMIT 1""",
-            identity.vectors_key,
-        ).get
-        return found
+        return vector_cache.dimension_of(self._connection, identity)
 
     def vectors_of(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
         """Return the vectors that a model made of chunk texts, from the chunks or the cache."""
+        from commonplace.store.sqlite import vector_cache
+
         if not hashes or not identity.model or not identity.dimension:
             return {}
-        wanted = json.dumps(list(hashes))
-        key = _cache_key(identity)
-        rows: list[Any] = self._connection.execute(
-            """SELECT hash, embedding, lines, checksum FROM json_each(?) JOIN embedding_cache
-            ON hash = value AND provider = ? AND model = ? AND endpoint = ? AND dimension = ?""",
-            (wanted, *key),
-        ).fetchall()
-        found = [
-            (text_hash, embedding, lines)
-            for text_hash, embedding, lines, checksum in rows
-            if checksums.vectors_checksum(embedding, lines) == checksum
-        ]
-        mine = self._identity
-        if mine and _cache_key(mine) == key:
-            found += checksums.sound_vectors(
-                self._connection.execute(
-                    f"""SELECT {checksums.VECTORS} FROM json_each(?)
-                    JOIN chunk_places ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
-                    JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
-                    (wanted,),
-                )
-            )
+        key, mine = (identity.vectors_key, identity.dimension), self._identity
+        in_chunks = mine is not None and (mine.vectors_key, mine.dimension) == key
+        found = vector_cache.get(self._connection, identity, hashes, in_chunks=in_chunks)
         return {key: made for key, *vectors in found if (made := _embedded(*vectors))}
 
 

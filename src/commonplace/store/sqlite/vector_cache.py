@@ -4,18 +4,67 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from commonplace.store.records import IndexIdentity
 from commonplace.store.sqlite.checksums import VECTORS, sound_vectors, vectors_checksum
-from commonplace.store.sqlite.connection import transaction
-from commonplace.store.sqlite.snapshot import load_identity
+from commonplace.store.sqlite.connection import load_identity, transaction
 from commonplace.vectors.arrays import ChunkVectors
 
-__all__ = ["copy_from", "drop_unsound", "insert_vectors", "put", "trim", "unsound_rows"]
+__all__ = [
+    "copy_from",
+    "dimension_of",
+    "drop_unsound",
+    "get",
+    "insert_vectors",
+    "put",
+    "trim",
+    "unsound_rows",
+]
+
+
+def get(
+    connection: apsw.Connection, identity: IndexIdentity, hashes: Sequence[str], *, in_chunks: bool
+) -> list[tuple[str, bytes, bytes | None]]:
+    """Return hash, vector and packed lines of the texts that a model has embedded.
+
+    Args:
+        connection: Reads the index.
+        identity: Names the model and its dimension.
+        hashes: Hashes of the texts.
+        in_chunks: Whether the chunks of the index have vectors of that model, too.
+    """
+    wanted = json.dumps(list(hashes))
+    rows: list[Any] = connection.execute(
+        """SELECT hash, embedding, lines, checksum FROM json_each(?) JOIN embedding_cache
+        ON hash = value AND provider = ? AND model = ? AND endpoint = ? AND dimension = ?""",
+        (wanted, *identity.vectors_key, identity.dimension),
+    ).fetchall()
+    found = [tuple(data) for *data, checksum in rows if vectors_checksum(*data[1:]) == checksum]
+    if in_chunks:
+        found += sound_vectors(
+            connection.execute(
+                f"""SELECT {VECTORS} FROM json_each(?)
+                JOIN chunk_places ON substr(hash, 1, 16) = substr(value, 1, 16) AND hash = value
+                JOIN chunk_texts USING (seq) JOIN vectors USING (seq)""",
+                (wanted,),
+            )
+        )
+    return found
+
+
+def dimension_of(connection: apsw.Connection, identity: IndexIdentity) -> int | None:
+    """Return the dimension of a model's cached vectors; None without any."""
+    found: int | None = connection.execute(
+        """SELECT dimension FROM embedding_cache
+        WHERE provider = ? AND model = ? AND endpoint = ? ORDER BY updated_ns DESC LIMIT 1""",
+        identity.vectors_key,
+    ).get
+    return found
 
 
 def put(
