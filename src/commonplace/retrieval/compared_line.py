@@ -236,12 +236,19 @@ class ComparedLine:
         return is_doubtful(self.words, self.text)
 
     @cached_property
-    def key(self) -> tuple[tuple[str, ...], str] | None:
-        """Key and value of a ``key: value`` line or of a table's row; None for another line."""
+    def keys(self) -> list[tuple[tuple[str, ...], str]]:
+        """Key and value of a ``key: value`` line or of a table's row; of others, none.
+
+        The key of a row is all but its last cell, or its first cell.
+        """
         match = _ROW.fullmatch(self.text) or _KEY.fullmatch(self.text)
         if match is None or (self.speaker and self.text.rstrip().endswith((".", "!", "?", "…"))):
-            return None  # the latter is a turn of a conversation
-        return tuple(words_of(match[1])), match[2].strip()
+            return []  # the latter is a turn of a conversation
+        whole = tuple(words_of(match[1])), match[2].strip()
+        first, _, rest = self.text.strip().strip("|").partition("|")
+        if match.re is not _ROW or "|" not in rest:
+            return [whole]
+        return [whole, (tuple(words_of(first)), rest.strip())]
 
     @cached_property
     def speaker(self) -> str | None:

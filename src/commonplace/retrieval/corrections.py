@@ -9,9 +9,9 @@ the newer one speaks of another subject, asks, plans or quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ def judge(
     older: ComparedLine,
     newer: ComparedLine,
     *,
-    same_place: Callable[[ComparedLine, ComparedLine], bool],
+    same_place: Callable[[ComparedLine, ComparedLine, str], bool],
 ) -> Judgement | None:
     """Return which of two lines stands back when a question asks for now; None for neither.
 
@@ -68,14 +68,14 @@ def judge(
         question: The question.
         older: A line.
         newer: A line of a later day, or further down in the same file.
-        same_place: Whether equal keys of two lines are one key.
+        same_place: Whether a key of two lines is one key, and not one of two places.
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
         if older.is_doubtful or is_asked_for or not _are_close(question, older, newer):
             return None
         return Judgement("doubt", older_stands_back=False)
-    if _same_key(question, older, newer) and same_place(older, newer):
+    if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
     is_other = bool(newer.replaced) and all(map(older.term_set.isdisjoint, newer.replaced))
@@ -154,20 +154,21 @@ def _share_subjects(question: Question, older: ComparedLine, newer: ComparedLine
     return bool(held) and all(held)
 
 
-def _same_key(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether both are values of one key, and the key is what the question asks for."""
-    if not (older.key and newer.key) or older.key[0] != newer.key[0] or older.key == newer.key:
-        return False
-    was, now = older.key[1], newer.key[1]
-    if any(map(str.isdigit, was)) and not any(map(str.isdigit, now)) and now.count(" ") > _NEAR:
-        return False  # a sentence rather than a value
-    terms = {older.term_of(word) for word in older.key[0]}
-    in_key = sum(
-        weight
-        for term, weight, held in zip(question.terms, question.weights, older.held, strict=True)
-        if held and term in terms
-    )
-    return bool(in_key >= 0.99 * question.share(older.held))
+def _same_keys(question: Question, older: ComparedLine, newer: ComparedLine) -> Iterator[str]:
+    """Yield what is before the value where both have one of a key that the question asks for."""
+    for (key, was), (other, now) in zip(older.keys, newer.keys, strict=False):
+        if key != other or was == now:
+            continue
+        if any(map(str.isdigit, was)) and not any(map(str.isdigit, now)) and now.count(" ") > _NEAR:
+            continue  # a sentence rather than a value
+        terms = {older.term_of(word) for word in key}
+        in_key = sum(
+            weight
+            for term, weight, held in zip(question.terms, question.weights, older.held, strict=True)
+            if held and term in terms
+        )
+        if in_key >= _ALL * question.share(older.held):
+            yield older.text[: older.text.rfind(was)].strip()
 
 
 def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -293,7 +294,8 @@ def _denied(line: ComparedLine, term: str) -> bool:
 
 def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether two lines are one sentence with another value."""
-    if older.key and newer.key and older.key[0] != newer.key[0]:
+    keys = zip(older.keys, newer.keys, strict=False)
+    if any(key != other for (key, _), (other, _) in islice(keys, 1)):
         return False  # rows of one list, "room 17: Ann" and "room 18: Ben"
     if _shared(question, older, newer) < 0.99 or _common(older, newer) < _SAME_WORDS:
         return False

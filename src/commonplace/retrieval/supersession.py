@@ -296,8 +296,8 @@ class _Comparison:
             if row not in best:
                 yield row
 
-    def _are_in_one_place(self, older: ComparedLine, newer: ComparedLine) -> bool:
-        """Return whether the keys of two lines are one key: below one heading, and no speaker's.
+    def _are_in_one_place(self, older: ComparedLine, newer: ComparedLine, key: str) -> bool:
+        """Return whether the key of two lines is one key: below one heading, and no speaker's.
 
         The name of a speaker begins many lines of a file, a key one.
         """
@@ -305,8 +305,7 @@ class _Comparison:
         if self._heading(older.row) != self._heading(newer.row):
             return False
         texts = ["\n".join(p.parts) for p in self._table.passages if p.path in files]
-        mark = older.text[: older.text.rfind(older.key[1])].strip() if older.key else ""
-        return sum(text.count(mark) for text in texts) == 2
+        return sum(text.count(key) for text in texts) == 2
 
     def _heading(self, row: int) -> str:
         """Return the innermost heading above a line; "" for a date, as logs have."""
