@@ -30,7 +30,7 @@ ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
     "search": 21,
     "append": 46,
-    "first index": 44,
+    "first index": 45,
     "flush from LangChain, nothing indexed yet": 43,
     "flush from LangChain with its append": 62,
 }
