@@ -464,6 +464,10 @@ LEVEL = "What is the log level in production?"
             "| where | what | value |\n|---|---|---|\n| production | log level | info |\n",
             "| where | what | value |\n|---|---|---|\n| production | log level | warning |\n",
         ),
+        (
+            "| what | is | since |\n|---|---|---|\n| log level in production | info | May |\n",
+            "| what | is | since |\n|---|---|---|\n| log level in production | warning | Jul |\n",
+        ),
     ],
 )
 def test_the_newer_value_of_a_key_comes_first(opened, older, newer):
@@ -492,6 +496,14 @@ def test_a_speaker_is_no_key(opened):
         logs("- Ann: Hello there.\n- Ann: I like tea.\n", "- Ann: See you.\n- Ann: Bye.\n")
     )
     results = memory.search("What does Ann say?", explain=True)
+    assert not any(hit.explanation.supersessions for hit in results)
+
+
+def test_now_in_the_turns_of_a_chat_corrects_nothing(opened):
+    older = "- Ann: I paint in the attic.\n- Ann: It is quiet there.\n"
+    results = opened(logs(older, "- Ann: Now I paint boats, the sea is next.\n")).search(
+        "Where does Ann paint?", explain=True
+    )
     assert not any(hit.explanation.supersessions for hit in results)
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ComparedLine", "Question"]
 
+_OF_ONE_KEY = 2
+"""Lines of one key, at most: a value, and its correction."""
 _SHORT_CHARS = 140
 """Length up to which a line says one thing. In longer ones less is taken for a correction."""
 
@@ -47,8 +49,6 @@ _SPEAKER = re.compile(
 """A name of two words has two capitals or none: "Decision reversed:" begins a note."""
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
 _VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
-_OF_ONE_KEY = 2
-"""Lines of one key, at most: a value, and its correction."""
 _TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
 _TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{2,12}?)[のはがをで的是在]")
 _QUOTED = re.compile(

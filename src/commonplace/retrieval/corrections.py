@@ -37,7 +37,9 @@ __all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
-_ALL, _HALF, _THIRD, _LEAST, _QUARTER = 0.99, 1 / 2, 1 / 3, 0.27, 1 / 4
+_ALL, _HALF, _THIRD, _QUARTER = 0.99, 1 / 2, 1 / 3, 1 / 4
+_KEPT = 0.27
+"""Share of what the older line holds of the question that a correction of it holds, at least."""
 _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
 _QUOTED_WORDS = 3
@@ -181,7 +183,7 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
         or _share_names(question, older, newer)
         or _share_subjects(question, older, newer)
     )
-    if are_short and shared >= _LEAST and are_alike:
+    if are_short and shared >= _KEPT and are_alike:
         if _has_cue(question, newer) or _leaves(question, older, newer):
             return True
         return shared >= _HALF and _denies(older, newer)
@@ -297,7 +299,7 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
     keys = zip(older.keys, newer.keys, strict=False)
     if any(key != other for (key, _), (other, _) in islice(keys, 1)):
         return False  # rows of one list, "room 17: Ann" and "room 18: Ben"
-    if _shared(question, older, newer) < 0.99 or _common(older, newer) < _SAME_WORDS:
+    if _shared(question, older, newer) < _ALL or _common(older, newer) < _SAME_WORDS:
         return False
     if len(older.words) < 3 or older.terms == newer.terms:
         return False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
-from commonplace.store.sqlite import checksums, schema, vector_extension
+from commonplace.store.sqlite import checksums, schema, vector_cache, vector_extension
 from commonplace.store.sqlite.connection import IndexFile, damaged, load_identity
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
@@ -148,10 +148,10 @@ class SqliteSnapshot:
         values = json.dumps(expressions), self.chunk_count(source)
         self._file.compare_words(self._connection)
         found = [count for (count,) in self._connection.execute(counts, values)]
-        if source is None:
-            pairs = zip(expressions, found, strict=True)
-            found = [self._estimate(it) if count == _SAMPLED else count for it, count in pairs]
-        return found
+        if source is not None:
+            return found
+        pairs = zip(expressions, found, strict=True)
+        return [self._estimate(it) if count == _SAMPLED else count for it, count in pairs]
 
     def _estimate(self, expression: str) -> int:
         """Estimate the document frequency of a common term by the first and the last chunks."""
@@ -264,8 +264,6 @@ class SqliteSnapshot:
 
     def cached_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of a model's vectors in the index or the cache; None for none."""
-        from commonplace.store.sqlite import vector_cache  # read by runs of the index, not searches
-
         mine = self._identity
         if mine and mine.dimension and mine.vectors_key == identity.vectors_key:
             return mine.dimension
@@ -273,8 +271,6 @@ class SqliteSnapshot:
 
     def vectors_of(self, hashes: Sequence[str], identity: IndexIdentity) -> dict[str, ChunkVectors]:
         """Return the vectors that a model made of chunk texts, from the chunks or the cache."""
-        from commonplace.store.sqlite import vector_cache
-
         if not hashes or not identity.model or not identity.dimension:
             return {}
         key, mine = (identity.vectors_key, identity.dimension), self._identity
