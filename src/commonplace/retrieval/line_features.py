@@ -47,7 +47,7 @@ __all__ = [
     "window_part",
 ]
 
-_TERMS = 2.7
+_TERMS = 2.65
 _TERMS_DAMPING = 0.42
 """Damping of long questions: 0 is none, 1 makes the terms of every question sum up alike."""
 _TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
