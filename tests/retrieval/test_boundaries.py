@@ -113,6 +113,16 @@ def test_what_was_asked_is_shown_with_its_header_or_fence():
     assert hit.context == "```python title=deploy.py"
 
 
+@pytest.mark.parametrize("number", [2, 10, 20, 33, 44])
+def test_a_row_that_is_named_comes_first_with_what_its_header_names(number):
+    text = "\n".join(HOSTILE["a long table"])
+    [[owner, *_], [port, *_]] = searched(
+        text, f"owner of service{number}", f"which port does service{number} use?"
+    )
+    assert f"service{number} " in owner.snippet
+    assert f"service{number} " in port.snippet
+
+
 @pytest.mark.parametrize("name", ["headings alone", "front of rules", "Setext", "comments"])
 def test_a_heading_alone_is_no_result(name):
     text = "\n".join(HOSTILE[name])

@@ -50,6 +50,10 @@ each chunk that holds one. Commoner terms cost more, and only separate candidate
 _DATE_WORD = re.compile(
     rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
 )
+_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\W\d])\w+|\d{5,}")
+"""A word of letters and digits, or a long number: it names one thing."""
+_LEAST_CHUNKS = 100
+"""Chunks among which an identifier is weighted, at least: one of three would tell too little."""
 
 
 class QueryTerms(NamedTuple):
@@ -99,7 +103,11 @@ def weighted_terms(
     """Return the terms of a query, weighted by how few chunks of a source hold each."""
     frequencies = snapshot.frequencies(words, source)
     found = np.array([frequencies[word] for word in words], dtype=np.float32)
-    weights = _idf(found, snapshot.chunk_count(source))
+    count = snapshot.chunk_count(source)
+    weights = _idf(found, count)
+    if count < _LEAST_CHUNKS:
+        names = [_IDENTIFIER.fullmatch(word.text) is not None for word in words]
+        weights[names] = _idf(found[names], _LEAST_CHUNKS)
     # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
     counts = np.array([not (days and is_date_word(word)) for word in words], dtype=np.bool_)
     known = found > 0
@@ -131,12 +139,14 @@ def _idf(frequencies: Floats, count: int) -> Floats:
 def terms_of_lines(
     table: PassageTable, terms: Sequence[Term], analyzer: Analyzer
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return which terms each line holds, and which the path and the headings above it hold.
+    """Return which terms each line holds, and which of them stand above it.
 
-    Both are ``(lines, terms)`` of 0 and 1. The index names the headings above the first line of a
-    chunk; the last heading in the passage is among the lines.
+    Both are ``(lines, terms)`` of 0 and 1. Above a line stand its path, its headings and, with
+    other terms than a row of a table holds itself, the header. The index names what is above the
+    first line of a chunk; the rest is among the lines.
     """
-    labels = [f"{chunk.path} {chunk.heading}" for chunk in table.chunks]
+    lines, chunks = len(table), table.chunks
+    labels = [f"{it.path} {it.heading}" for it in chunks] + [it.context for it in chunks]
     lengths = (len(label) + 1 for label in labels)
     starts = np.array([*accumulate(lengths, initial=len(table.text) + 1)])
     text = with_links_blanked(table.text) if holds(table.text, "([correct") else table.text
@@ -147,9 +157,18 @@ def terms_of_lines(
         terms,
         analyzer,
     )
-    present, above = found[: len(table)], found[len(table) :][table.chunk]
-    inside = (table.headings >= 0)[:, None]
-    np.maximum(above, present[table.headings], out=above, where=inside)
+    present, *of_chunks = np.split(found, (lines, lines + len(chunks)))
+    above, begun = (part[table.chunk] for part in of_chunks)
+    np.maximum(above, present[table.headings], out=above, where=(table.headings >= 0)[:, None])
+    is_row = table.signs[table.start] == ord("|")
+    answering = is_row & present.any(axis=1)
+    if answering.any():
+        # A delimiter row, which is no unit, is between a header and the first row.
+        is_header = is_row & np.append(table.start[1:] > table.end[:-1] + 1, False)
+        headers = np.maximum.accumulate(np.where(is_header, np.arange(lines), -1))
+        inside = (headers >= 0) & (table.passage[headers] == table.passage)
+        header = np.where(inside[:, None], present[headers], begun) * (1 - present)
+        np.maximum(above, header, out=above, where=answering[:, None])
     return present, above
 
 
