@@ -180,7 +180,8 @@ class Worker:
         self._note("appended", [name, path])
         self._note("append", 1000 * (time.perf_counter() - started))
         if self.chance.random() < 0.2:
-            found = memory.search(name, min_score=0)
+            # Vectors by chance place some other lines before it: the answer is a long one.
+            found = memory.search(name, min_score=0, max_chars=20_000)
             if not any(name in hit.snippet for hit in found):
                 self._note("unfound", name)
 
