@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from commonplace.retrieval.candidates import reciprocal_ranks, thin_ties
-from commonplace.retrieval.term_matching import occurrences
+from commonplace.retrieval.passages import passage_table
+from commonplace.retrieval.term_matching import occurrences, terms_of_lines, weighted_terms
+from commonplace.store.records import StoredChunk
 from commonplace.text.analysis import Analyzer
 
 ANALYZER = Analyzer("porter")
@@ -84,3 +86,42 @@ def test_hits_that_differ_by_the_rounding_of_float32_share_their_rank() -> None:
     assert ranks == {5: 1, 2: 1 / 2, 7: 1 / 2, 1: 1 / 2, 3: 1 / 5}
     both = reciprocal_ranks([(hits, 1e-9), ([(3, 9.0)], 1e-9)])
     assert both == {5: 1, 2: 1 / 2, 7: 1 / 3, 1: 1 / 4, 3: 1 / 5 + 1}
+
+
+HEADER = "| name | owner |\n|---|---|"
+ROWS = [*(f"| host{number} | Ann |" for number in range(8)), "| host8 | no owner |"]
+
+
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [("\n".join((HEADER, *ROWS)), ""), ("\n".join(ROWS), HEADER)],
+    ids=["its own", "the chunk's before"],
+)
+def test_above_the_row_that_holds_a_term_is_what_else_the_header_holds(text, context) -> None:
+    place = ("MEMORY.md", "memory", 1, text.count("\n") + 1, "hash")
+    chunk = StoredChunk(1, "id", *place, text, "", context, None, b"", None, 0)
+    after = chunk._replace(seq=2, path="other.md", text="| host7 | Bo |", context="")
+    table = passage_table([chunk, after], dimension=None)
+    present, above = terms_of_lines(table, ANALYZER.words("owner host7"), ANALYZER)
+    held = {table.text_of(unit): [*present[unit], *above[unit]] for unit in range(len(table))}
+    assert held["| host7 | Ann |"] == [0, 1, 1, 0]
+    assert held["| host6 | Ann |"] == [0, 0, 0, 0]
+    assert held["| host8 | no owner |"] == [1, 0, 0, 0]
+    assert held["| host7 | Bo |"] == [0, 1, 0, 0]
+
+
+class Counted:
+    """A snapshot of three chunks, one of which holds each word."""
+
+    def frequencies(self, words, source):
+        return dict.fromkeys(words, 1)
+
+    def chunk_count(self, source):
+        return 3
+
+
+def test_of_three_chunks_an_identifier_is_weighted_as_of_a_hundred() -> None:
+    words = ANALYZER.words("host7 51820 owner 3rd 2026")
+    weights = weighted_terms(Counted(), words, None, None).weights
+    assert weights[:2] == pytest.approx(np.log1p(99.5 / 1.5))
+    assert weights[2:] == pytest.approx(np.log1p(2.5 / 1.5))

@@ -54,7 +54,7 @@ _TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
 """Credit for a term so many lines away. The lines before count more: an answer follows its
 question."""
 _TERM_ABOVE = 0.5
-"""Credit for a term in the headings or the path above a line."""
+"""Credit for a term in the headings, the path or the table's header above a line."""
 _TITLE = 2.0
 """For a line whose headings and path hold all terms of the query: its subject is the query's."""
 

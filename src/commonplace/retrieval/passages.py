@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["PADDING", "LineNeighbours", "Passage", "PassageTable", "holds", "passage_table"]
+__all__ = [
+    "PADDING",
+    "LineNeighbours",
+    "Passage",
+    "PassageTable",
+    "holds",
+    "passage_table",
+    "table_headers",
+]
 
 PADDING = 4
 """Neighbours of a line on each side, at most."""
@@ -186,6 +194,20 @@ def _headings(
     np.maximum.accumulate(above, out=above)
     above[(above >= 0) & (passage[above] != passage)] = -1
     return above
+
+
+def table_headers(table: PassageTable, is_row: NDArray[np.bool_]) -> Numbers:
+    """Return the header above each row of a Markdown table in its passage; -1 without one.
+
+    Args:
+        table: The units.
+        is_row: Which of them are rows.
+    """
+    # A delimiter row, which is no unit, is between a header and the first row.
+    is_header = is_row & np.append(table.start[1:] > table.end[:-1] + 1, False)
+    headers = np.maximum.accumulate(np.where(is_header, np.arange(len(table)), -1))
+    headers[(headers >= 0) & (table.passage[headers] != table.passage)] = -1
+    return headers
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.passages import holds
+from commonplace.retrieval.passages import holds, table_headers
 from commonplace.text.analysis import Analyzer, Term
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
@@ -50,8 +50,8 @@ each chunk that holds one. Commoner terms cost more, and only separate candidate
 _DATE_WORD = re.compile(
     rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
 )
-_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\W\d])\w+|\d{5,}")
-"""A word of letters and digits, or a long number: it names one thing."""
+_IDENTIFIER = re.compile(r"[^\W\d]\w*\d\w*|\d{5,}")
+"""A letter with digits behind it, or a long number: it names one thing, which "3rd" does not."""
 _LEAST_CHUNKS = 100
 """Chunks among which an identifier is weighted, at least: one of three would tell too little."""
 
@@ -141,12 +141,14 @@ def terms_of_lines(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return which terms each line holds, and which of them stand above it.
 
-    Both are ``(lines, terms)`` of 0 and 1. Above a line stand its path, its headings and, with
-    other terms than a row of a table holds itself, the header. The index names what is above the
-    first line of a chunk; the rest is among the lines.
+    Both are ``(lines, terms)`` of 0 and 1. Above a line stand its path and its headings; above the
+    row of a table that holds a term, the other terms of the header, too. The index names what is
+    above the first line of a chunk; the rest is among the lines.
     """
     lines, chunks = len(table), table.chunks
-    labels = [f"{it.path} {it.heading}" for it in chunks] + [it.context for it in chunks]
+    is_row = table.signs[table.start] == ord("|")
+    contexts = [chunk.context for chunk in chunks] if is_row.any() else []
+    labels = [*(f"{chunk.path} {chunk.heading}" for chunk in chunks), *contexts]
     lengths = (len(label) + 1 for label in labels)
     starts = np.array([*accumulate(lengths, initial=len(table.text) + 1)])
     text = with_links_blanked(table.text) if holds(table.text, "([correct") else table.text
@@ -157,18 +159,14 @@ def terms_of_lines(
         terms,
         analyzer,
     )
-    present, *of_chunks = np.split(found, (lines, lines + len(chunks)))
-    above, begun = (part[table.chunk] for part in of_chunks)
+    present, above, begun = np.split(found, (lines, lines + len(chunks)))
+    above = above[table.chunk]
     np.maximum(above, present[table.headings], out=above, where=(table.headings >= 0)[:, None])
-    is_row = table.signs[table.start] == ord("|")
     answering = is_row & present.any(axis=1)
     if answering.any():
-        # A delimiter row, which is no unit, is between a header and the first row.
-        is_header = is_row & np.append(table.start[1:] > table.end[:-1] + 1, False)
-        headers = np.maximum.accumulate(np.where(is_header, np.arange(lines), -1))
-        inside = (headers >= 0) & (table.passage[headers] == table.passage)
-        header = np.where(inside[:, None], present[headers], begun) * (1 - present)
-        np.maximum(above, header, out=above, where=answering[:, None])
+        headers = table_headers(table, is_row)
+        header = np.where((headers >= 0)[:, None], present[headers], begun[table.chunk])
+        np.maximum(above, header * (1 - present), out=above, where=answering[:, None])
     return present, above
 
 

@@ -119,7 +119,7 @@ class SqliteSnapshot:
 
         Counts are cached until the index changes. Those of common terms only weigh terms and choose
         no rows, so they stay cached while the index grows by less than a tenth; of very common ones
-        they are estimated by the first chunks.
+        they are estimated by the first and the last chunks.
         """
         of = f" in {source}" if source else ""
         common = self._file.cached(f"common{of}", (self._state[0], self._size(source)))
