@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from commonplace.memory import Memory
+from commonplace.retrieval.boundaries import Cut, Region, cut
 from support.fakes import HashedWords, clock
 
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -43,7 +44,7 @@ def check(text, hit):
             continue
         begin, end = token.map[0], token.map[1] - 1
         if begin < first <= end:
-            lead = lines[begin : begin + (1 if token.type == "fence" else 2)]
+            lead = [lines[begin]] if token.type == "fence" else unpadded(lines[begin : begin + 2])
             wanted = "\n".join(lead[: first - begin])
         if token.type == "fence":
             code.update(range(begin + 1, end + (token.markup not in lines[end])))
@@ -55,15 +56,24 @@ def check(text, hit):
     assert any(number in code or not NOTHING.match(line) for number, line in numbered), "no text"
 
 
+def unpadded(rows):
+    """Return the header and delimiter rows of a table without what fills their cells up."""
+    rows = [re.sub(r"-{4,}", "---", row) for row in rows] if "--" in rows[-1] else rows
+    return [re.sub(r"(\S)\s{2,}", r"\1 ", row) for row in rows]
+
+
 TABLE = ["| service | port | owner |", "|:---|---:|---|"]
 TABLE += [f"| service{at} | {5000 + at} | Wren, who is in room {at} |" for at in range(60)]
 WIDE = ["| " + " | ".join(f"column {at}" for at in range(30)) + " |", "|" + "---|" * 30]
 WIDE += ["| " + " | ".join(f"port {at * row}" for at in range(30)) + " |" for row in range(5)]
+PADDED = [f"| {'name':20} | {'what it does':400} |", f"| {'-' * 20} | {'-' * 400} |"]
+PADDED += [f"| {f'task{at}':20} | {f'Opens port {at}.':400} |" for at in range(30)]
 CODE = ["```python title=deploy.py", *(f"deploy('port {at}')  # step {at}" for at in range(60))]
 
 HOSTILE = {
     "a long table": ["# Ports", "", "The ports.", "", *TABLE, "", "After the table."],
     "a wide table": ["Ports of all:", "", *WIDE, "", "And port 7."],
+    "a padded table": ["# Tasks", "", *PADDED, "", "After the table."],
     "a table right below a heading": ["# Port", *TABLE[:4], "# Other", "port"],
     "a table that nothing follows": ["port", "", *TABLE],
     "a header row alone": ["| port | vpn |", "|---|---|"],
@@ -113,6 +123,12 @@ def test_what_was_asked_is_shown_with_its_header_or_fence():
     assert hit.context == "```python title=deploy.py"
 
 
+def test_the_header_of_a_padded_table_stands_above_its_rows():
+    [[hit, *_]] = searched("\n".join(HOSTILE["a padded table"]), "task17")
+    assert "task17" in hit.snippet
+    assert hit.context == "| name | what it does |\n| --- | --- |"
+
+
 @pytest.mark.parametrize("number", [2, 10, 20, 33, 44])
 def test_a_row_that_is_named_comes_first_with_what_its_header_names(number):
     text = "\n".join(HOSTILE["a long table"])
@@ -154,6 +170,20 @@ def test_the_heading_of_what_is_not_shown_is_left_out():
     [hits] = searched("\n".join(parts), "port7", max_chars=3_000)
     assert "port7." in hits[0].snippet
     assert all(not hit.snippet.split("\n")[-1].startswith("#") for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("below", "last"), [("Wren has it.", "Wren has it."), ("Wren. " * 120, "Some words.")]
+)
+def test_the_heading_with_the_most_evidence_is_shown_with_what_is_below_it_or_not_at_all(
+    below, last
+):
+    lines = ["Some words.", "", "## The key", "", below]
+    text = "\n".join(lines)
+    heading = text.index("## The key")
+    region = Region(lines, start=0, context="", after=0, until=len(text))
+    found = cut(region, Cut(0, heading + len("## The key")), longest=700, middle=heading)
+    assert text[found.start : found.end].split("\n")[-1] == last
 
 
 @pytest.mark.parametrize(
@@ -201,6 +231,18 @@ def test_a_wrapped_item_is_shown_whole():
     notes = [f"- Something else that was said on day {at}, at some length." for at in range(60)]
     [[hit, *_]] = searched("\n".join([*notes, item, *notes]), "51820", max_chars=300)
     assert item in hit.snippet
+
+
+@pytest.mark.parametrize("below", ["  It is short.\n  Ask Ann.", "  - short\n  - Ann's"])
+def test_an_item_is_shown_with_what_is_indented_below_it(below):
+    # So long that a short window holds the first line of an item alone.
+    words = [" ".join(f"word{at}{sign}" for sign in range(1, 30)) for at in range(6)]
+    items = [f"- Port {at} of heron: {words[at]}.\n{below}" for at in range(6)]
+    others = "\n".join(f"- Something else of day {at}, at some length." for at in range(30))
+    [hits] = searched("\n".join(f"{others}\n{item}" for item in items), "port of heron")
+    held = [item for item in items for hit in hits if item.split("\n")[0] in hit.snippet]
+    assert len(held) == 6
+    assert all(any(item in hit.snippet for hit in hits) for item in held)
 
 
 def test_the_context_counts_in_the_budget():

@@ -6,9 +6,9 @@ opening fence as its context, and either holds the closing one or is nothing but
 closes such a block at the end of the snippet, as CommonMark does at the end of a document. Tables:
 a snippet that begins below a header row has the header and delimiter rows as its context.
 
-List items, sentences over several lines and nested items with their parents are whole where that
-adds few characters. A text of headings, rules, fences and comments alone is no snippet, and no
-snippet ends with the heading of what it does not show.
+Sentences over several lines, and list items with their parents and with what is indented below
+them, are whole where that adds few characters. A text of headings, rules, fences and comments alone
+is no snippet, and no snippet ends with the heading of what it does not show.
 """
 
 from __future__ import annotations
@@ -146,11 +146,13 @@ class _Cutter:
             self._last -= 1
 
     def _is_left_over(self, number: int) -> bool:
-        if block_at(self._blocks, number) is not None or number <= self._middle:
+        if block_at(self._blocks, number) is not None:
             return False
+        if not self._says(number):
+            return self._has_text(self._first, number - 1)
         # The chunk may end with the header row of a table, of which then nothing else is known.
-        is_last = number == len(self._lines) - 1
-        return not self._says(number) or (is_last and self._lines[number].lstrip().startswith("|"))
+        is_last = number == len(self._lines) - 1 and number > self._middle
+        return is_last and self._lines[number].lstrip().startswith("|")
 
     def _context(self) -> str:
         context = context_at(self._blocks, self._first)
@@ -209,15 +211,18 @@ class _Cutter:
         return not _ITEM.match(self._lines[number]) and self._lines[number][:1] not in "#>|"
 
     def _reach_text(self) -> bool:
-        """Add the lines below a window of headings, up to the first text; false without any."""
+        """Add the lines below a heading with the most evidence, up to the first text.
+
+        False for a window of headings alone, where there is none.
+        """
         last = self._last
-        while not self._has_text(self._first, last):
+        while not self._has_text(self._middle, last):
             last += 1
             block = block_at(self._blocks, last)
             if block is not None and self._may_be(self._first, block.last):
                 last = block.last if block.kind == "code" else last
             if not self._may_be(self._first, last):
-                return False
+                return self._has_text(self._first, self._last)
         self._last = last
         return True
 
@@ -247,12 +252,23 @@ class _Cutter:
         return None
 
     def _complete_end(self) -> None:
-        """End with the last line of a sentence or list item over several lines."""
-        last = self._last
-        while last + 1 < len(self._lines) and _continues(self._lines[last], self._lines[last + 1]):
-            last += 1
-        if last > self._last and self._may_be(self._first, last, most=_WHOLE_CHARS):
-            self._last = last
+        """End with the last line of a list item, or at least of a sentence, over several lines."""
+        last = sentence = self._last
+        while sentence + 1 < len(self._lines) and _continues(*self._lines[sentence : sentence + 2]):
+            sentence += 1
+        item = last if _ITEM.match(self._lines[last]) else self._parent(last)
+        if item is not None:
+            while self._is_within(item, last + 1):
+                last += 1
+        for end in (last, sentence):
+            if end > self._last and self._may_be(self._first, end, most=_WHOLE_CHARS):
+                self._last = end
+                break
+
+    def _is_within(self, item: int, number: int) -> bool:
+        """Return whether a line is indented below a list item."""
+        line = "".join(self._lines[number : number + 1])
+        return bool(line.strip()) and _indent(line) > _indent(self._lines[item])
 
     # Code blocks and tables.
 

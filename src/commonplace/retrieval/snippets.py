@@ -39,6 +39,7 @@ _WITH_FRAMES = 1.45
 """Length of all snippets with their frames, at most, as a multiple of the snippets alone."""
 _ITEM_STARTS = ("- ", "* ", "> ")
 _BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
+_GOES_ON = ("\n ", "\n\t", "\n=", "\n--")
 _ENDS = ".!?:\n"
 """Marks of texts at which a window is cut without a look at the Markdown around it."""
 _DIGITS = 6
@@ -309,7 +310,7 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
         (text.startswith(_ITEM_STARTS, start) or (begins and not text[start].isspace()))
         and (last[0].isalnum() or last in _ITEM_STARTS)
         and (end == len(text) or text[end - 1] in _ENDS or text.startswith(_BREAKS, end))
-        and not text.startswith(("\n=", "\n--"), end)
+        and not text.startswith(_GOES_ON, end)
         and not chunk.context
         and not (is_marked and _has_marks(chunk.text + text[start : end + SNIPPET_CHARS]))
     )

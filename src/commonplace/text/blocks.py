@@ -37,6 +37,8 @@ _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 _DELIMITER_LINE = re.compile(r"\n[ \t>|:-]*[|:][ \t>|:-]*(?=\n|\Z)")
 _BEGINNINGS = ("```", "~~~", "<!--")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_PADDING = re.compile(r"(?<=\S)[ \t]{2,}")
+_LONG_RULE = re.compile(r"-{4,}")
 _OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
 
 
@@ -47,7 +49,8 @@ class Block(NamedTuple):
         kind: What it is.
         first: Index of its first line; negative where it begins above the lines.
         last: Index of its last line.
-        lead: Lines that every part of it needs: its opening fence; its header and delimiter rows.
+        lead: Lines that every part of it needs: its opening fence; its header and delimiter rows,
+            without the padding of their cells.
         closed: Whether its closing fence is among the lines; a table always is.
     """
 
@@ -195,7 +198,9 @@ class _Scanner:
         last = at + 1
         while last + 1 < len(self._lines) and _is_row(self._lines[last + 1]):
             last += 1
-        return Block("table", at, last, (header, delimiter[0]), closed=True)
+        # Padding as wide as the longest cell would leave no room for the rows.
+        lead = _PADDING.sub(" ", header), _LONG_RULE.sub("---", _PADDING.sub(" ", delimiter[0]))
+        return Block("table", at, last, lead, closed=True)
 
 
 def _beginnings(text: str) -> list[int]:
