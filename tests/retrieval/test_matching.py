@@ -1,11 +1,15 @@
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace.retrieval.candidates import reciprocal_ranks, thin_ties
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.term_matching import occurrences, terms_of_lines, weighted_terms
 from commonplace.store.records import StoredChunk
-from commonplace.text.analysis import Analyzer
+from commonplace.text.analysis import Analyzer, folded
 
 ANALYZER = Analyzer("porter")
 
@@ -20,6 +24,9 @@ ANALYZER = Analyzer("porter")
         ("がくせい", "私はがくせいです"),
         ("ポケット", "ポケットに"),
         ("東京", "東京タワー"),
+        ("йогурт", "Йогурт дома"),
+        ("Ёлка", "елка"),
+        ("ὁδός", "ΟΔΟΣ"),
         ("x" * 200, "y " + "x" * 200),
         ("0451", "the code is 0451."),
     ],
@@ -36,6 +43,26 @@ def test_each_word_of_the_query_is_found(query: str, text: str) -> None:
 )
 def test_other_words_are_not(query: str, text: str) -> None:
     assert not occurrences([text], ANALYZER.words(query), ANALYZER).any()
+
+
+# Accents apart from their letters, a capital that becomes two signs, sigmas, halves of a Hangul
+# syllable, signs behind the first plane, and a surrogate by itself.
+SIGNS = "aBzZ09_-.\n\0 éÉßıİłŁžΣσςЙй—’“ªaa\u0301\u0327\u1112\u1161\u11ab"
+SIGNS += "かが\u3099東京😀𝔸𠀀\ud800नि\u094d"
+
+
+@given(st.lists(st.text(SIGNS, max_size=12), min_size=1, max_size=5), st.text(SIGNS, min_size=1))
+def test_a_word_is_found_in_the_parts_that_hold_it_however_it_is_written(parts, query):
+    words = [word for word in ANALYZER.words(" ".join((query, *parts))) if not word.gram]
+    found = occurrences(parts, words, ANALYZER)
+    for row, part in enumerate(parts):
+        forms = re.findall(r"[^\W_]+", folded(part))
+        terms = ANALYZER.term_of_each(forms)
+        for column, word in enumerate(words):
+            own = folded(word.text)
+            same = any(form == own for form in forms)
+            assert found[row, column] >= same, (part, word)
+            assert found[row, column] <= any(same or terms[form] == word.term for form in forms)
 
 
 @pytest.mark.parametrize("query", ["\u3099", "owl \u3099", "\u309a\u3099 \u3099"])

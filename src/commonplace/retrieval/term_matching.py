@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.passages import holds, table_headers
-from commonplace.text.analysis import Analyzer, Term
+from commonplace.text.analysis import Analyzer, Term, folded
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
 from commonplace.text.time_expressions import MONTH_NAMES
@@ -203,26 +203,26 @@ def occurrences_within(
     else:
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
-    folded = [_folded(word.text) for word in words]
+    own_forms = [folded(word.text) for word in words]
+    wanted = [folded(word.term) for word in words]  # the index keeps the signs above some letters
     is_part = [word.gram or analyzer.finds_parts for word in words]
     probes = [
-        "" if part else _probe(own, word.term)
-        for word, own, part in zip(words, folded, is_part, strict=True)
+        "" if part else _probe(own, term)
+        for own, term, part in zip(own_forms, wanted, is_part, strict=True)
     ]
     columns, places, forms = haystack.likely_forms(probes)
     terms = analyzer.term_of_each(set(forms))
-    wanted = [word.term for word in words]
     pairs = list(zip(columns.tolist(), forms, strict=True))
     matching = {  # few forms are different
         (column, form)
         for column, form in set(pairs)
-        if form == folded[column] or terms[form] == wanted[column]
+        if form == own_forms[column] or terms[form] == wanted[column]
     }
     held = np.fromiter(map(matching.__contains__, pairs), np.bool_, len(pairs))
     columns, places = columns[held], places[held]
     for column, part in enumerate(is_part):
         if part:
-            found = haystack.places(folded[column])
+            found = haystack.places(own_forms[column])
             places = np.append(places, np.array(found, dtype=np.int64))
             columns = np.append(columns, np.full(len(found), column))
     present = np.zeros((len(starts), len(words)), dtype=np.float32)
@@ -235,11 +235,47 @@ def occurrences_within(
 def _folded_parts(
     text: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[str, NDArray[np.int64], NDArray[np.int64]]:
-    """Fold each part by itself, for folding may change the length of a text."""
-    spans = zip(starts.tolist(), ends.tolist(), strict=True)
-    parts = [_folded(text[start:end]) for start, end in spans]
-    behind = np.array([*accumulate(len(part) + 1 for part in parts)], dtype=np.int64)
-    return "\n".join(parts), np.concatenate(([0], behind[:-1])), behind - 1
+    """Fold the parts of a text, which then has no signs but spaces between its words."""
+    if not unicodedata.is_normalized("NFC", text):
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        parts = [unicodedata.normalize("NFC", text[start:end]) for start, end in spans]
+        behind = np.array([*accumulate(len(part) + 1 for part in parts)], dtype=np.int64)
+        text, starts, ends = "\n".join(parts), np.concatenate(([0], behind[:-1])), behind - 1
+    codes = _folded_codes(text)
+    is_dropped = codes < 0
+    if is_dropped.any():
+        before = np.concatenate(([0], is_dropped.cumsum()))
+        starts, ends, codes = starts - before[starts], ends - before[ends], codes[~is_dropped]
+    if codes.max(initial=0) > _LATIN[-1]:
+        return codes.tobytes().decode("utf-32-le"), starts, ends
+    return codes.astype(np.uint8).tobytes().decode("latin-1"), starts, ends
+
+
+def _folded_codes(text: str) -> NDArray[np.int32]:
+    """Return the folded signs of a text as numbers; -1 for an accent, of which nothing is left."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    folded_codes: NDArray[np.int32] = _FOLDED.take(codes, mode="clip")
+    new = np.flatnonzero(folded_codes == 0)
+    if len(new):
+        found = {code: _folded_code(chr(code)) for code in set(codes[new].tolist())}
+        folded_codes[new] = [found[code] for code in codes[new].tolist()]
+        known = [code for code in found if code < _LAST]
+        _FOLDED[known] = [found[code] for code in known]
+    return folded_codes
+
+
+def _folded_code(sign: str) -> int:
+    bare = folded(sign)[:1]
+    if not bare:
+        return -1
+    return ord(bare) if bare.isalnum() else ord(" ")
+
+
+_FOLDED = np.zeros(1 << 16, dtype=np.int32)
+"""Folded signs of the first plane, as far as they were met; 0 for others."""
+_LAST = len(_FOLDED) - 1
+_LATIN = range(1 << 8)
+"""Numbers of signs that one byte holds."""
 
 
 class _Haystack:
@@ -247,19 +283,15 @@ class _Haystack:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # The first characters of a word are packed into one number, which compares fast.
-        if text.isascii():
-            self._head, self._bits = _ASCII_HEAD, 8
-            data = text.encode("ascii") + bytes(8)
-            numbers = np.ndarray((len(text) + 1,), "<u8", data, strides=(1,))
-            in_words = np.frombuffer(data.translate(_ASCII_IN_WORDS), dtype=np.bool_)
-        else:
-            self._head, self._bits = 3, 21
-            data = text.encode("utf-32-le", "surrogatepass") + bytes(12)
-            codes = np.frombuffer(data, dtype="<u4")
-            numbers = codes[:-2] | codes[1:-1].astype(np.uint64) << np.uint64(21)
-            numbers |= codes[2:].astype(np.uint64) << np.uint64(42)
-            in_words = _in_words(codes)
+        # The first eight bytes of a word are one number, which compares fast.
+        try:
+            data, self._width = text.encode("latin-1"), 1
+            in_words = np.frombuffer((data + b"\0").translate(_LATIN_IN_WORDS), dtype=np.bool_)
+        except UnicodeEncodeError:
+            codes = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
+            data, self._width = np.minimum(codes, _LAST).astype("<u2").tobytes(), 2
+            in_words = np.append(codes > ord(" "), False)
+        numbers = np.ndarray((len(text),), "<u8", data + bytes(8), strides=(self._width,))
         borders = (in_words[1:] != in_words[:-1]).nonzero()[0] + 1
         if in_words[0]:
             borders = np.concatenate(([0], borders))
@@ -291,7 +323,7 @@ class _Haystack:
         places, text = self._starts[rows], self._text
         spans = zip(places.tolist(), self._ends[rows].tolist(), strict=True)
         forms = [text[start:end] for start, end in spans]
-        if self._head < _ASCII_HEAD:  # so few letters begin many other words
+        if self._width > 1:  # so few letters begin many other words
             pairs = zip(numbers.tolist(), forms, strict=True)
             whole = [form.startswith(probes[number]) for number, form in pairs]
             return numbers[whole], places[whole], list(compress(forms, whole))
@@ -299,26 +331,15 @@ class _Haystack:
 
     def _head_of(self, probe: str) -> tuple[int, int]:
         """Return the head of a probe, and the bits of it that count."""
-        known = probe[: self._head]
-        if not known or (self._bits == 8 and not known.isascii()):
+        bits, last = 8 * self._width, _LATIN[-1] if self._width == 1 else _LAST
+        codes = [ord(sign) for sign in probe[: 8 // self._width]]
+        if not codes or (self._width == 1 and max(codes) > last):
             return 1, 0  # no word begins with it
-        if self._bits == 8:
-            head = int.from_bytes(known.encode("ascii"), "little")
-        else:
-            head = sum(ord(sign) << self._bits * at for at, sign in enumerate(known))
-        return head, (1 << self._bits * len(known)) - 1
+        head = sum(min(code, last) << bits * at for at, code in enumerate(codes))
+        return head, (1 << bits * len(codes)) - 1
 
 
-_ASCII_HEAD = 8
-_ASCII_IN_WORDS = bytes(chr(code).isalnum() for code in range(256))
-
-
-def _in_words(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for each character whether it belongs to a word."""
-    different = np.flatnonzero(np.bincount(codes))
-    is_in_word = np.zeros(int(different[-1]) + 1, dtype=np.bool_)
-    is_in_word[different] = [chr(code).isalnum() for code in different.tolist()]
-    return is_in_word[codes]
+_LATIN_IN_WORDS = bytes(chr(code).isalnum() for code in _LATIN)
 
 
 def _probe(own: str, term: str) -> str:
@@ -326,23 +347,3 @@ def _probe(own: str, term: str) -> str:
     letters = takewhile(lambda pair: pair[0] == pair[1], zip(own, term, strict=False))
     shared = term if own.startswith(term) else "".join(letter for letter, _ in letters)
     return shared.rstrip("eiy") or shared or term
-
-
-class _BareLetters(dict[int, str]):
-    """Cache of letters without their accents; an accent by itself maps to nothing."""
-
-    def __missing__(self, code: int) -> str:
-        signs = unicodedata.normalize("NFD", chr(code))
-        bare = "".join(sign for sign in signs if not unicodedata.combining(sign))
-        self[code] = unicodedata.normalize("NFC", bare)
-        return self[code]
-
-
-_BARE = _BareLetters()
-
-
-def _folded(text: str) -> str:
-    """Lower-case a text, without accents."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", text.lower()).translate(_BARE)

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import re
 import threading
+import unicodedata
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import apsw
 
-__all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "grams_text"]
+__all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "folded", "grams_text"]
 
 FTS5_TOKENIZE = {
     "porter": "porter unicode61 remove_diacritics 2",
@@ -148,6 +149,29 @@ class Analyzer:
                     terms = self._cut(self._words, word)
                     known[word] = terms[0] if len(terms) == 1 else ""
         return known
+
+
+class _BareLetters(dict[int, str]):
+    """Cache of letters without their accents; an accent by itself maps to nothing.
+
+    A final sigma is a sigma: which of them a capital becomes depends on the letters around it.
+    """
+
+    def __missing__(self, code: int) -> str:
+        signs = unicodedata.normalize("NFD", chr(code))
+        bare = "".join(sign for sign in signs if not unicodedata.combining(sign))
+        self[code] = unicodedata.normalize("NFC", bare).replace("ς", "σ")
+        return self[code]
+
+
+_BARE = _BareLetters()
+
+
+def folded(text: str) -> str:
+    """Lower-case a text, without accents."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", text.lower()).translate(_BARE)
 
 
 def _utf8(text: str) -> bytes:
