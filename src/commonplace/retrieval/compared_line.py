@@ -1,4 +1,4 @@
-"""Lines and the question as corrections compare them: words, terms, key and speaker."""
+"""Lines as corrections compare them: words, terms, key, speaker, and what they say of change."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from commonplace.retrieval.term_matching import is_date_word
 from commonplace.text.correction_cues import (
-    asked_attributes,
-    function_words,
+    has_word,
     is_doubtful,
     is_revision,
     is_word,
-    language_of,
+    parts_in,
+    places_of,
     replaced_words,
     words_of,
 )
@@ -27,10 +24,10 @@ from commonplace.text.strikethrough import without_strikethrough
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.retrieval.candidates import AnalyzedQuery
+    from commonplace.retrieval.compared_question import Question
     from commonplace.text.analysis import Analyzer
 
-__all__ = ["ComparedLine", "Question"]
+__all__ = ["ComparedLine"]
 
 _OF_ONE_KEY = 2
 """Lines of one key, at most: a value, and its correction."""
@@ -47,7 +44,6 @@ _SPEAKER = re.compile(
     r"([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [^\W\d_][\w'.-]*)[*_]*:\s"
 )
 """A name of two words has two capitals or none: "Decision reversed:" begins a note."""
-_NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
 _VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
 _TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
 _TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{2,12}?)[のはがをで的是在]")
@@ -55,84 +51,12 @@ _QUOTED = re.compile(
     r"(?<!\w)(?:\"([^\"]{4,200})\"|'([^']{4,200})')(?!\w)|“([^”]{4,200})”|„([^“”]{4,200})[“”]"
     r"|«([^»]{4,200})»|「([^」]{4,200})」|『([^』]{4,200})』|(?<!\w)‘([^’]{4,200})’(?!\w)"
 )
-_EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
-_OVER = re.compile(
-    r"^(?!.*\b(?:am|are|is|will|do|does|going)\b)"
-    r"|\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-"""A question with this, or without a verb of the present, asks for a time that is over."""
-_PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])")
+_OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
+_NEAR = 2
+"""Words between a negation and what it denies, at most."""
 _PHRASE_END = re.compile(r"[^\w\s'’*_-]+\s*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
-
-
-class Question:
-    """Question with the weights of its terms, as shares of their sum."""
-
-    def __init__(self, analyzed: AnalyzedQuery) -> None:
-        self.text, self._terms = analyzed.query.text, analyzed.terms
-        self.terms = [term.term for term in self._terms.known]
-        # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
-        empty = _PRESENT.union(function_words(self.words))
-        is_empty = [
-            empty.issuperset(words_of(term.text)) or (bool(analyzed.days) and is_date_word(term))
-            for term in self._terms.known
-        ]
-        # Roots, because few notes make the weights extreme: a subject of all has next to none.
-        weights = np.where(is_empty, 0.0, np.sqrt(self._terms.weights))
-        self.weights: NDArray[Any] = weights / max(float(weights.sum()), 1e-6)
-
-    @cached_property
-    def words(self) -> list[str]:
-        """Words in order."""
-        return words_of(self.text)
-
-    @cached_property
-    def names(self) -> list[int]:
-        """Places of the terms that are names or numbers."""
-        names = set(_NAME.findall(self.text))
-        if language_of(self.words) == "de":  # whose nouns have capitals, too
-            pairs = pairwise(self.words)
-            nouns = {word for before, word in pairs if is_word("determiner", before)}
-            names = {name for name in names if not nouns.issuperset(words_of(name))}
-        return [
-            at
-            for at, term in enumerate(self._terms.known)
-            if term.text in names or any(map(str.isdigit, term.text))
-        ]
-
-    @cached_property
-    def attributes(self) -> set[str]:
-        """Terms of what is asked for: "which port"."""
-        asked = set(asked_attributes(self.words))
-        return {term.term for term in self._terms.known if term.text.lower() in asked}
-
-    @cached_property
-    def is_doubtful(self) -> bool:
-        """Whether it asks for plans or quotations."""
-        return is_doubtful(self.words)
-
-    @cached_property
-    def asks_event(self) -> bool:
-        """Whether it asks when, why or how something was."""
-        return _EVENT.search(self.text) is not None
-
-    @cached_property
-    def may_be_coming(self) -> bool:
-        """Whether a month that it names may be the next one: "how are we going in June?"."""
-        return _OVER.search(self.text) is None
-
-    def held_subjects(
-        self, older: ComparedLine, newer: ComparedLine
-    ) -> Iterator[tuple[str, float, float]]:
-        """Yield its terms that name a subject, each with whether the two lines hold it."""
-        columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
-        return ((term, own, other) for term, weight, own, other in columns if weight)
-
-    def share(self, held: NDArray[Any]) -> float:
-        """Return the share of the question that a line holds."""
-        return float(held @ self.weights)
 
 
 class ComparedLine:
@@ -142,15 +66,28 @@ class ComparedLine:
         row: Its place in the table.
         text: Its text.
         held: Which terms of the question it holds, 0 and 1.
+        question: The question.
         analyzer: Maps words to terms.
         around: The text of all lines.
     """
 
     def __init__(
-        self, row: int, text: str, held: NDArray[Any], analyzer: Analyzer, *, around: str
+        self,
+        row: int,
+        text: str,
+        held: NDArray[Any],
+        question: Question,
+        analyzer: Analyzer,
+        *,
+        around: str,
     ) -> None:
         self.row, self.text, self.held = row, text, held
-        self._analyzer, self._around = analyzer, around
+        self._question, self._analyzer, self._around = question, analyzer, around
+
+    @cached_property
+    def share(self) -> float:
+        """Share of the question that it holds."""
+        return self._question.share(self.held)
 
     @cached_property
     def words(self) -> list[str]:
@@ -224,6 +161,80 @@ class ComparedLine:
     def quotations(self) -> list[str]:
         """What stands between marks of quotation."""
         return ["".join(groups) for groups in _QUOTED.findall(self.text)]
+
+    @cached_property
+    def has_cue(self) -> bool:
+        """Whether it has a cue; in a long line, in a sentence with a word of the question."""
+        is_turn = self.is_turn
+        if not is_revision(self.words, self.text, is_turn=is_turn):
+            return False
+        if self.is_short:
+            return True
+        asked = self._question.term_set
+        wanted = {word for word, term in zip(self.words, self.terms, strict=True) if term in asked}
+        sentences = ((words_of(part), part) for part in _SENTENCE.split(self.text))
+        return any(
+            not wanted.isdisjoint(words) and is_revision(words, part, is_turn=is_turn)
+            for words, part in sentences
+        )
+
+    @cached_property
+    def left(self) -> list[str]:
+        """Terms of what it goes from to something else: "from *A* to B"."""
+        words = self.words
+        return [
+            self.terms[at + 1]
+            for at in places_of("from", words)
+            if has_word("onto", words[at + 2 : at + 3])
+        ]
+
+    @cached_property
+    def negated(self) -> frozenset[str]:
+        """Terms right behind a negation: "port 9444, not *8081*"."""
+        places = places_of("negation", self.words)
+        return frozenset(term for at in places for term in self.terms[at + 1 : at + 1 + _NEAR])
+
+    @cached_property
+    def is_first_person(self) -> bool:
+        """Whether its writer speaks of himself."""
+        return has_word("first_person", self.words)
+
+    @cached_property
+    def is_third_person(self) -> bool:
+        """Whether it speaks of another one."""
+        return has_word("third_person", self.words)
+
+    @cached_property
+    def relatives(self) -> list[str]:
+        """Terms of the relatives, friends and neighbours that it speaks of."""
+        words = self.words
+        return [
+            self.terms[at]
+            for at in places_of("relative", words)
+            if (words[at - 1 : at] == ["s"] or words[at] not in self.titles)
+            and not has_word("companion", words[max(0, at - 2) : at])
+        ]
+
+    @cached_property
+    def relative_parts(self) -> frozenset[str]:
+        """The same in a script without spaces, as parts of the text."""
+        return parts_in("relative", self.text)
+
+    @cached_property
+    def owners(self) -> frozenset[str]:
+        """Whoever has something: "the *theme's* licence"."""
+        return frozenset(owner.lower() for owner in _OWNER.findall(self.text))
+
+    @cached_property
+    def possessions(self) -> list[tuple[str | None, set[str]]]:
+        """Terms behind an owner, and behind "other", for which the owner is None."""
+        return [
+            (None if is_other else words[at - 1], set(map(self.term_of, words[at + 1 : at + 3])))
+            for words in self.phrases
+            if "s" in words or has_word("other", words)
+            for at, word in enumerate(words)
+            if (is_other := is_word("other", word)) or (at and word == "s")
+        ]
 
     @cached_property
     def is_short(self) -> bool:

@@ -8,7 +8,6 @@ the newer one speaks of another subject, asks, plans or quotes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice, pairwise
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from commonplace.retrieval.compared_line import ComparedLine, Question
 from commonplace.retrieval.subjects import (
     has_other_subject,
     lacks_name,
@@ -31,6 +29,8 @@ from commonplace.text.correction_cues import (
 from commonplace.text.stopwords import ENGLISH
 
 if TYPE_CHECKING:
+    from commonplace.retrieval.compared_line import ComparedLine
+    from commonplace.retrieval.compared_question import Question
     from commonplace.types import SupersessionReason
 
 __all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value"]
@@ -44,10 +44,8 @@ _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
-_NEAR = 2
-"""Words between a negation and what it denies, at most."""
-
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])")
+_LONG_VALUE = 3
+"""Words from which on a value is a sentence."""
 
 
 class Judgement(NamedTuple):
@@ -107,7 +105,7 @@ def names_old_value(question: Question, older: ComparedLine, newer: ComparedLine
     So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
     """
     said = {term for term in older.term_set if term not in ENGLISH} - set(question.terms)
-    return bool(said) and said <= newer.term_set and _has_cue(question, newer)
+    return bool(said) and said <= newer.term_set and newer.has_cue
 
 
 def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -122,7 +120,7 @@ def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> 
 def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:
     """Return the share of what the older line holds of the question that the newer one holds."""
     both = question.share(np.minimum(older.held, newer.held))
-    return both / max(question.share(older.held), 1e-6)
+    return both / max(older.share, 1e-6)
 
 
 def _common(older: ComparedLine, newer: ComparedLine) -> float:
@@ -161,7 +159,11 @@ def _same_keys(question: Question, older: ComparedLine, newer: ComparedLine) -> 
     for (key, was), (other, now) in zip(older.keys, newer.keys, strict=False):
         if key != other or was == now:
             continue
-        if any(map(str.isdigit, was)) and not any(map(str.isdigit, now)) and now.count(" ") > _NEAR:
+        if (
+            any(map(str.isdigit, was))
+            and not any(map(str.isdigit, now))
+            and now.count(" ") >= _LONG_VALUE
+        ):
             continue  # a sentence rather than a value
         terms = {older.term_of(word) for word in key}
         in_key = sum(
@@ -169,26 +171,27 @@ def _same_keys(question: Question, older: ComparedLine, newer: ComparedLine) -> 
             for term, weight, held in zip(question.terms, question.weights, older.held, strict=True)
             if held and term in terms
         )
-        if in_key >= _ALL * question.share(older.held):
+        if in_key >= _ALL * older.share:
             yield older.text[: older.text.rfind(was)].strip()
 
 
 def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the newer line has a cue, and the older one is what it changes."""
     shared = _shared(question, older, newer)
-    are_short = older.is_short and newer.is_short
-    are_alike = (
-        shared >= _ALL
-        or _common(older, newer) >= _QUARTER
-        or _share_names(question, older, newer)
-        or _share_subjects(question, older, newer)
-    )
-    if are_short and shared >= _KEPT and are_alike:
-        if _has_cue(question, newer) or _leaves(question, older, newer):
+    changes = newer.has_cue or _leaves(question, older, newer)
+    if not changes and (shared < _HALF or not _denies(older, newer)):
+        return False
+    if older.is_short and newer.is_short and shared >= _KEPT:
+        are_alike = (
+            shared >= _ALL
+            or _common(older, newer) >= _QUARTER
+            or _share_names(question, older, newer)
+            or _share_subjects(question, older, newer)
+        )
+        if are_alike:
             return True
-        return shared >= _HALF and _denies(older, newer)
-    holds_half = shared >= _HALF and question.share(older.held) >= _HALF
-    return holds_half and _has_cue(question, newer) and _common(older, newer) >= _THIRD
+    holds_half = shared >= _HALF and older.share >= _HALF
+    return holds_half and newer.has_cue and _common(older, newer) >= _THIRD
 
 
 def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -199,14 +202,18 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     """
     if not (older.is_short and newer.is_short) or question.asks_event:
         return False
-    asked = set(question.terms)
-    said = {word for word in older.values if older.term_of(word) not in asked} & set(newer.words)
+    asked = question.term_set
+    said = older.values.intersection(newer.words)
+    said = frozenset(word for word in said if older.term_of(word) not in asked)
+    is_ended = bool(said) and any(
+        said.intersection(words) and _ends(words) for words in newer.phrases
+    )
+    if not (is_ended or newer.has_cue):
+        return False
     both = (older.term_set & newer.term_set) - ENGLISH - asked
     gone = (*newer.replaced, *newer.denied)
     is_replaced = any(terms & (older.term_set - asked) for terms in gone)
-    is_ended = any(said.intersection(words) and _ends(words) for words in newer.phrases)
-    has_cue = is_ended or _has_cue(question, newer)
-    if not has_cue or not (said or len(both) > 1 or is_replaced):
+    if not (said or len(both) > 1 or is_replaced):
         return False
     share_name = any(older.held[at] and newer.held[at] for at in question.names)
     if not (share_name and said) and speaks_of_relative(question, older, newer):
@@ -225,12 +232,14 @@ def _ends(words: Sequence[str]) -> bool:
 
 def _quotes(older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether one line quotes sentences, or nothing but what the other one says."""
+    if not newer.quotations:
+        return False
     said = older.term_set - ENGLISH
     quotations = [words_of(part) for part in newer.quotations]
     if any(len(words) > _QUOTED_WORDS for words in quotations):
         return True
     quoted = [set(map(newer.term_of, words)) for words in quotations]
-    return bool(quoted) and all(2 * len(said & terms) >= len(said) for terms in quoted)
+    return all(2 * len(said & terms) >= len(said) for terms in quoted)
 
 
 def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -250,48 +259,15 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
     )
 
 
-def _has_cue(question: Question, line: ComparedLine) -> bool:
-    """Return whether a line has a cue; in a long one, in a sentence with a word of the question."""
-    is_turn = line.is_turn
-    if not is_revision(line.words, line.text, is_turn=is_turn):
-        return False
-    if line.is_short:
-        return True
-    wanted = {
-        word for word, term in zip(line.words, line.terms, strict=True) if term in question.terms
-    }
-    sentences = ((words_of(part), part) for part in _SENTENCE.split(line.text))
-    return any(
-        not wanted.isdisjoint(words) and is_revision(words, part, is_turn=is_turn)
-        for words, part in sentences
-    )
-
-
 def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line goes from what the other one says to something else: "from A to B"."""
-    said = older.term_set - set(question.terms)
-    words = list(zip(newer.words, newer.terms, strict=True))
-    return any(
-        is_word("from", before) and term in said and is_word("onto", behind)
-        for (before, _), (_, term), (behind, _) in zip(words, words[1:], words[2:], strict=False)
-    )
+    return any(term in older.term_set and term not in question.term_set for term in newer.left)
 
 
 def _denies(older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether one line denies what the other affirms: "port 9444, not 8081"."""
-    both = older.term_set & newer.term_set
-    return any(
-        term not in ENGLISH and _denied(older, term) != _denied(newer, term) for term in both
-    )
-
-
-def _denied(line: ComparedLine, term: str) -> bool:
-    return any(
-        is_word("negation", word)
-        for at, own in enumerate(line.terms)
-        if own == term
-        for word in line.words[max(0, at - _NEAR) : at]
-    )
+    different = (older.negated ^ newer.negated) - ENGLISH
+    return not different.isdisjoint(older.term_set & newer.term_set)
 
 
 def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from commonplace.retrieval.passages import PADDING, LineNeighbours
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
 from commonplace.text.time_expressions import closeness
-from commonplace.vectors.arrays import row_products, row_squares
+from commonplace.vectors.arrays import nearness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from commonplace.settings import SearchSettings
     from commonplace.store.records import StoredChunk
     from commonplace.text.analysis import Analyzer
-    from commonplace.vectors import Matrix, Vector
+    from commonplace.vectors.arrays import Nearness
 
     Floats = NDArray[np.float32]
+    Numbers = NDArray[np.int64]
 
 __all__ = [
     "LineScores",
-    "Nearness",
     "answer_confidence",
     "confidence",
     "coverage",
@@ -87,7 +87,8 @@ _NAMED_DAYS = 4.0
 _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
-_SPEAKER_NAME = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*:")
+_SPEAKER_NAME = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*")
+"""What is before the colon of a line that a speaker says."""
 _NAME = re.compile(r"\b[A-Z][\w-]+")
 _WORD = re.compile(r"\w+")
 
@@ -156,7 +157,7 @@ def score_lines(
         scores += text_weight * of_chunks[table.chunk]
     near = None
     if query.vector is not None and mean is not None and table.vectors is not None:
-        near = _nearness(table.vectors, query.vector, mean)
+        near = nearness(table.vectors, query.vector, mean)
         _estimate_missing(near, present, terms)
         vector_weight = settings.vector_weight / total_weight / 0.7
         scores += vector_weight * _vector_scores(near.centred, rows)
@@ -238,9 +239,7 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
     scores[table.headings == np.arange(len(table))] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
     if names:
-        spans = zip(start.tolist(), end.tolist(), strict=True)
-        said = [row for row, span in enumerate(spans) if _names_speaker(names, text, *span)]
-        scores[said] += _SPEAKER
+        scores[_rows_said_by(names, text, start, end)] += _SPEAKER
     rounded: Floats = scores.astype(np.float32)
     return rounded
 
@@ -251,43 +250,35 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
     Lines far behind are left alone: no credit brings them back, and looking takes time.
     """
     kinds = [kind for kind in ANSWER_TYPES if kind.asks.search(query)]
-    rows = (scores > scores.max() - _IN_REACH).nonzero()[0] if kinds else ()
-    for row in rows:
-        line = table.text_of(row)
-        words = _WORD.findall(line.lower())
-        for kind in kinds:
-            if kind.mark.search(line) or not kind.words.isdisjoint(words):
-                scores[row] += kind.nats
+    if not kinds:
+        return
+    rows = (scores > scores.max() - _IN_REACH).nonzero()[0]
+    spans = zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True)
+    lines = [table.text[start:end] for start, end in spans]
+    for kind in kinds:
+        held = [
+            kind.mark.search(line) is not None
+            or (bool(kind.words) and not kind.words.isdisjoint(_WORD.findall(line.lower())))
+            for line in lines
+        ]
+        scores[rows[held]] += kind.nats
 
 
-def _names_speaker(names: set[str], text: str, start: int, end: int) -> bool:
-    match = _SPEAKER_NAME.match(text, start, end)
-    return match is not None and not names.isdisjoint(match[1].lower().split())
-
-
-class Nearness(NamedTuple):
-    """Cosines of lines with a query; arrays have one row a line, 0 for a line without a vector.
-
-    Attributes:
-        cosines: Plain cosines.
-        centred: Cosines after the mean of all lines was subtracted.
-        scales: Factors that make the centred vectors unit vectors.
-    """
-
-    cosines: Floats
-    centred: Floats
-    scales: Floats
-
-
-def _nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
-    """Compare the vectors of lines with a query's."""
-    direction = query - mean
-    to_mean, ahead = row_products(vectors, mean), row_products(vectors, direction)
-    squares = row_squares(vectors)
-    lengths = np.sqrt(np.maximum(squares - 2 * to_mean + mean @ mean, 1e-12))
-    scales = np.where(squares > 0, 1 / lengths, 0).astype(np.float32)
-    centred = (ahead - mean @ direction) * scales / max(float(np.sqrt(direction @ direction)), 1e-6)
-    return Nearness(ahead + to_mean, centred.astype(np.float32), scales)
+def _rows_said_by(names: set[str], text: str, start: Numbers, end: Numbers) -> list[int]:
+    """Return the lines that begin with one of some names: "Ann: …"."""
+    found: dict[str, bool] = {}  # few begin differently
+    rows = []
+    for row, (first, behind) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        colon = text.find(":", first, behind)
+        if colon < 0:
+            continue
+        head = text[first:colon]
+        if head not in found:
+            match = _SPEAKER_NAME.fullmatch(head)
+            found[head] = match is not None and not names.isdisjoint(match[1].lower().split())
+        if found[head]:
+            rows.append(row)
+    return rows
 
 
 def _estimate_missing(near: Nearness, present: Floats, terms: QueryTerms) -> None:

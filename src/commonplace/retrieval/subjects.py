@@ -6,18 +6,15 @@ about another thing where it has another word, name or number in their place.
 
 from __future__ import annotations
 
-import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from commonplace.text.correction_cues import WordKind, is_word, parts_in
+from commonplace.text.correction_cues import is_word, parts_in
 
 if TYPE_CHECKING:
-    from commonplace.retrieval.compared_line import ComparedLine, Question
+    from commonplace.retrieval.compared_line import ComparedLine
+    from commonplace.retrieval.compared_question import Question
 
 __all__ = ["has_other_subject", "lacks_name", "speaks_of_another", "speaks_of_relative"]
-
-_OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
 
 
 def lacks_name(question: Question, one: ComparedLine, other: ComparedLine) -> bool:
@@ -27,26 +24,21 @@ def lacks_name(question: Question, one: ComparedLine, other: ComparedLine) -> bo
 
 def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the newer line speaks of another person, or of another one's thing."""
-    held = question.held_subjects(older, newer)
     return (
         speaks_of_relative(question, older, newer)
         or _is_other_number(question, older, newer)
-        or _is_of_owner(older, newer, {term for term, own, other in held if own and other})
+        or _is_of_owner(question, older, newer)
         or _is_of_third_person(question, older, newer)
     )
 
 
 def speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the newer line speaks of a sister, friend or neighbour instead."""
-    known = older.term_set | set(question.terms)
-    if parts_in("relative", newer.text) - parts_in("relative", older.text + question.text):
+    parts = newer.relative_parts
+    if parts and parts - parts_in("relative", older.text + question.text):
         return True
     return any(
-        is_word("relative", word)
-        and newer.terms[at] not in known
-        and (newer.words[at - 1 : at] == ["s"] or word not in newer.titles)
-        and not any(is_word("companion", before) for before in newer.words[max(0, at - 2) : at])
-        for at, word in enumerate(newer.words)
+        term not in older.term_set and term not in question.term_set for term in newer.relatives
     )
 
 
@@ -68,7 +60,7 @@ def has_other_subject(
     held = list(question.held_subjects(older, newer))
     missing = {term for term, own, other in held if own > other} - question.attributes
     shared = {term for term, own, other in held if own and other}
-    if _is_of_owner(older, newer, shared) or any(term in older.topic for term in missing):
+    if _is_of_owner(question, older, newer) or any(term in older.topic for term in missing):
         return True
     if not missing:
         return False
@@ -93,12 +85,12 @@ def has_other_subject(
 
 def _is_of_third_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether "do *I* fast" is asked, and the newer line has "*she* fasts"."""
-    asked, said = _has("first_person", question), _has("first_person", older)
-    return asked and said and _has("third_person", newer) and not _has("first_person", newer)
-
-
-def _has(kind: WordKind, text: Question | ComparedLine) -> bool:
-    return any(is_word(kind, word) for word in text.words)
+    return (
+        question.is_first_person
+        and older.is_first_person
+        and newer.is_third_person
+        and not newer.is_first_person
+    )
 
 
 def _is_other_name(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -111,7 +103,9 @@ def _is_other_name(question: Question, older: ComparedLine, newer: ComparedLine)
 
 def _is_other_number(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a thing has another number: "hive *3*", "hive *5*"."""
-    asked = {pair for pair in pairwise(question.words) if pair[1].isdigit()} & set(older.pairs)
+    asked = question.numbers and question.numbers.intersection(older.pairs)
+    if not asked:
+        return False
     others = {word for word, number in newer.pairs if number.isdigit()}
     return any(pair[0] in others and pair not in newer.pairs for pair in asked)
 
@@ -134,15 +128,16 @@ def _is_of_other(older: ComparedLine, newer: ComparedLine, heads: set[str]) -> b
     return False
 
 
-def _is_of_owner(older: ComparedLine, newer: ComparedLine, shared: set[str]) -> bool:
+def _is_of_owner(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether something is another one's: "the *theme's* licence", "the *other* licence"."""
-    named = {owner.lower() for owner in _OWNER.findall(newer.text)}
-    owners = set(filter(older.lacks_subject, named))
+    if not newer.possessions:
+        return False
+    held = question.held_subjects(older, newer)
+    shared = {term for term, own, other in held if own and other}
+    owners = set(filter(older.lacks_subject, newer.owners))
     return any(
-        not shared.isdisjoint(map(older.term_of, words[at + 1 : at + 3]))
-        and (is_word("other", word) or (word == "s" and owners.intersection(words[at - 1 : at])))
-        for words in newer.phrases
-        for at, word in enumerate(words)
+        (owner is None or owner in owners) and not shared.isdisjoint(terms)
+        for owner, terms in newer.possessions
     )
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from commonplace.retrieval.compared_line import ComparedLine, Question
+from commonplace.retrieval.compared_line import ComparedLine
+from commonplace.retrieval.compared_question import Question
 from commonplace.retrieval.corrections import LEAST_SHARED, Judgement, judge, names_old_value
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import Evidence
@@ -151,7 +152,9 @@ class _Comparison:
         line = self._compared.get(row)
         if line is None:
             text, held = self._table.text_of(row), self._lines.present[row]
-            line = ComparedLine(row, text, held, self._analyzer, around=self._table.text)
+            line = ComparedLine(
+                row, text, held, self._question, self._analyzer, around=self._table.text
+            )
             self._compared[row] = line
         return line
 

@@ -21,11 +21,13 @@ __all__ = [
     "asked_attributes",
     "asks_for_past",
     "function_words",
+    "has_word",
     "is_doubtful",
     "is_revision",
     "is_word",
     "language_of",
     "parts_in",
+    "places_of",
     "replaced_words",
     "words_of",
 ]
@@ -110,6 +112,18 @@ def is_word(kind: WordKind, word: str) -> bool:
     return word in _cues(kind).words
 
 
+def has_word(kind: WordKind, words: Iterable[str]) -> bool:
+    """Return whether one of some words is of a kind."""
+    return not _cues(kind).words.isdisjoint(words)
+
+
+def places_of(kind: WordKind, words: Sequence[str]) -> list[int]:
+    """Return the places of the words of a kind among some words."""
+    of_kind = _cues(kind).words
+    # Most lines have none, which one call tells.
+    return [] if of_kind.isdisjoint(words) else [at for at, w in enumerate(words) if w in of_kind]
+
+
 def parts_in(kind: WordKind, text: str) -> frozenset[str]:
     """Return the words of a kind that occur in a text of a script without spaces."""
     if text.isascii():
@@ -161,16 +175,16 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     Args:
         phrases: The words of a text, apart where it has punctuation.
     """
-    markers = _cues("replaced")
+    markers, beginnings, ends = _cues("replaced"), _cues("from").words, _cues("onto").words
     for words in phrases:
+        if beginnings.isdisjoint(words) and not markers.are_in(words, ""):
+            continue  # as of most
         for at, word in enumerate(words):
             if (word, *words[at + 1 : at + 2]) in markers.pairs:
                 yield words[at + 2 : at + 8]
             elif word in markers.words:
                 yield words[at + 1 : at + 8]
-            if word in _cues("from").words and any(
-                behind in _cues("onto").words for behind in words[at + 2 : at + 5]
-            ):
+            if word in beginnings and not ends.isdisjoint(words[at + 2 : at + 5]):
                 yield words[at + 1 : at + 3]
 
 

@@ -1,4 +1,4 @@
-"""Arrays of vectors: the int8 codec of line vectors, and dot products row by row.
+"""Arrays of vectors: the int8 codec of line vectors, dot products row by row, and cosines.
 
 The codec quantizes to one byte a dimension and one scale a line. The error is below half a percent,
 and an index has a quarter of the size. Line vectors are read for a query's candidates only, and
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChunkVectors",
+    "Nearness",
+    "nearness",
     "pack_all",
     "packed_size",
     "products_of_pairs",
@@ -151,3 +153,30 @@ def row_squares(matrix: Matrix) -> NDArray[np.float32]:
         vecdot = functools.partial(np.einsum, "ij,ij->i")
     squares: NDArray[np.float32] = vecdot(matrix, matrix)
     return squares
+
+
+class Nearness(NamedTuple):
+    """Cosines of lines with a query; arrays have one row a line, 0 for a line without a vector.
+
+    Attributes:
+        cosines: Plain cosines.
+        centred: Cosines after the mean of all lines was subtracted.
+        scales: Factors that make the centred vectors unit vectors.
+    """
+
+    cosines: Vector
+    centred: Vector
+    scales: Vector
+
+
+def nearness(vectors: Matrix, query: Vector, mean: Vector) -> Nearness:
+    """Compare the vectors of lines, ``(n, d)``, with a query's; `mean` is that of all lines."""
+    import numpy as np
+
+    direction = query - mean
+    to_mean, ahead = row_products(vectors, mean), row_products(vectors, direction)
+    squares = row_squares(vectors)
+    lengths = np.sqrt(np.maximum(squares - 2 * to_mean + mean @ mean, 1e-12))
+    scales = np.where(squares > 0, 1 / lengths, 0).astype(np.float32)
+    centred = (ahead - mean @ direction) * scales / max(float(np.sqrt(direction @ direction)), 1e-6)
+    return Nearness(ahead + to_mean, centred.astype(np.float32), scales)

@@ -1,0 +1,123 @@
+"""Question as corrections compare lines by it: the weights of its terms, what it asks, and when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from commonplace.retrieval.term_matching import is_date_word
+from commonplace.text.correction_cues import (
+    asked_attributes,
+    function_words,
+    has_word,
+    is_doubtful,
+    is_word,
+    language_of,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from commonplace.retrieval.candidates import AnalyzedQuery
+    from commonplace.retrieval.compared_line import ComparedLine
+
+__all__ = ["Question"]
+
+_NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
+_EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
+_OVER = re.compile(
+    r"^(?!.*\b(?:am|are|is|will|do|does|going)\b)"
+    r"|\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A question with this, or without a verb of the present, asks for a time that is over."""
+_PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
+
+
+class Question:
+    """Question with the weights of its terms, as shares of their sum."""
+
+    def __init__(self, analyzed: AnalyzedQuery) -> None:
+        self.text, self._terms = analyzed.query.text, analyzed.terms
+        self.terms = [term.term for term in self._terms.known]
+        # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
+        empty = _PRESENT.union(function_words(self.words))
+        is_empty = [
+            empty.issuperset(words_of(term.text)) or (bool(analyzed.days) and is_date_word(term))
+            for term in self._terms.known
+        ]
+        # Roots, because few notes make the weights extreme: a subject of all has next to none.
+        weights = np.where(is_empty, 0.0, np.sqrt(self._terms.weights))
+        self.weights: NDArray[Any] = weights / max(float(weights.sum()), 1e-6)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Words in order."""
+        return words_of(self.text)
+
+    @cached_property
+    def term_set(self) -> frozenset[str]:
+        """Terms, in no order."""
+        return frozenset(self.terms)
+
+    @cached_property
+    def numbers(self) -> frozenset[tuple[str, str]]:
+        """Numbers, each with the word before it: "hive *3*"."""
+        return frozenset(pair for pair in pairwise(self.words) if pair[1].isdigit())
+
+    @cached_property
+    def is_first_person(self) -> bool:
+        """Whether it asks for something of mine."""
+        return has_word("first_person", self.words)
+
+    @cached_property
+    def names(self) -> list[int]:
+        """Places of the terms that are names or numbers."""
+        names = set(_NAME.findall(self.text))
+        if language_of(self.words) == "de":  # whose nouns have capitals, too
+            pairs = pairwise(self.words)
+            nouns = {word for before, word in pairs if is_word("determiner", before)}
+            names = {name for name in names if not nouns.issuperset(words_of(name))}
+        return [
+            at
+            for at, term in enumerate(self._terms.known)
+            if term.text in names or any(map(str.isdigit, term.text))
+        ]
+
+    @cached_property
+    def attributes(self) -> set[str]:
+        """Terms of what is asked for: "which port"."""
+        asked = set(asked_attributes(self.words))
+        return {term.term for term in self._terms.known if term.text.lower() in asked}
+
+    @cached_property
+    def is_doubtful(self) -> bool:
+        """Whether it asks for plans or quotations."""
+        return is_doubtful(self.words)
+
+    @cached_property
+    def asks_event(self) -> bool:
+        """Whether it asks when, why or how something was."""
+        return _EVENT.search(self.text) is not None
+
+    @cached_property
+    def may_be_coming(self) -> bool:
+        """Whether a month that it names may be the next one: "how are we going in June?"."""
+        return _OVER.search(self.text) is None
+
+    def held_subjects(
+        self, older: ComparedLine, newer: ComparedLine
+    ) -> Iterator[tuple[str, float, float]]:
+        """Yield its terms that name a subject, each with whether the two lines hold it."""
+        columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
+        return ((term, own, other) for term, weight, own, other in columns if weight)
+
+    def share(self, held: NDArray[Any]) -> float:
+        """Return the share of the question that a line holds."""
+        return float(held @ self.weights)
