@@ -12,6 +12,7 @@ from commonplace.text.correction_cues import (
     has_word,
     is_doubtful,
     is_revision,
+    is_unspaced,
     is_word,
     parts_in,
     places_of,
@@ -56,7 +57,6 @@ _OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
 _PHRASE_END = re.compile(r"[^\w\s'’*_-]+\s*")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 
 class ComparedLine:
@@ -134,10 +134,10 @@ class ComparedLine:
         """Terms; of scripts without spaces, pairs of neighbouring characters."""
         found: set[str] = set()
         for term in self.terms:
-            if term.isascii() or not _UNSPACED.search(term):
-                found.add(term)
-            else:
+            if is_unspaced(term):
                 found.update(term[at : at + 2] for at in range(max(1, len(term) - 1)))
+            else:
+                found.add(term)
         return frozenset(found)
 
     @cached_property

@@ -105,12 +105,16 @@ def similarity_of_vectors(vectors: Matrix, mean: Vector, scales: Floats) -> Floa
 def similarity_of_texts(texts: Sequence[str]) -> Floats:
     """Return the similarity of each two lines, 0..1, by their words: ``(n, n)``."""
     tokens = [tokenize_all_scripts(text) for text in texts]
-    columns = {token: at for at, token in enumerate(dict.fromkeys(t for s in tokens for t in s))}
-    held = np.zeros((len(texts), len(columns)), dtype=np.float32)
-    for row, some in enumerate(tokens):
-        held[row, [columns[token] for token in some]] = 1.0
+    known: dict[str, int] = {}
+    found = [known.setdefault(token, len(known)) for some in tokens for token in some]
+    numbers, counts = np.array(found, dtype=np.int64), [len(some) for some in tokens]
+    in_several = np.bincount(numbers) > 1  # the others are not in common
+    rows, columns = np.repeat(np.arange(len(texts)), counts), in_several.cumsum() - 1
+    shared = in_several[numbers]
+    held = np.zeros((len(texts), np.count_nonzero(in_several)), dtype=np.float32)
+    held[rows[shared], columns[numbers[shared]]] = 1.0
     common = products_of_pairs(held)  # whole numbers, so that each is exact
-    sizes = held.sum(axis=1)
+    sizes = np.array(counts, dtype=np.float32)
     union = sizes[:, None] + sizes[None, :] - common
     return _ramp(common / np.maximum(union, 1.0), _SIMILAR_WORDS)
 

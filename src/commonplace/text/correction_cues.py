@@ -24,6 +24,7 @@ __all__ = [
     "has_word",
     "is_doubtful",
     "is_revision",
+    "is_unspaced",
     "is_word",
     "language_of",
     "parts_in",
@@ -126,10 +127,15 @@ def places_of(kind: WordKind, words: Sequence[str]) -> list[int]:
 
 def parts_in(kind: WordKind, text: str) -> frozenset[str]:
     """Return the words of a kind that occur in a text of a script without spaces."""
-    if text.isascii():
+    if not is_unspaced(text):
         return frozenset()
     found = (part for part in _cues(kind).parts if part in text)
     return frozenset(part for part in found if len(part) > 1 or _stands_alone(part, text))
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text has signs of a script without spaces between its words."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def _stands_alone(sign: str, text: str) -> bool:
@@ -200,7 +206,7 @@ class _Cues(NamedTuple):
         return (
             not self.words.isdisjoint(words)
             or not self.pairs.isdisjoint(pairwise(words))
-            or (not text.isascii() and any(part in text for part in self.parts))
+            or (is_unspaced(text) and any(part in text for part in self.parts))
         )
 
 
