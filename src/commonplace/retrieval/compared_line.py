@@ -222,7 +222,7 @@ class ComparedLine:
 
     @cached_property
     def owners(self) -> frozenset[str]:
-        """Whoever has something: "the *theme's* licence"."""
+        """Owners of something: "the *theme's* licence"."""
         return frozenset(owner.lower() for owner in _OWNER.findall(self.text))
 
     @cached_property
