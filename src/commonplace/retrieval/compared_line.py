@@ -141,6 +141,11 @@ class ComparedLine:
         return frozenset(found)
 
     @cached_property
+    def content(self) -> frozenset[str]:
+        """Terms that the question does not have, without stop words."""
+        return self.term_set - ENGLISH - self._question.term_set
+
+    @cached_property
     def values(self) -> frozenset[str]:
         """Names and numbers, but for a first word, which is capital in any case; folded."""
         found = (name for name in _VALUE.findall(self.text) if not name[0].islower())

@@ -99,13 +99,12 @@ def judge(
     return Judgement(reason)
 
 
-def names_old_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line says that something has changed and names all that another one says.
 
     So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
     """
-    said = {term for term in older.term_set if term not in ENGLISH} - set(question.terms)
-    return bool(said) and said <= newer.term_set and newer.has_cue
+    return newer.has_cue and bool(older.content) and older.content <= newer.term_set
 
 
 def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

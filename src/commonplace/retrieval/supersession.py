@@ -144,6 +144,7 @@ class _Comparison:
         self._best = [
             row for row in best[self._scores[best] > least].tolist() if row not in self.struck
         ]
+        self._where = {row: (self._path(row), int(self._table.days[row])) for row in self._best}
         self._analyzer = analyzer
         self._compared: dict[int, ComparedLine] = {}
 
@@ -221,12 +222,9 @@ class _Comparison:
                     stale.append(later)
 
     def _judged(self, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
-        question = self._question
-        if self._are_unordered(older.row, newer.row) and not names_old_value(
-            question, older, newer
-        ):
+        if self._are_unordered(older.row, newer.row) and not names_old_value(older, newer):
             return None
-        return judge(question, older, newer, same_place=self._are_in_one_place)
+        return judge(self._question, older, newer, same_place=self._are_in_one_place)
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
@@ -256,8 +254,8 @@ class _Comparison:
 
     def _are_unordered(self, one: int, other: int) -> bool:
         """Return whether only their words may order two lines: of two files without a day."""
-        is_dated = self._table.days[one] or self._table.days[other]
-        return not is_dated and self._path(one) != self._path(other)
+        (path, day), (its_path, its_day) = self._where[one], self._where[other]
+        return not (day or its_day) and path != its_path
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""
