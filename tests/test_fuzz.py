@@ -180,3 +180,18 @@ def test_flipped_bytes_of_the_index_change_no_answer(seed, size, indexed, tmp_pa
     with contextlib.suppress(CommonplaceError), notes.open(HashedWords(), LINES) as memory:
         assert answers(memory) == indexed.answers
     shutil.rmtree(tmp_path / str(seed))
+
+
+@pytest.mark.parametrize("table", ["chunk_places", "chunk_texts"])
+@pytest.mark.parametrize("embedder", [HashedWords(), None], ids=["vectors", "keywords"])
+def test_an_index_that_has_lost_a_chunk_is_built_again(table, embedder, tmp_path):
+    notes = Notes(tmp_path)
+    notes.write("memory/birds.md", "".join(f"- heron {n} on owl {n * 7}\n" for n in range(60)))
+    with notes.open(embedder, LINES) as memory:
+        memory.index()
+        wanted = answers(memory)
+    assert all(wanted)
+    with contextlib.closing(sqlite3.connect(notes.index)) as db, db:
+        db.execute(f"DELETE FROM {table} WHERE seq = (SELECT max(seq) FROM chunk_texts)")
+    with notes.open(embedder, LINES) as memory:
+        assert answers(memory) == wanted

@@ -87,8 +87,8 @@ def all_secrets(draw):
     # Of a link, what is secret is its end. Short and common texts stand anywhere.
     tails = [(secret.rsplit("/", 1)[-1], secret, form) for secret, form in found]
     # A lower-case word before more words is one of a sentence: "password: whatever you like", and
-    # "api_key: someVariable" is code.
-    words = re.compile("[A-Za-z][a-z]*([A-Z]+[a-z]+)*|[A-Z]{1,6}")
+    # "api_key: someVariable" is code, as is "some_variable".
+    words = re.compile("[A-Za-z][a-z]*([A-Z]+[a-z]+)*|[a-z]+(_[a-z]+)+|[A-Z]{1,6}")
     tails = [one for one in tails if not words.fullmatch(one[0])]
     telling = (one for one in tails if len(one[0].strip()) >= 10 and one[0].strip() == one[0])
     return [one for one in telling if not shows(kept_anyway(), one[0])]

@@ -63,6 +63,8 @@ class SqliteSnapshot:
         self._state: tuple[str, int, int] = (found.get("generation", ""), *last)
         self._meta: dict[str, str] = found
         self._identity = load_identity(self._meta, connection.filename)
+        self._hits: set[int] = set()
+        """Chunks that this state has, for searches of it found them."""
 
     @property
     def identity(self) -> IndexIdentity | None:
@@ -185,7 +187,7 @@ class SqliteSnapshot:
             + " ORDER BY rank, rowid LIMIT ?",
             (expression, *values, limit),
         )
-        return list(hits)
+        return self._noted(list(hits))
 
     def nearest(
         self, query: Vector, limit: int, rows: RowFilter, *, exact: bool = True
@@ -200,15 +202,15 @@ class SqliteSnapshot:
             cold=lambda: can_be_cold and vector_extension.vec0_usable(connection)
         )
         if resident is None:
-            return vector_extension.nearest_by_vec0(connection, query, limit)
+            return self._noted(vector_extension.nearest_by_vec0(connection, query, limit))
         from commonplace.store.sqlite.vector_table import SqliteVectorTable
 
         table, state = SqliteVectorTable(connection), self._state
         found = resident.nearest(table, state, query, limit, rows, exact=exact, among=among)
         if found is None:
             where, values = self._conditions(rows, "vectors")
-            return schema.nearest_by_scan(connection, query, limit, where=where, values=values)
-        return found
+            found = schema.nearest_by_scan(connection, query, limit, where=where, values=values)
+        return self._noted(found)
 
     def _conditions(self, rows: RowFilter, _table: str = "chunks") -> tuple[str, list[Any]]:
         """Return the condition on the rows of `chunks` or `vectors` that may be found."""
@@ -227,7 +229,11 @@ class SqliteSnapshot:
         return mean
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return chunks by seq; one that is gone is left out."""
+        """Return chunks by seq; one that is gone is left out.
+
+        Raises:
+            IndexDamagedError: One is not as it was written, or is missing though it was a hit.
+        """
         columns = f"{_STORED}, place_checksum, checksum"
         sql = f"SELECT {columns} FROM chunks WHERE seq IN ({', '.join('?' * len(seqs))})"
         rows: list[Any] = self._connection.execute(sql, list(seqs)).fetchall()
@@ -239,7 +245,13 @@ class SqliteSnapshot:
             now = checksums.place_checksum(it.id, kind, at, it.day, it.ordinal)
             if (now, checksums.row_checksum(*texts)) != row[-2:]:
                 raise damaged(self._connection.filename, f"chunk {it.seq} is not as it was written")
+        if missing := self._hits.intersection(seqs) - found.keys():
+            raise damaged(self._connection.filename, f"chunk {min(missing)} is missing")
         return found
+
+    def _noted(self, hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        self._hits.update(seq for seq, _ in hits)
+        return hits
 
     def versions(self, seqs: Sequence[int]) -> dict[int, int]:
         """Return the version of each chunk: SQLite numbers the rows in the order of writes."""
