@@ -58,8 +58,8 @@ def check(text, hit):
 
 def unpadded(rows):
     """Return the header and delimiter rows of a table without what fills their cells up."""
-    rows = [re.sub(r"-{4,}", "---", row) for row in rows] if "--" in rows[-1] else rows
-    return [re.sub(r"(\S)\s{2,}", r"\1 ", row) for row in rows]
+    header, delimiter = (re.sub(r"(\S)\s{2,}", r"\1 ", row) for row in rows)
+    return [header, re.sub("-{4,}", "---", delimiter)]
 
 
 TABLE = ["| service | port | owner |", "|:---|---:|---|"]

@@ -39,9 +39,10 @@ _WITH_FRAMES = 1.45
 """Length of all snippets with their frames, at most, as a multiple of the snippets alone."""
 _ITEM_STARTS = ("- ", "* ", "> ")
 _BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
-_GOES_ON = ("\n ", "\n\t", "\n=", "\n--")
 _ENDS = ".!?:\n"
 """Marks of texts at which a window is cut without a look at the Markdown around it."""
+_GOES_ON = ("\n ", "\n\t", "\n=", "\n--")
+"""Beginnings of a line that belongs to the one above it."""
 _DIGITS = 6
 """Decimals of a score."""
 
