@@ -54,6 +54,10 @@ _QUOTED = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])")
 _OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
+_LEAST_AKIN = 3
+"""Letters that two forms of a word share, at least."""
+_ENDING = 2
+"""Letters in which the forms of a word differ at its end, at most."""
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
 _PHRASE_END = re.compile(r"[^\w\s'’*_-]+\s*")
@@ -139,6 +143,13 @@ class ComparedLine:
             else:
                 found.add(term)
         return frozenset(found)
+
+    def may_say(self, terms: Iterable[str]) -> bool:
+        """Return whether it has one of some terms, or another form or a part of one.
+
+        So "pot" is in "flowerpot", and "Павла" is "Павел".
+        """
+        return any(_are_akin(term, own) for term in terms for own in self.term_set)
 
     @cached_property
     def content(self) -> frozenset[str]:
@@ -302,3 +313,13 @@ class ComparedLine:
             and self.term_of(word) not in self.term_set
             and not is_revision([word])
         )
+
+
+def _are_akin(one: str, other: str) -> bool:
+    """Return whether two terms are one, but for an ending or for what is before it."""
+    if one == other:
+        return True
+    short, long = sorted((one, other), key=len)
+    if len(short) < _LEAST_AKIN or not (short.isalpha() and long.isalpha()):
+        return False
+    return long.endswith(short) or long.startswith(short[: max(_LEAST_AKIN, len(short) - _ENDING)])

@@ -78,10 +78,10 @@ def judge(
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
-    is_other = bool(newer.replaced) and all(map(older.term_set.isdisjoint, newer.replaced))
+    is_other = bool(newer.replaced) and not any(map(older.may_say, newer.replaced))
     if not is_other and _revokes(question, older, newer):
         return Judgement("cue")
-    if speaks_of_another(question, older, newer):
+    if speaks_of_another(question, older, newer) or _is_of_other_matter(question, older, newer):
         close = _are_close(question, older, newer)
         return Judgement("relative", older_stands_back=False) if close else None
     reason: SupersessionReason | None = None
@@ -114,6 +114,18 @@ def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> 
     if _common(older, newer) >= _THIRD or _shared(question, older, newer) >= 0.9:
         return True
     return _share_subjects(question, older, newer)
+
+
+def _is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line changes what the other one does not say, and says less of the question.
+
+    "Postgres backup moved *from 02:00* to 04:30" tells no version of Postgres.
+    """
+    gone = [left for terms in newer.replaced if (left := terms - question.term_set)]
+    if not gone or any(map(older.may_say, gone)):
+        return False
+    held = list(question.held_subjects(older, newer))
+    return any(own > other for _, own, other in held) and all(own >= other for _, own, other in held)
 
 
 def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:

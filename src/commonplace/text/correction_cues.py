@@ -35,6 +35,7 @@ __all__ = [
 
 WordKind = Literal[
     "article",
+    "but",
     "companion",
     "copula",
     "determiner",
@@ -50,7 +51,7 @@ WordKind = Literal[
     "third_person",
     "which",
 ]
-"""Kinds of words: before a noun; "with"; "is"; before a German noun; "left"; "my"; "from"; "a";
+"""Kinds of words: before a noun; "but"; "with"; "is"; before a German noun; "left"; "my"; "from"; "a";
 "not"; "to"; "other"; "we"; "sister"; "her"; "which"."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -59,6 +60,8 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"\S\s*(?:→|->|=>|➜|⇒)\s*\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
 _OPEN_TASK = "[ ] "
+_HEAD = 3
+"""Letters of a stem that are looked at first; none has fewer."""
 _BETWEEN = 5
 """Words from one part of a cue to the other, at most."""
 
@@ -103,8 +106,10 @@ def _asks(text: str) -> bool:
 
 def asks_for_past(words: Sequence[str], text: str) -> bool:
     """Return whether a question asks for what was before, without a date: "used to"."""
-    return _cues("past").are_in(words, text) or not _ends().isdisjoint(
-        _WORD.findall(unicodedata.normalize("NFC", text).lower())[-1:]
+    return (
+        _cues("past").are_in(words, text)
+        or _follow(words, "were", "first")
+        or not _ends().isdisjoint(_WORD.findall(unicodedata.normalize("NFC", text).lower())[-1:])
     )
 
 
@@ -176,13 +181,15 @@ def asked_attributes(words: Sequence[str]) -> list[str]:
 
 
 def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield what phrases say was before: "instead of *tea*", "no longer *Ann*", "from *9* to 10".
+    """Yield what phrases say was before: "instead of *tea*", "no longer *Ann*", "not *60*".
 
     Args:
         phrases: The words of a text, apart where it has punctuation.
     """
     markers, beginnings, ends = _cues("replaced"), _cues("from").words, _cues("onto").words
     for words in phrases:
+        yield from _words_behind_longer(words)
+        yield from _denied_numbers(words)
         if beginnings.isdisjoint(words) and not markers.are_in(words, ""):
             continue  # as of most
         for at, word in enumerate(words):
@@ -194,11 +201,33 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
                 yield words[at + 1 : at + 3]
 
 
+def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield what is no more, behind a verb between: "n'est plus *Théo* mais Karim"."""
+    if not _follow(words, "not", "longer"):
+        return
+    at = max(at for at, word in enumerate(words) if word in _cues("longer").words)
+    behind = words[at + 1 : at + 1 + _BETWEEN]
+    end = next((to for to, word in enumerate(behind) if word in _cues("but").words), len(behind))
+    yield behind[:end]
+
+
+def _denied_numbers(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the numbers right behind a negation, or behind one word more: "e non *60*"."""
+    for at in places_of("negation", words):
+        if words[at] != "no" or at:  # "no. 12" is a number's own name
+            found = [word for word in words[at + 1 : at + 3] if word.isdigit()]
+            if found:
+                yield found
+
+
 class _Cues(NamedTuple):
-    """Cues of one kind: words, pairs of words, and parts of words of scripts without spaces."""
+    """Cues of one kind: words, pairs of words, stems, and parts of scripts without spaces."""
 
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
+    stems: tuple[str, ...]
+    heads: frozenset[str]
+    """Beginnings of the stems: most texts have no word that begins so."""
     parts: tuple[str, ...]
 
     def are_in(self, words: Sequence[str], text: str) -> bool:
@@ -206,6 +235,10 @@ class _Cues(NamedTuple):
         return (
             not self.words.isdisjoint(words)
             or not self.pairs.isdisjoint(pairwise(words))
+            or (
+                not self.heads.isdisjoint(word[:_HEAD] for word in words)
+                and any(word.startswith(self.stems) for word in words)
+            )
             or (is_unspaced(text) and any(part in text for part in self.parts))
         )
 
@@ -214,10 +247,13 @@ class _Cues(NamedTuple):
 def _cues(kind: str) -> _Cues:
     entries = [entry.strip() for text in _lists()[kind].values() for entry in text.split(",")]
     parts = [entry for entry in entries if _UNSPACED.search(entry)]
-    spaced = [_folded(entry).split() for entry in entries if entry not in parts]
+    stems = tuple(_folded(entry[:-1]) for entry in entries if entry.endswith("*"))
+    spaced = [_folded(it).split() for it in entries if it not in parts and not it.endswith("*")]
     return _Cues(
         frozenset(entry[0] for entry in spaced if len(entry) == 1),
         frozenset((entry[0], entry[1]) for entry in spaced if len(entry) == 2),
+        stems,
+        frozenset(stem[:_HEAD] for stem in stems),
         tuple(parts),
     )
 
