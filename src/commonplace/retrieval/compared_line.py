@@ -60,7 +60,8 @@ _ENDING = 2
 """Letters in which the forms of a word differ at its end, at most."""
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
-_PHRASE_END = re.compile(r"[^\w\s'’*_-]+\s*")
+_PHRASE_END = re.compile(r"[^\w\s'’*_-]+(?!\d)\s*|(?<!\d)[^\w\s'’*_-]+\s*")
+"""What is between two digits, as in 7:30, is no end."""
 
 
 class ComparedLine:
@@ -197,12 +198,17 @@ class ComparedLine:
     @cached_property
     def left(self) -> list[str]:
         """Terms of what it goes from to something else: "from *A* to B"."""
-        words = self.words
-        return [
-            self.terms[at + 1]
-            for at in places_of("from", words)
-            if has_word("onto", words[at + 2 : at + 3])
-        ]
+        words, found = self.words, []
+        for at in places_of("from", words):
+            behind = words[at + 1 : at + 5]
+            if has_word("onto", behind[1:]):
+                is_next = has_word("onto", behind[1:2])
+                found += [
+                    self.terms[at + 1 + place]
+                    for place, word in enumerate(behind)
+                    if word.isdigit() or (is_next and not place)
+                ]
+        return found
 
     @cached_property
     def negated(self) -> frozenset[str]:

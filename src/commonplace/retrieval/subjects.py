@@ -60,7 +60,7 @@ def has_other_subject(
     held = list(question.held_subjects(older, newer))
     missing = {term for term, own, other in held if own > other} - question.attributes
     shared = {term for term, own, other in held if own and other}
-    if _is_of_owner(question, older, newer) or any(term in older.topic for term in missing):
+    if _is_of_owner(question, older, newer) or _is_other_topic(older, newer, missing):
         return True
     if not missing:
         return False
@@ -81,6 +81,12 @@ def has_other_subject(
         return False
     # "for the *frontend*" and "for the *docs site*", or for nothing that the question names
     return any(term_of(noun) in missing for noun in older.nouns(before_verbs=not of_name))
+
+
+def _is_other_topic(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
+    """Return whether a line of a script without spaces lacks what the other one begins with."""
+    topic = older.topic
+    return topic[: -(-2 * len(topic) // 3)] not in newer.text and any(it in topic for it in missing)
 
 
 def _is_of_third_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -197,8 +197,10 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
                 yield words[at + 2 : at + 8]
             elif word in markers.words:
                 yield words[at + 1 : at + 8]
-            if word in beginnings and not ends.isdisjoint(words[at + 2 : at + 5]):
-                yield words[at + 1 : at + 3]
+            if word in beginnings:
+                behind = words[at + 1 : at + _BETWEEN]
+                end = next((to for to, other in enumerate(behind) if to and other in ends), 0)
+                yield from (behind[:end],) if end else ()
 
 
 def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
