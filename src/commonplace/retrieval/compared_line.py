@@ -211,6 +211,20 @@ class ComparedLine:
         return found
 
     @cached_property
+    def measures(self) -> list[tuple[list[str], list[str], list[str]]]:
+        """Numbers, each with the terms before it, the nearest first, and those behind it."""
+        words, found, at = self.words, [], 0
+        while at < len(words):
+            end = at
+            while end < len(words) and words[end].isdigit():
+                end += 1
+            if end > at:
+                before, behind = self.terms[max(0, at - 3) : at], self.terms[end : end + 3]
+                found.append((words[at:end], before[::-1], behind))
+            at = end + 1
+        return found
+
+    @cached_property
     def negated(self) -> frozenset[str]:
         """Terms right behind a negation: "port 9444, not *8081*"."""
         places = places_of("negation", self.words)
@@ -233,9 +247,14 @@ class ComparedLine:
         return [
             self.terms[at]
             for at in places_of("relative", words)
-            if (words[at - 1 : at] == ["s"] or words[at] not in self.titles)
+            if (self._is_owned(at) or words[at] not in self.titles)
             and not has_word("companion", words[max(0, at - 2) : at])
         ]
+
+    def _is_owned(self, at: int) -> bool:
+        """Return whether an owner stands before a word: "Ann's", "Jonas'"."""
+        words = self.words
+        return at > 0 and (words[at - 1] == "s" or f"{words[at - 1]}' " in self.text.lower())
 
     @cached_property
     def relative_parts(self) -> frozenset[str]:

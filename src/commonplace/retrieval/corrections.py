@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ def judge(
         and not _lacks_value(question, older, newer)
     ):
         reason = "cue"
-    elif _same_sentence(question, older, newer):
+    elif _same_sentence(question, older, newer) or _same_measure(question, older, newer):
         reason = "value"
     if reason is None or has_other_subject(question, older, newer):
         return None
@@ -117,7 +117,7 @@ def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> 
 
 
 def _is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line changes what the other one does not say, and says less of the question.
+    """Return whether a line changes what the other one does not say, and no more of the question.
 
     "Postgres backup moved *from 02:00* to 04:30" tells no version of Postgres.
     """
@@ -125,7 +125,11 @@ def _is_of_other_matter(question: Question, older: ComparedLine, newer: Compared
     if not gone or any(map(older.may_say, gone)):
         return False
     held = list(question.held_subjects(older, newer))
-    return any(own > other for _, own, other in held) and all(own >= other for _, own, other in held)
+    if any(other > own for _, own, other in held):
+        return False
+    # Where both say as much of the question, only a number or a name tells.
+    is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
+    return is_value or any(own > other for _, own, other in held)
 
 
 def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:
@@ -291,3 +295,25 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
     if len(older.words) < 3 or older.terms == newer.terms:
         return False
     return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS
+
+
+def _same_measure(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have different numbers between the same words: "loaf *4.80*"."""
+    if question.asks_event or _shared(question, older, newer) < _ALL:
+        return False
+    if not (older.is_short and newer.is_short):
+        return False
+    known = [number for number, _, _ in older.measures]
+    for _, before, behind in older.measures:
+        for number, its_before, its_behind in newer.measures:
+            if number in known:
+                continue
+            around = [*_common_start(before, its_before), *_common_start(behind, its_behind)]
+            if len(around) >= 2 and not ENGLISH.issuperset(around):
+                return True
+    return False
+
+
+def _common_start(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return [word for word, _ in pairs]

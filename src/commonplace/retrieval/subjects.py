@@ -86,7 +86,8 @@ def has_other_subject(
 def _is_other_topic(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
     """Return whether a line of a script without spaces lacks what the other one begins with."""
     topic = older.topic
-    return topic[: -(-2 * len(topic) // 3)] not in newer.text and any(it in topic for it in missing)
+    is_named = topic[: (2 * len(topic) + 2) // 3] in newer.text
+    return not is_named and any(term in topic for term in missing)
 
 
 def _is_of_third_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -200,7 +200,9 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
             if word in beginnings:
                 behind = words[at + 1 : at + _BETWEEN]
                 end = next((to for to, other in enumerate(behind) if to and other in ends), 0)
-                yield from (behind[:end],) if end else ()
+                # "de" is "of", too: "la réunion du lundi commence à".
+                if end == 1 or any(map(str.isdigit, behind[:end])) or (end and word == "from"):
+                    yield behind[:end]
 
 
 def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
