@@ -14,6 +14,7 @@ from commonplace.text.correction_cues import (
     is_revision,
     is_unspaced,
     is_word,
+    left_words,
     parts_in,
     places_of,
     replaced_words,
@@ -122,7 +123,12 @@ class ComparedLine:
     @cached_property
     def replaced(self) -> list[set[str]]:
         """Terms of what it says was before, a set for each place that says so."""
-        return self._content(replaced_words(self.phrases))
+        return self._content(replaced_words(self.phrases)) + self.left_behind
+
+    @cached_property
+    def left_behind(self) -> list[set[str]]:
+        """Terms of what it goes from to something else: "from *A* to B"."""
+        return self._content(left_words(self.phrases))
 
     @cached_property
     def denied(self) -> list[set[str]]:
@@ -194,21 +200,6 @@ class ComparedLine:
             not wanted.isdisjoint(words) and is_revision(words, part, is_turn=is_turn)
             for words, part in sentences
         )
-
-    @cached_property
-    def left(self) -> list[str]:
-        """Terms of what it goes from to something else: "from *A* to B"."""
-        words, found = self.words, []
-        for at in places_of("from", words):
-            behind = words[at + 1 : at + 5]
-            if has_word("onto", behind[1:]):
-                is_next = has_word("onto", behind[1:2])
-                found += [
-                    self.terms[at + 1 + place]
-                    for place, word in enumerate(behind)
-                    if word.isdigit() or (is_next and not place)
-                ]
-        return found
 
     @cached_property
     def measures(self) -> list[tuple[list[str], list[str], list[str]]]:

@@ -127,9 +127,10 @@ def _is_of_other_matter(question: Question, older: ComparedLine, newer: Compared
     held = list(question.held_subjects(older, newer))
     if any(other > own for _, own, other in held):
         return False
-    # Where both say as much of the question, only a number or a name tells.
+    # Where both say as much of the question, a verb does not tell: "ya no *puede*".
     is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
-    return is_value or any(own > other for _, own, other in held)
+    is_sure = is_value or newer.left_behind
+    return bool(is_sure) or any(own > other for _, own, other in held)
 
 
 def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:
@@ -276,7 +277,8 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
 def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line goes from what the other one says to something else: "from A to B"."""
-    return any(term in older.term_set and term not in question.term_set for term in newer.left)
+    left = set().union(*newer.left_behind)
+    return not left.isdisjoint(older.term_set - question.term_set)
 
 
 def _denies(older: ComparedLine, newer: ComparedLine) -> bool:

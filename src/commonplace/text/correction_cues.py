@@ -27,6 +27,7 @@ __all__ = [
     "is_unspaced",
     "is_word",
     "language_of",
+    "left_words",
     "parts_in",
     "places_of",
     "replaced_words",
@@ -60,6 +61,8 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"\S\s*(?:→|->|=>|➜|⇒)\s*\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
 _OPEN_TASK = "[ ] "
+_FROM = frozenset(("from", "fra", "fran"))
+"""Words that are "from" and not "of"."""
 _HEAD = 3
 """Letters of a stem that are looked at first; none has fewer."""
 _BETWEEN = 5
@@ -186,23 +189,29 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     Args:
         phrases: The words of a text, apart where it has punctuation.
     """
-    markers, beginnings, ends = _cues("replaced"), _cues("from").words, _cues("onto").words
+    markers = _cues("replaced")
     for words in phrases:
         yield from _words_behind_longer(words)
         yield from _denied_numbers(words)
-        if beginnings.isdisjoint(words) and not markers.are_in(words, ""):
+        if not markers.are_in(words, ""):
             continue  # as of most
         for at, word in enumerate(words):
             if (word, *words[at + 1 : at + 2]) in markers.pairs:
                 yield words[at + 2 : at + 8]
             elif word in markers.words:
                 yield words[at + 1 : at + 8]
-            if word in beginnings:
-                behind = words[at + 1 : at + _BETWEEN]
-                end = next((to for to, other in enumerate(behind) if to and other in ends), 0)
-                # "de" is "of", too: "la réunion du lundi commence à".
-                if end == 1 or any(map(str.isdigit, behind[:end])) or (end and word == "from"):
-                    yield behind[:end]
+
+
+def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield what phrases go from to something else: "from *Monday* to Tuesday"."""
+    ends = _cues("onto").words
+    for words in phrases:
+        for at in places_of("from", words):
+            behind = words[at + 1 : at + _BETWEEN]
+            end = next((to for to, word in enumerate(behind) if to and word in ends), 0)
+            # "de" is "of", too: "la réunion du lundi commence à".
+            if end == 1 or any(map(str.isdigit, behind[:end])) or (end and words[at] in _FROM):
+                yield behind[:end]
 
 
 def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
