@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.text.correction_cues import (
     has_word,
@@ -59,10 +59,28 @@ _LEAST_AKIN = 3
 """Letters that two forms of a word share, at least."""
 _ENDING = 2
 """Letters in which the forms of a word differ at its end, at most."""
+_AROUND = 3
+"""Words on each side of a number or a name that are compared."""
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
 _PHRASE_END = re.compile(r"[^\w\s'’*_-]+(?!\d)\s*|(?<!\d)[^\w\s'’*_-]+\s*")
 """What is between two digits, as in 7:30, is no end."""
+
+
+class Slot(NamedTuple):
+    """Number or name in a line, with the terms around it.
+
+    Attributes:
+        is_number: Whether it is a number.
+        value: Its terms.
+        before: The terms before it, the nearest first.
+        behind: The terms behind it.
+    """
+
+    is_number: bool
+    value: list[str]
+    before: list[str]
+    behind: list[str]
 
 
 class ComparedLine:
@@ -202,18 +220,20 @@ class ComparedLine:
         )
 
     @cached_property
-    def measures(self) -> list[tuple[list[str], list[str], list[str]]]:
-        """Numbers, each with the terms before it, the nearest first, and those behind it."""
-        words, found, at = self.words, [], 0
-        while at < len(words):
-            end = at
-            while end < len(words) and words[end].isdigit():
-                end += 1
-            if end > at:
-                before, behind = self.terms[max(0, at - 3) : at], self.terms[end : end + 3]
-                found.append((words[at:end], before[::-1], behind))
-            at = end + 1
+    def slots(self) -> list[Slot]:
+        """Numbers and names, each with what is around it."""
+        found: list[Slot] = []
+        end = 0
+        for kind, words in groupby(self.words, key=self._kind_of_value):
+            start, end = end, end + len(list(words))
+            if kind:
+                before, value = self.terms[max(0, start - _AROUND) : start], self.terms[start:end]
+                behind = self.terms[end : end + _AROUND]
+                found.append(Slot(kind == "number", value, before[::-1], behind))
         return found
+
+    def _kind_of_value(self, word: str) -> str:
+        return "number" if word.isdigit() else "name" if word in self.values else ""
 
     @cached_property
     def negated(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise, product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ def judge(
         and not _lacks_value(question, older, newer)
     ):
         reason = "cue"
-    elif _same_sentence(question, older, newer) or _same_measure(question, older, newer):
+    elif _same_sentence(question, older, newer) or _same_slot(question, older, newer):
         reason = "value"
     if reason is None or has_other_subject(question, older, newer):
         return None
@@ -299,20 +299,23 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
     return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS
 
 
-def _same_measure(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines have different numbers between the same words: "loaf *4.80*"."""
+def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have other numbers or names between the same words: "loaf *4.80*".
+
+    Two words on one side, or one on each, at least, and not stop words alone.
+    """
     if question.asks_event or _shared(question, older, newer) < _ALL:
         return False
-    if not (older.is_short and newer.is_short):
+    if not (older.is_short and newer.is_short) or (older.speaker and newer.speaker):
         return False
-    known = [number for number, _, _ in older.measures]
-    for _, before, behind in older.measures:
-        for number, its_before, its_behind in newer.measures:
-            if number in known:
-                continue
-            around = [*_common_start(before, its_before), *_common_start(behind, its_behind)]
-            if len(around) >= 2 and not ENGLISH.issuperset(around):
-                return True
+    known = {(slot.is_number, word) for slot in older.slots for word in slot.value}
+    others = [s for s in newer.slots if known.isdisjoint((s.is_number, w) for w in s.value)]
+    for slot, other in product(older.slots, others):
+        if slot.is_number != other.is_number or not newer.term_set.isdisjoint(slot.value):
+            continue
+        around = _common_start(slot.before, other.before) + _common_start(slot.behind, other.behind)
+        if len(around) > 1 and not ENGLISH.issuperset(around):
+            return True
     return False
 
 
