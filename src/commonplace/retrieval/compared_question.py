@@ -62,6 +62,11 @@ class Question:
         return words_of(self.text)
 
     @cached_property
+    def language(self) -> str:
+        """Its language."""
+        return language_of(self.words)
+
+    @cached_property
     def term_set(self) -> frozenset[str]:
         """Terms, in no order."""
         return frozenset(self.terms)
@@ -80,7 +85,7 @@ class Question:
     def names(self) -> list[int]:
         """Places of the terms that are names or numbers."""
         names = set(_NAME.findall(self.text))
-        if language_of(self.words) == "de":  # whose nouns have capitals, too
+        if self.language == "de":  # whose nouns have capitals, too
             pairs = pairwise(self.words)
             nouns = {word for before, word in pairs if is_word("determiner", before)}
             names = {name for name in names if not nouns.issuperset(words_of(name))}
@@ -105,6 +110,16 @@ class Question:
     def asks_event(self) -> bool:
         """Whether it asks when, why or how something was."""
         return _EVENT.search(self.text) is not None
+
+    @cached_property
+    def asks_person(self) -> bool:
+        """Whether it asks who someone is."""
+        return has_word("who", self.words[:2])
+
+    @cached_property
+    def asks_number(self) -> bool:
+        """Whether it asks how many, how much, or at what time."""
+        return has_word("how_many", self.words)
 
     @cached_property
     def may_be_coming(self) -> bool:

@@ -8,7 +8,7 @@ the newer one speaks of another subject, asks, plans or quotes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice, pairwise, product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -78,7 +78,7 @@ def judge(
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
-    is_other = bool(newer.replaced) and not any(map(older.may_say, newer.replaced))
+    is_other = bool(newer.replaced) and not _replaces(question, older, newer.replaced)
     if not is_other and _revokes(question, older, newer):
         return Judgement("cue")
     if speaks_of_another(question, older, newer) or _is_of_other_matter(question, older, newer):
@@ -122,7 +122,7 @@ def _is_of_other_matter(question: Question, older: ComparedLine, newer: Compared
     "Postgres backup moved *from 02:00* to 04:30" tells no version of Postgres.
     """
     gone = [left for terms in newer.replaced if (left := terms - question.term_set)]
-    if not gone or any(map(older.may_say, gone)):
+    if not gone or _replaces(question, older, gone):
         return False
     held = list(question.held_subjects(older, newer))
     if any(other > own for _, own, other in held):
@@ -131,6 +131,17 @@ def _is_of_other_matter(question: Question, older: ComparedLine, newer: Compared
     is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
     is_sure = is_value or newer.left_behind
     return bool(is_sure) or any(own > other for _, own, other in held)
+
+
+def _replaces(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
+    """Return whether what is no more may be what a line says of that which is asked for."""
+    said = [terms for terms in gone if older.may_say(terms)]
+    numbers = [any(map(str.isdigit, terms)) for terms in said]
+    if question.asks_person:
+        return not all(numbers)
+    if question.asks_number and any(map(str.isdigit, older.words)):
+        return any(numbers)
+    return bool(said)
 
 
 def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:

@@ -43,6 +43,7 @@ WordKind = Literal[
     "ended",
     "first_person",
     "from",
+    "how_many",
     "indefinite",
     "negation",
     "onto",
@@ -51,6 +52,7 @@ WordKind = Literal[
     "relative",
     "third_person",
     "which",
+    "who",
 ]
 """Kinds of words: before a noun; "but"; "with"; "is"; before a German noun; "left"; "my"; "from"; "a";
 "not"; "to"; "other"; "we"; "sister"; "her"; "which"."""
