@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +14,7 @@ from commonplace.text.correction_cues import (
     is_revision,
     is_unspaced,
     is_word,
+    left_parts,
     left_words,
     parts_in,
     places_of,
@@ -59,6 +60,7 @@ _LEAST_AKIN = 3
 """Letters that two forms of a word share, at least."""
 _ENDING = 2
 """Letters in which the forms of a word differ at its end, at most."""
+_NUMBER_SIGN = re.compile(r"\bno\. ?\d", re.IGNORECASE)
 _AROUND = 3
 """Words on each side of a number or a name that are compared."""
 _NEAR = 2
@@ -141,12 +143,23 @@ class ComparedLine:
     @cached_property
     def replaced(self) -> list[set[str]]:
         """Terms of what it says was before, a set for each place that says so."""
-        return self._content(replaced_words(self.phrases)) + self.left_behind
+        found = self._content(replaced_words(self.phrases)) + self.left_behind
+        return found + [{term} for term in self._denied_values()]
+
+    def _denied_values(self) -> Iterator[str]:
+        """Yield the numbers and names right behind a negation, or behind one word more."""
+        words = self.words
+        for at in places_of("negation", words):
+            for place, word in enumerate(words[at + 1 : at + 1 + _NEAR], start=at + 1):
+                is_value = word.isdigit() or word in self.values
+                if is_value and not _NUMBER_SIGN.search(self.text):
+                    yield self.terms[place]
 
     @cached_property
     def left_behind(self) -> list[set[str]]:
         """Terms of what it goes from to something else: "from *A* to B"."""
-        return self._content(left_words(self.phrases))
+        parts = (_terms_of_part(part) for part in left_parts(self.text))
+        return [*self._content(left_words(self.phrases)), *parts]
 
     @cached_property
     def denied(self) -> list[set[str]]:
@@ -163,18 +176,23 @@ class ComparedLine:
         """Terms; of scripts without spaces, pairs of neighbouring characters."""
         found: set[str] = set()
         for term in self.terms:
-            if is_unspaced(term):
-                found.update(term[at : at + 2] for at in range(max(1, len(term) - 1)))
-            else:
-                found.add(term)
+            found.update(_terms_of_part(term) if is_unspaced(term) else (term,))
         return frozenset(found)
 
-    def may_say(self, terms: Iterable[str]) -> bool:
+    def may_say(self, terms: Collection[str]) -> bool:
         """Return whether it has one of some terms, or another form or a part of one.
 
         So "pot" is in "flowerpot", and "Павла" is "Павел".
         """
-        return any(_are_akin(term, own) for term in terms for own in self.term_set)
+        numbers = [term for term in terms if term.isdigit()]
+        if numbers and 2 * sum(term in self.term_set for term in numbers) >= len(numbers):
+            return True
+        # Beside a number, short words are no value: "já não *é* 915 *mas* 912".
+        least = _LEAST_AKIN if numbers else 1
+        words = [term for term in terms if not term.isdigit() and len(term) >= least]
+        return any(_are_akin(word, own) for word in words for own in self.term_set) or any(
+            len(word) == 1 and is_unspaced(word) and word in self.text for word in words
+        )
 
     @cached_property
     def content(self) -> frozenset[str]:
@@ -349,6 +367,11 @@ class ComparedLine:
             and self.term_of(word) not in self.term_set
             and not is_revision([word])
         )
+
+
+def _terms_of_part(part: str) -> set[str]:
+    """Return the pairs of neighbouring characters of a part of a text without spaces."""
+    return {part[at : at + 2] for at in range(max(1, len(part) - 1))}
 
 
 def _are_akin(one: str, other: str) -> bool:

@@ -234,7 +234,7 @@ class _Comparison:
         shared = (held * self._question.weights) @ held.T
         de = self._question.language == "de"
         lines = [self._line(row) for row in self._best]
-        named = np.array([[(not de and not a.values.isdisjoint(b.words)) or any(not g.isdisjoint(a.content) for g in b.replaced) for b in lines] for a in lines], dtype=bool)
+        named = np.array([[(not de and not a.values.isdisjoint(b.words[:4])) or any(not g.isdisjoint(a.content) for g in b.replaced) for b in lines] for a in lines], dtype=bool)
         worth = self._newer(rows) & ((shared >= LEAST_SHARED) | named)
         worth &= scores[None, :] >= scores[:, None] - _BEHIND_NATS
         found: dict[int, list[int]] = {}

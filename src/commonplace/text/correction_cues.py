@@ -27,6 +27,7 @@ __all__ = [
     "is_unspaced",
     "is_word",
     "language_of",
+    "left_parts",
     "left_words",
     "parts_in",
     "places_of",
@@ -62,6 +63,15 @@ _CHINESE = re.compile("[\u3400-\u9fff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"\S\s*(?:→|->|=>|➜|⇒)\s*\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
+_LEFT_PART = re.compile(
+    r"([^\s、。,，はがをのにで]{1,12})(?:では|じゃ|で)な[くい]"
+    r"|([^\s、。,，はがをの]{1,12}?)(?<![月週年回度期時今])(?<!(?<!曜)日)から[^\s、。]{1,12}?[にへ]"
+    r"|从([^\s，。,到]{1,12}?)(?:改|换|搬|迁|调|升|降|涨|移|挪|转|变)"
+    r"|(?<![而还])不是([^\s，。,而]{1,12})"
+    r"|(\S{1,12}?)(?:이|가)? 아니라"
+    r"|(\S{1,12}?)에서 \S{1,12}?로\b"
+)
+"""Numbers and words that are no more, of Japanese, Chinese and Korean."""
 _OPEN_TASK = "[ ] "
 _FROM = frozenset(("from", "fra", "fran"))
 """Words that are "from" and not "of"."""
@@ -186,7 +196,7 @@ def asked_attributes(words: Sequence[str]) -> list[str]:
 
 
 def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield what phrases say was before: "instead of *tea*", "no longer *Ann*", "not *60*".
+    """Yield what phrases say was before: "instead of *tea*", "no longer *Ann*".
 
     Args:
         phrases: The words of a text, apart where it has punctuation.
@@ -194,7 +204,6 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     markers = _cues("replaced")
     for words in phrases:
         yield from _words_behind_longer(words)
-        yield from _denied_numbers(words)
         if not markers.are_in(words, ""):
             continue  # as of most
         for at, word in enumerate(words):
@@ -216,6 +225,12 @@ def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
                 yield behind[:end]
 
 
+def left_parts(text: str) -> Iterator[str]:
+    """Yield what a text of a script without spaces says was before: "*2150*ではなく2160"."""
+    if is_unspaced(text):
+        yield from (next(filter(None, groups)) for groups in _LEFT_PART.findall(text))
+
+
 def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield what is no more, behind a verb between: "n'est plus *Théo* mais Karim"."""
     if not _follow(words, "not", "longer"):
@@ -224,15 +239,6 @@ def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
     behind = words[at + 1 : at + 1 + _BETWEEN]
     end = next((to for to, word in enumerate(behind) if word in _cues("but").words), len(behind))
     yield behind[:end]
-
-
-def _denied_numbers(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the numbers right behind a negation, or behind one word more: "e non *60*"."""
-    for at in places_of("negation", words):
-        if words[at] != "no" or at:  # "no. 12" is a number's own name
-            found = [word for word in words[at + 1 : at + 3] if word.isdigit()]
-            if found:
-                yield found
 
 
 class _Cues(NamedTuple):
