@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+from commonplace.retrieval.value_slots import ValueSlot, value_slots
 from commonplace.text.correction_cues import (
     has_word,
     is_doubtful,
@@ -23,6 +24,7 @@ from commonplace.text.correction_cues import (
 )
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import without_strikethrough
+from commonplace.text.word_forms import character_pairs, have_akin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,33 +58,10 @@ _QUOTED = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])")
 _OWNER = re.compile(r"(?<!\w)(\w{1,40})['’]s\b")
-_LEAST_AKIN = 3
-"""Letters that two forms of a word share, at least."""
-_ENDING = 2
-"""Letters in which the forms of a word differ at its end, at most."""
-_NUMBER_SIGN = re.compile(r"\bno\. ?\d", re.IGNORECASE)
-_AROUND = 3
-"""Words on each side of a number or a name that are compared."""
 _NEAR = 2
 """Words between a negation and what it denies, at most."""
 _PHRASE_END = re.compile(r"[^\w\s'’*_-]+(?!\d)\s*|(?<!\d)[^\w\s'’*_-]+\s*")
 """What is between two digits, as in 7:30, is no end."""
-
-
-class Slot(NamedTuple):
-    """Number or name in a line, with the terms around it.
-
-    Attributes:
-        is_number: Whether it is a number.
-        value: Its terms.
-        before: The terms before it, the nearest first.
-        behind: The terms behind it.
-    """
-
-    is_number: bool
-    value: list[str]
-    before: list[str]
-    behind: list[str]
 
 
 class ComparedLine:
@@ -150,15 +129,16 @@ class ComparedLine:
         """Yield the numbers and names right behind a negation, or behind one word more."""
         words = self.words
         for at in places_of("negation", words):
+            if words[at] == "no" and self._question.language != "es":
+                continue  # "no. 12", and Portuguese "no Porto"
             for place, word in enumerate(words[at + 1 : at + 1 + _NEAR], start=at + 1):
-                is_value = word.isdigit() or word in self.values
-                if is_value and not _NUMBER_SIGN.search(self.text):
+                if word.isdigit() or word in self.values:
                     yield self.terms[place]
 
     @cached_property
     def left_behind(self) -> list[set[str]]:
         """Terms of what it goes from to something else: "from *A* to B"."""
-        parts = (_terms_of_part(part) for part in left_parts(self.text))
+        parts = (character_pairs(part) for part in left_parts(self.text))
         return [*self._content(left_words(self.phrases)), *parts]
 
     @cached_property
@@ -176,23 +156,12 @@ class ComparedLine:
         """Terms; of scripts without spaces, pairs of neighbouring characters."""
         found: set[str] = set()
         for term in self.terms:
-            found.update(_terms_of_part(term) if is_unspaced(term) else (term,))
+            found.update(character_pairs(term) if is_unspaced(term) else (term,))
         return frozenset(found)
 
     def may_say(self, terms: Collection[str]) -> bool:
-        """Return whether it has one of some terms, or another form or a part of one.
-
-        So "pot" is in "flowerpot", and "Павла" is "Павел".
-        """
-        numbers = [term for term in terms if term.isdigit()]
-        if numbers and 2 * sum(term in self.term_set for term in numbers) >= len(numbers):
-            return True
-        # Beside a number, short words are no value: "já não *é* 915 *mas* 912".
-        least = _LEAST_AKIN if numbers else 1
-        words = [term for term in terms if not term.isdigit() and len(term) >= least]
-        return any(_are_akin(word, own) for word in words for own in self.term_set) or any(
-            len(word) == 1 and is_unspaced(word) and word in self.text for word in words
-        )
+        """Return whether it has some of what another line names, in whatever form."""
+        return have_akin(terms, self.term_set, self.text)
 
     @cached_property
     def content(self) -> frozenset[str]:
@@ -238,20 +207,9 @@ class ComparedLine:
         )
 
     @cached_property
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[ValueSlot]:
         """Numbers and names, each with what is around it."""
-        found: list[Slot] = []
-        end = 0
-        for kind, words in groupby(self.words, key=self._kind_of_value):
-            start, end = end, end + len(list(words))
-            if kind:
-                before, value = self.terms[max(0, start - _AROUND) : start], self.terms[start:end]
-                behind = self.terms[end : end + _AROUND]
-                found.append(Slot(kind == "number", value, before[::-1], behind))
-        return found
-
-    def _kind_of_value(self, word: str) -> str:
-        return "number" if word.isdigit() else "name" if word in self.values else ""
+        return list(value_slots(self.words, self.terms, self.values))
 
     @cached_property
     def negated(self) -> frozenset[str]:
@@ -367,18 +325,3 @@ class ComparedLine:
             and self.term_of(word) not in self.term_set
             and not is_revision([word])
         )
-
-
-def _terms_of_part(part: str) -> set[str]:
-    """Return the pairs of neighbouring characters of a part of a text without spaces."""
-    return {part[at : at + 2] for at in range(max(1, len(part) - 1))}
-
-
-def _are_akin(one: str, other: str) -> bool:
-    """Return whether two terms are one, but for an ending or for what is before it."""
-    if one == other:
-        return True
-    short, long = sorted((one, other), key=len)
-    if len(short) < _LEAST_AKIN or not (short.isalpha() and long.isalpha()):
-        return False
-    return long.endswith(short) or long.startswith(short[: max(_LEAST_AKIN, len(short) - _ENDING)])

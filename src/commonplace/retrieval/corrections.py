@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice, pairwise, product, takewhile
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
     speaks_of_relative,
 )
+from commonplace.retrieval.value_slots import have_other_value
 from commonplace.text.correction_cues import (
     is_revision,
     is_word,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_question import Question
     from commonplace.types import SupersessionReason
 
-__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value"]
+__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value", "names_value"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
@@ -44,6 +45,8 @@ _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
+_OPENING = 4
+"""Words of a line that begin it."""
 _LONG_VALUE = 3
 """Words from which on a value is a sentence."""
 
@@ -105,6 +108,18 @@ def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
     So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
     """
     return newer.has_cue and bool(older.content) and older.content <= newer.term_set
+
+
+def names_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a note begins with a name of another one, or says that what it has is over.
+
+    So "we dropped *Brandt* for Nordfuel" may correct "heating oil: Brandt", though the question's
+    words are in one of them alone. German nouns have capitals, too: they tell nothing.
+    """
+    if newer.speaker:
+        return False
+    opens = question.language != "de" and not older.values.isdisjoint(newer.words[:_OPENING])
+    return opens or not all(map(older.content.isdisjoint, newer.replaced))
 
 
 def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -288,8 +303,8 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
 def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line goes from what the other one says to something else: "from A to B"."""
-    left = set().union(*newer.left_behind)
-    return not left.isdisjoint(older.term_set - question.term_set)
+    said = older.term_set - question.term_set if newer.left_behind else frozenset()
+    return not all(map(said.isdisjoint, newer.left_behind))
 
 
 def _denies(older: ComparedLine, newer: ComparedLine) -> bool:
@@ -311,25 +326,9 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
 
 
 def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines have other numbers or names between the same words: "loaf *4.80*".
-
-    Two words on one side, or one on each, at least, and not stop words alone.
-    """
+    """Return whether two lines that say as much of the question have other values in one place."""
     if question.asks_event or _shared(question, older, newer) < _ALL:
         return False
     if not (older.is_short and newer.is_short) or (older.speaker and newer.speaker):
         return False
-    known = {(slot.is_number, word) for slot in older.slots for word in slot.value}
-    others = [s for s in newer.slots if known.isdisjoint((s.is_number, w) for w in s.value)]
-    for slot, other in product(older.slots, others):
-        if slot.is_number != other.is_number or not newer.term_set.isdisjoint(slot.value):
-            continue
-        around = _common_start(slot.before, other.before) + _common_start(slot.behind, other.behind)
-        if len(around) > 1 and not ENGLISH.issuperset(around):
-            return True
-    return False
-
-
-def _common_start(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return [word for word, _ in pairs]
+    return have_other_value(older.slots, newer.slots)

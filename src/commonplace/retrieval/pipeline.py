@@ -31,6 +31,7 @@ from commonplace.retrieval.candidates import (
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
 from commonplace.retrieval.passages import holds, passage_table
+from commonplace.retrieval.precedence import Precedence, ordered
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
@@ -39,7 +40,7 @@ from commonplace.retrieval.snippets import (
     window_results,
 )
 from commonplace.retrieval.source_quota import merge_sources
-from commonplace.retrieval.supersession import COMPARED_NATS, Precedence, ordered, supersede
+from commonplace.retrieval.supersession import COMPARED_NATS, supersede
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import FileRecord

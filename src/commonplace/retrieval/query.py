@@ -14,8 +14,8 @@ from commonplace.types import SearchResult
 if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
+    from commonplace.retrieval.precedence import Precedence
     from commonplace.retrieval.snippets import Window
-    from commonplace.retrieval.supersession import Precedence
     from commonplace.vectors import Vector
 
 __all__ = [

@@ -9,19 +9,24 @@ certain: when a question asks for now, they stand behind all others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine
 from commonplace.retrieval.compared_question import Question
-from commonplace.retrieval.corrections import LEAST_SHARED, Judgement, judge, names_old_value
+from commonplace.retrieval.corrections import (
+    LEAST_SHARED,
+    Judgement,
+    judge,
+    names_old_value,
+    names_value,
+)
 from commonplace.retrieval.passages import holds
-from commonplace.retrieval.query import Evidence
-from commonplace.retrieval.snippets import Window
+from commonplace.retrieval.precedence import Precedence
 from commonplace.text.correction_cues import asks_for_past
 from commonplace.text.strikethrough import correction_links, is_struck
 
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from commonplace.text.analysis import Analyzer
     from commonplace.types import SupersessionReason
 
-__all__ = ["COMPARED_NATS", "Precedence", "ordered", "supersede"]
+__all__ = ["COMPARED_NATS", "supersede"]
 
 COMPARED_NATS = 13.5
 """Nats behind the best line within which lines are compared: a stale line, and its correction."""
@@ -50,24 +55,7 @@ _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
-_LESS = 1 - 1e-4
-"""Factor on the evidence of a window that was as good as the one before it."""
-
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-class Precedence(NamedTuple):
-    """Order of two lines: one stands back for the other.
-
-    Attributes:
-        first: Row of the line that comes first.
-        behind: Row of the line that stands back.
-        reason: Why.
-    """
-
-    first: int
-    behind: int
-    reason: SupersessionReason
 
 
 def supersede(
@@ -80,49 +68,6 @@ def supersede(
         return lines, ()
     share = comparison.shares(order)
     return replace(lines, share=share), tuple(order)
-
-
-def ordered(evidence: Evidence) -> Evidence:
-    """Return the evidence with no window before that of a line for which its line stands back."""
-    windows = list(evidence.windows)
-    for _ in evidence.precedences:  # each pass settles one of them, at least
-        moved = False
-        for first, behind, reason in evidence.precedences:
-            later, sooner = _window_of(windows, first), _window_of(windows, behind)
-            if sooner is None or (later is not None and later <= sooner):
-                continue
-            rows = windows[sooner].rows
-            if not _brings(evidence.lines, rows, Precedence(first, behind, reason)):
-                continue  # another line brought the window
-            found = Window(first, first, 0.0) if later is None else windows.pop(later)
-            windows.insert(sooner, found)
-            moved = True
-        if not moved:
-            break
-    masses = sorted((window.mass for window in windows), reverse=True)
-    for at in range(1, len(masses)):
-        masses[at] = min(masses[at], masses[at - 1] * _LESS)
-    places = zip(windows, masses, strict=True)
-    return evidence._replace(windows=[window._replace(mass=mass) for window, mass in places])
-
-
-def _brings(lines: LineScores, rows: slice, pair: Precedence) -> bool:
-    """Return whether the line that stands back brought a window.
-
-    The neighbours of a struck line have their evidence from it, unless they say something of the
-    question that the line in its place does not.
-    """
-    start: int = rows.start
-    best = start + int(lines.share[rows].argmax())
-    if best == pair.behind or pair.reason != "struck":
-        return best == pair.behind
-    says_more = bool((lines.present[best] > lines.present[pair.first]).any())
-    return not says_more and start + int(lines.fused[rows].argmax()) == pair.behind
-
-
-def _window_of(windows: Sequence[Window], row: int) -> int | None:
-    """Return the place of the window that shows a line."""
-    return next((at for at, w in enumerate(windows) if w.first <= row <= w.last), None)
 
 
 class _Comparison:
@@ -232,11 +177,13 @@ class _Comparison:
         scores = self._scores[rows]
         held = self._lines.present[rows]
         shared = (held * self._question.weights) @ held.T
-        de = self._question.language == "de"
-        lines = [self._line(row) for row in self._best]
-        named = np.array([[(not de and not a.values.isdisjoint(b.words[:4])) or any(not g.isdisjoint(a.content) for g in b.replaced) for b in lines] for a in lines], dtype=bool)
-        worth = self._newer(rows) & ((shared >= LEAST_SHARED) | named)
-        worth &= scores[None, :] >= scores[:, None] - _BEHIND_NATS
+        possible = self._newer(rows) & (scores[None, :] >= scores[:, None] - _BEHIND_NATS)
+        worth = possible & (shared >= LEAST_SHARED)
+        if not self._question.asks_event:
+            is_stale = scores[:, None] >= self._scores.max() - _STALE_NATS
+            for older, newer in np.argwhere(possible & ~worth & is_stale).tolist():
+                lines = self._line(self._best[older]), self._line(self._best[newer])
+                worth[older, newer] = names_value(self._question, *lines)
         found: dict[int, list[int]] = {}
         for older, newer in np.argwhere(worth).tolist():
             found.setdefault(older, []).append(newer)

@@ -55,8 +55,8 @@ WordKind = Literal[
     "which",
     "who",
 ]
-"""Kinds of words: before a noun; "but"; "with"; "is"; before a German noun; "left"; "my"; "from"; "a";
-"not"; "to"; "other"; "we"; "sister"; "her"; "which"."""
+"""Kinds of words: before a noun; "but"; "with"; "is"; before a German noun; "left"; "my"; "from";
+"how many"; "a"; "not"; "to"; "other"; "we"; "sister"; "her"; "which"; "who"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -75,8 +75,8 @@ _LEFT_PART = re.compile(
 _OPEN_TASK = "[ ] "
 _FROM = frozenset(("from", "fra", "fran"))
 """Words that are "from" and not "of"."""
-_HEAD = 3
-"""Letters of a stem that are looked at first; none has fewer."""
+_MOST_WORDS = 20_000
+"""Words of which a table remembers whether they begin with a stem."""
 _BETWEEN = 5
 """Words from one part of a cue to the other, at most."""
 
@@ -241,14 +241,26 @@ def _words_behind_longer(words: Sequence[str]) -> Iterator[Sequence[str]]:
     yield behind[:end]
 
 
+class _StemTable(dict[str, bool]):
+    """Whether words begin with one of some stems; a word is looked at once."""
+
+    def __init__(self, stems: tuple[str, ...]) -> None:
+        super().__init__()
+        self._stems = stems
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        found = self[word] = word.startswith(self._stems)
+        return found
+
+
 class _Cues(NamedTuple):
     """Cues of one kind: words, pairs of words, stems, and parts of scripts without spaces."""
 
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
-    stems: tuple[str, ...]
-    heads: frozenset[str]
-    """Beginnings of the stems: most texts have no word that begins so."""
+    stems: _StemTable | None
     parts: tuple[str, ...]
 
     def are_in(self, words: Sequence[str], text: str) -> bool:
@@ -256,10 +268,7 @@ class _Cues(NamedTuple):
         return (
             not self.words.isdisjoint(words)
             or not self.pairs.isdisjoint(pairwise(words))
-            or (
-                not self.heads.isdisjoint(word[:_HEAD] for word in words)
-                and any(word.startswith(self.stems) for word in words)
-            )
+            or (self.stems is not None and any(map(self.stems.__getitem__, words)))
             or (is_unspaced(text) and any(part in text for part in self.parts))
         )
 
@@ -273,8 +282,7 @@ def _cues(kind: str) -> _Cues:
     return _Cues(
         frozenset(entry[0] for entry in spaced if len(entry) == 1),
         frozenset((entry[0], entry[1]) for entry in spaced if len(entry) == 2),
-        stems,
-        frozenset(stem[:_HEAD] for stem in stems),
+        _StemTable(stems) if stems else None,
         tuple(parts),
     )
 

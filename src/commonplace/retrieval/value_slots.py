@@ -1,0 +1,77 @@
+"""Value slots: numbers and names in a line, with the words around them.
+
+Two lines with other numbers between the same words say of one thing how much it was and how much it
+is: "sourdough loaf *4.80*", "sourdough loaf *5.40*, rye as ever".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby, product, takewhile
+from typing import NamedTuple
+
+from commonplace.text.stopwords import ENGLISH
+
+__all__ = ["ValueSlot", "have_other_value", "value_slots"]
+
+_AROUND = 3
+"""Words on each side of a value that are compared."""
+
+
+class ValueSlot(NamedTuple):
+    """Number or name in a line, with the terms around it.
+
+    Attributes:
+        is_number: Whether it is a number.
+        value: Its terms.
+        before: The terms before it, the nearest first.
+        behind: The terms behind it.
+    """
+
+    is_number: bool
+    value: Sequence[str]
+    before: Sequence[str]
+    behind: Sequence[str]
+
+
+def value_slots(
+    words: Sequence[str], terms: Sequence[str], names: Collection[str]
+) -> Iterator[ValueSlot]:
+    """Yield the numbers and names of a line.
+
+    Args:
+        words: The words of the line.
+        terms: Their terms.
+        names: Which of the words are names.
+    """
+    kinds = ("number" if word.isdigit() else "name" if word in names else "" for word in words)
+    end = 0
+    for kind, run in groupby(kinds):
+        start, end = end, end + sum(1 for _ in run)
+        if kind:
+            before = terms[max(0, start - _AROUND) : start][::-1]
+            behind = terms[end : end + _AROUND]
+            yield ValueSlot(kind == "number", terms[start:end], before, behind)
+
+
+def have_other_value(older: Sequence[ValueSlot], newer: Sequence[ValueSlot]) -> bool:
+    """Return whether a line has a number or a name that another one has not, in the same place.
+
+    The same place has two words on one side in common, or one on each, and not stop words alone.
+    """
+    known = {term for slot in older for term in slot.value}
+    kept = {term for slot in newer for term in slot.value}
+    left = (slot for slot in older if kept.isdisjoint(slot.value))
+    others = [slot for slot in newer if known.isdisjoint(slot.value)]
+    for slot, other in product(left, others):
+        if slot.is_number != other.is_number:
+            continue
+        around = _common_start(slot.before, other.before) + _common_start(slot.behind, other.behind)
+        if len(around) > 1 and not ENGLISH.issuperset(around):
+            return True
+    return False
+
+
+def _common_start(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return [word for word, _ in pairs]
