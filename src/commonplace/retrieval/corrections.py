@@ -64,6 +64,7 @@ def judge(
     newer: ComparedLine,
     *,
     same_place: Callable[[ComparedLine, ComparedLine, str], bool],
+    same_day: bool,
 ) -> Judgement | None:
     """Return which of two lines stands back when a question asks for now; None for neither.
 
@@ -72,6 +73,7 @@ def judge(
         older: A line.
         newer: A line of a later day, or further down in the same file.
         same_place: Whether a key of two lines is one key, and not one of two places.
+        same_day: Whether they are of one day, or of none, as the rows of a list are.
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
@@ -95,7 +97,9 @@ def judge(
         and not _lacks_value(question, older, newer)
     ):
         reason = "cue"
-    elif _same_sentence(question, older, newer) or _same_slot(question, older, newer):
+    elif _same_sentence(question, older, newer) or (
+        not same_day and _same_slot(question, older, newer)
+    ):
         reason = "value"
     if reason is None or has_other_subject(question, older, newer):
         return None

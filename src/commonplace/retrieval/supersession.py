@@ -169,7 +169,10 @@ class _Comparison:
     def _judged(self, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
         if self._are_unordered(older.row, newer.row) and not names_old_value(older, newer):
             return None
-        return judge(self._question, older, newer, same_place=self._are_in_one_place)
+        (_, day), (_, its_day) = self._where[older.row], self._where[newer.row]
+        return judge(
+            self._question, older, newer, same_place=self._are_in_one_place, same_day=day == its_day
+        )
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
