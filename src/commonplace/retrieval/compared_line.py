@@ -195,7 +195,7 @@ class ComparedLine:
         """Whether it has a cue; in a long line, in a sentence with a word of the question."""
         is_turn = self.is_turn
         if not is_revision(self.words, self.text, is_turn=is_turn):
-            return False
+            return self._has_new()
         if self.is_short:
             return True
         asked = self._question.term_set
@@ -216,6 +216,15 @@ class ComparedLine:
         """Terms right behind a negation: "port 9444, not *8081*"."""
         places = places_of("negation", self.words)
         return frozenset(term for at in places for term in self.terms[at + 1 : at + 1 + _NEAR])
+
+    def _has_new(self) -> bool:
+        """Return whether it has a new one of what is asked for: "the *new code* is 5218"."""
+        asked = self._question.term_set
+        return self.is_short and any(
+            term in asked
+            for at in places_of("new", self.words)
+            for term in self.terms[at + 1 : at + 2]
+        )
 
     @cached_property
     def is_first_person(self) -> bool:

@@ -123,7 +123,10 @@ def names_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
     if newer.speaker:
         return False
     opens = question.language != "de" and not older.values.isdisjoint(newer.words[:_OPENING])
-    return opens or not all(map(older.content.isdisjoint, newer.replaced))
+    if opens or all(map(older.content.isdisjoint, newer.replaced)):
+        return opens
+    # "Time tracking is no longer on *MySQL*" has a subject of its own.
+    return older.may_say([term for term in newer.terms if term not in ENGLISH][:1])
 
 
 def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

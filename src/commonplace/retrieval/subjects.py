@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.text.correction_cues import is_word, parts_in
+from commonplace.text.correction_cues import is_word, parts_in, places_of
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
@@ -33,12 +33,32 @@ def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLi
 
 
 def speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether the newer line speaks of a sister, friend or neighbour instead."""
+    """Return whether the newer line speaks of a sister, friend or neighbour instead.
+
+    Who it is now may be one of them: "*Sofie* has stopped, grandpa does it".
+    """
+    if _may_be_answer(question, older, newer):
+        return False
     parts = newer.relative_parts
     if parts and parts - parts_in("relative", older.text + question.text):
         return True
     return any(
         term not in older.term_set and term not in question.term_set for term in newer.relatives
+    )
+
+
+def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line says that somebody else is now who is asked for.
+
+    German nouns have capitals, too, so that its names tell nothing.
+    """
+    if not question.asks_person or question.language == "de" or not newer.has_cue:
+        return False
+    said = older.values.intersection(newer.words)
+    words = newer.words
+    # "*Tomás's* cousin" is somebody else's.
+    return bool(said) and not any(
+        said.intersection(words[at + 1 : at + 3]) for at in places_of("relative", words)
     )
 
 

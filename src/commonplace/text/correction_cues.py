@@ -47,6 +47,7 @@ WordKind = Literal[
     "how_many",
     "indefinite",
     "negation",
+    "new",
     "onto",
     "other",
     "pronoun",
@@ -56,7 +57,7 @@ WordKind = Literal[
     "who",
 ]
 """Kinds of words: before a noun; "but"; "with"; "is"; before a German noun; "left"; "my"; "from";
-"how many"; "a"; "not"; "to"; "other"; "we"; "sister"; "her"; "which"; "who"."""
+"how many"; "a"; "not"; "new"; "to"; "other"; "we"; "sister"; "her"; "which"; "who"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
