@@ -145,7 +145,7 @@ class Explanation:
 SupersessionReason = Literal["struck", "key", "value", "cue", "doubt", "relative"]
 """Why a line stands back: it is struck through; a newer line has another value of its key, or says
 the same with another value, or has a cue of a correction; or the line only asks, plans or quotes,
-or speaks of another person, as of a relative, or of another one's thing."""
+or speaks of another person, as of a relative, of another one's thing, or changes another matter."""
 
 
 @dataclass(frozen=True, slots=True)

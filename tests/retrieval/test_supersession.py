@@ -111,6 +111,85 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
 
 
 @pytest.mark.parametrize(
+    ("question", "line", "newer"),
+    [
+        (
+            "Who takes first shift at the kiosk?",
+            "Kiosk, first shift: Marlene, opens at six.",
+            "Aurel has taken over first shift at the kiosk, Marlene does evenings.",
+        ),
+        (
+            "How high is the deposit for the hall?",
+            "The deposit for the hall is 150 euros, in cash.",
+            "Paid the caretaker: the deposit for the hall is 220 euros, he gave a receipt.",
+        ),
+        (
+            "What do we spread on the roof seams?",
+            "Spread the roof seams with Bitumol, two coats.",
+            "Spread the roof seams with Sealtex, dries faster and smells less.",
+        ),
+        (
+            "Who feeds the rabbits?",
+            "Marlene feeds the rabbits, mornings and evenings.",
+            "Marlene has stopped, grandpa feeds the rabbits.",
+        ),
+        (
+            "Chi è il custode del museo?",
+            "Il custode del museo è Ugo Marra, portineria.",
+            "In portineria si presenta Lea Sorti, il nuovo custode del museo.",
+        ),
+        (
+            "Jaká je cena vstupenky?",
+            "Cena vstupenky je 120 korun.",
+            "Vstupenky zdražily, cena je o třetinu vyšší, 160 korun.",
+        ),
+        (
+            "Quel est le tarif de la salle ?",
+            "Le tarif de la salle est de 80 euros.",
+            "La salle : tarif rectifié, 95 euros la journée.",
+        ),
+        (
+            "¿Dónde ensaya la banda?",
+            "La banda ensaya en el sótano de Lola.",
+            "La banda se traslada: ensaya en la fábrica vieja.",
+        ),
+    ],
+    ids=[
+        *("first is a rank", "other number", "other name", "a relative", "a new one", "czech stem"),
+        *("french stem", "spanish stem"),
+    ],
+)
+def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
+    opened, question, line, newer
+):
+    memory = opened(logs(f"- {line}", f"- {newer}"))
+    results = memory.search(question)
+    assert newer in results[0].snippet
+    assert place_of(results, newer) <= place_of(results, line)
+
+
+@pytest.mark.parametrize(
+    ("question", "line", "other"),
+    [
+        (
+            "Welche Version hat der Router?",
+            "Router: Version 7.2, steht im Flur.",
+            "Router: neues Kennwort, Neustart von 03:00 auf 05:30 verlegt.",
+        ),
+        (
+            "Who drives the van on market days?",
+            "The van: Ottilie drives it on market days from 7:15.",
+            "The van leaves at 6:45 on market days instead of 7:15.",
+        ),
+    ],
+    ids=["from what is not said", "numbers of a person"],
+)
+def test_what_changes_another_matter_comes_behind(opened, question, line, other):
+    memory = opened(logs(f"- {line}", f"- {other}"))
+    assert line in memory.search(question)[0].snippet
+
+
+@pytest.mark.parametrize(
     ("question", "line", "other"),
     [
         (

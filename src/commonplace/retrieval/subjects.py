@@ -54,12 +54,12 @@ def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine)
     """
     if not question.asks_person or question.language == "de" or not newer.has_cue:
         return False
-    said = older.values.intersection(newer.words)
     words = newer.words
+    said = older.values.intersection(words)
     # "*Tomás's* cousin" is somebody else's.
-    return bool(said) and not any(
-        said.intersection(words[at + 1 : at + 3]) for at in places_of("relative", words)
-    )
+    if any(said.intersection(words[at + 1 : at + 3]) for at in places_of("relative", words)):
+        return False
+    return bool(said) or not older.content.isdisjoint(newer.terms[:1])
 
 
 def has_other_subject(

@@ -183,8 +183,10 @@ class _Comparison:
         possible = self._newer(rows) & (scores[None, :] >= scores[:, None] - _BEHIND_NATS)
         worth = possible & (shared >= LEAST_SHARED)
         if not self._question.asks_event:
-            is_stale = scores[:, None] >= self._scores.max() - _STALE_NATS
-            for older, newer in np.argwhere(possible & ~worth & is_stale).tolist():
+            # In files without a day, names are everywhere and tell no order.
+            dated = self._table.days[rows][None, :] > 0
+            dated = dated & (scores[:, None] >= self._scores.max() - _STALE_NATS)
+            for older, newer in np.argwhere(possible & ~worth & dated).tolist():
                 lines = self._line(self._best[older]), self._line(self._best[newer])
                 worth[older, newer] = names_value(self._question, *lines)
         found: dict[int, list[int]] = {}
