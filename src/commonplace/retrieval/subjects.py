@@ -35,7 +35,7 @@ def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLi
 def speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the newer line speaks of a sister, friend or neighbour instead.
 
-    Who it is now may be one of them: "*Sofie* has stopped, grandpa does it".
+    That is no other subject where it answers who it is: "*Sofie* has stopped, grandpa does it".
     """
     if _may_be_answer(question, older, newer):
         return False
@@ -48,7 +48,7 @@ def speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedL
 
 
 def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line says that somebody else is now who is asked for.
+    """Return whether a line says that another person is now who is asked for.
 
     German nouns have capitals, too, so that its names tell nothing.
     """
@@ -56,7 +56,7 @@ def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine)
         return False
     words = newer.words
     said = older.values.intersection(words)
-    # "*Tomás's* cousin" is somebody else's.
+    # "*Tomás's* cousin" is another person.
     if any(said.intersection(words[at + 1 : at + 3]) for at in places_of("relative", words)):
         return False
     return bool(said) or not older.content.isdisjoint(newer.terms[:1])
