@@ -1,8 +1,10 @@
 """What holds now comes first: corrections, struck lines, keys, and questions of a past time."""
 
+import tomllib
 import unicodedata
 from collections import Counter
 from datetime import UTC, date, datetime
+from importlib.resources import files
 
 import pytest
 
@@ -666,3 +668,15 @@ def test_a_line_with_the_number_that_is_asked_for_does_not_stand_back_for_one_wi
     (tmp_path / "notes/memory/2026-11-19.md").write_text(log)
     with Memory.open(tmp_path / "notes", index="memory://", now=clock()) as memory:
         assert "51820" in memory.search("which port does the VPN use?")[0].snippet
+
+
+def test_each_cue_is_a_word_a_stem_or_two_words():
+    text = (files("commonplace.text") / "correction_cues.toml").read_text("utf-8")
+    for kind, lists in tomllib.loads(text).items():
+        for language, entries in lists.items():
+            for entry in " ".join(entries.split()).split(", "):
+                words = entry.removesuffix("*").split()
+                where = f"[{kind}] {language}: {entry}"
+                assert entry == entry.lower(), where
+                assert 1 <= len(words) <= (1 if entry.endswith("*") else 2), where
+                assert not entry.endswith("*") or len(words[0]) > 2, where
