@@ -64,7 +64,7 @@ def judge(
     newer: ComparedLine,
     *,
     same_place: Callable[[ComparedLine, ComparedLine, str], bool],
-    same_day: bool,
+    of_two_days: bool,
 ) -> Judgement | None:
     """Return which of two lines stands back when a question asks for now; None for neither.
 
@@ -73,7 +73,7 @@ def judge(
         older: A line.
         newer: A line of a later day, or further down in the same file.
         same_place: Whether a key of two lines is one key, and not one of two places.
-        same_day: Whether they are of one day, or of none, as the rows of a list are.
+        of_two_days: Whether each has a day, and not the same, as the rows of a list have.
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
@@ -98,7 +98,7 @@ def judge(
     ):
         reason = "cue"
     elif _same_sentence(question, older, newer) or (
-        not same_day and _same_slot(question, older, newer)
+        of_two_days and _same_slot(question, older, newer)
     ):
         reason = "value"
     if reason is None or has_other_subject(question, older, newer):

@@ -171,8 +171,9 @@ class _Comparison:
             return None
         (_, day), (_, its_day) = self._where[older.row], self._where[newer.row]
         return judge(
-            self._question, older, newer, same_place=self._are_in_one_place, same_day=day == its_day
-        )
+            self._question, older, newer,
+            same_place=self._are_in_one_place, of_two_days=0 < day < its_day,
+        )  # fmt: skip
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
@@ -184,9 +185,10 @@ class _Comparison:
         worth = possible & (shared >= LEAST_SHARED)
         if not self._question.asks_event:
             # In files without a day, names are everywhere and tell no order.
-            dated = self._table.days[rows][None, :] > 0
-            dated = dated & (scores[:, None] >= self._scores.max() - _STALE_NATS)
-            for older, newer in np.argwhere(possible & ~worth & dated).tolist():
+            is_dated = self._table.days[rows] > 0
+            is_stale = is_dated & (scores >= self._scores.max() - _STALE_NATS)
+            named = possible & ~worth & is_stale[:, None] & is_dated[None, :]
+            for older, newer in np.argwhere(named).tolist():
                 lines = self._line(self._best[older]), self._line(self._best[newer])
                 worth[older, newer] = names_value(self._question, *lines)
         found: dict[int, list[int]] = {}
