@@ -114,11 +114,12 @@ class Question:
     @cached_property
     def asks_person(self) -> bool:
         """Whether it asks who someone is."""
-        return has_word("who", self.words[:2])
+        asked = [word for word in self.words[:2] if word != "wie" or self.language == "nl"]
+        return has_word("who", asked)  # "wie" is "how" in German
 
     @cached_property
     def asks_number(self) -> bool:
-        """Whether it asks how many, how much, or at what time."""
+        """Whether it asks how many or how much."""
         return has_word("how_many", self.words)
 
     @cached_property
