@@ -155,10 +155,20 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
             "La banda ensaya en el sótano de Lola.",
             "La banda se traslada: ensaya en la fábrica vieja.",
         ),
+        (
+            "Wie viel kostet der Stellplatz in der Tiefgarage?",
+            "Stellplatz in der Tiefgarage kostet 65 Euro, per Dauerauftrag.",
+            "Brief vom Vermieter: Stellplatz kostet jetzt 72 statt 65 Euro, leider.",
+        ),
+        (
+            "What does the cat eat?",
+            "The cat eats Salmo, 60 g twice a day.",
+            "Vet's advice: the cat eats Truta instead of Salmo, much less itching.",
+        ),
     ],
     ids=[
         *("first is a rank", "other number", "other name", "a relative", "a new one", "czech stem"),
-        *("french stem", "spanish stem"),
+        *("french stem", "spanish stem", "a price in German", "a food beside a number"),
     ],
 )
 def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
