@@ -187,7 +187,11 @@ def test_the_heading_with_the_most_evidence_is_shown_with_what_is_below_it_or_no
 
 
 @pytest.mark.parametrize(
-    "sign", ["::: note", ":::: warning", "> [!note]", "!!! tip", "??? question"]
+    "sign",
+    [
+        *("::: note", ":::: warning", "> [!note]", "!!! tip", "??? question", "::: tip Of words"),
+        *('!!! note inline end "Of words"', '=== "Of words"', ':::column span="":::'),
+    ],
 )
 def test_the_first_line_of_an_admonition_that_is_not_shown_is_left_out(sign):
     parts = [f"Part {at}: port{at}, {'words ' * 30}\n\n{sign}\n" for at in range(80)]
@@ -203,6 +207,31 @@ def test_a_line_that_only_looks_like_an_admonition_is_text(line):
     assert line in hit.snippet
     [[hit]] = searched(f"Who knows the port?\n{line}\n", "which port?")
     assert line in hit.snippet
+
+
+@pytest.mark.parametrize(
+    ("text", "window", "snippet"),
+    [
+        ("::: tip\nPort 7.\n:::\nEnd.", "::: tip\nPort 7.", "::: tip\nPort 7.\n:::"),
+        (":::tip\n\nPort 7.\n\n:::\n\nEnd.", ":::tip\n\nPort 7.", ":::tip\n\nPort 7.\n\n:::"),
+        ("::: tip\nAll.\n:::\nPort 7.\n:::", "All.\n:::\nPort 7.", "All.\n:::\nPort 7."),
+        ("::: tip\nPort 7.\nMore.\n:::", "::: tip\nPort 7.", "::: tip\nPort 7."),
+        ("Port 7.\n\n<!--\nTo do.\n-->", "Port 7.\n\n<!--\nTo do.", "Port 7."),
+        ("Port 7.\n<!-- to do -->", "Port 7.\n<!-- to do -->", "Port 7.\n<!-- to do -->"),
+        ("See below.\n\n| port | of |", "See below.\n\n| port | of |", "See below."),
+        (
+            "All.\n<img id='7'\n  src='port.png'>",
+            "  src='port.png'>",
+            "<img id='7'\n  src='port.png'>",
+        ),
+    ],
+)
+def test_what_belongs_together_is_not_cut(text, window, snippet):
+    start = text.index(window)
+    packed = Cut(start, start + len(window))
+    region = Region(text.split("\n"), start=0, context="", after=0, until=len(text))
+    found = cut(region, packed, longest=700, middle=packed.end - 1)
+    assert text[found.start : found.end] == snippet
 
 
 def test_signs_without_letters_are_text():

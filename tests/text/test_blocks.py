@@ -49,6 +49,34 @@ def test_fences_are_commonmarks(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("!!! note\n\n    ```py\n    code\n    ```\n\n    text\ntext", (2, 4)),
+        ('!!! tip\n    === "A"\n\n        ```sh\n        a\n\n        b\n        ```', (3, 7)),
+        (":   term\n\n    ```\n    code\n    ```\n    ~~~\n    text", (2, 4)),
+        ("??? info\n\t```\n\tcode\n\t```\n\ttext", (1, 3)),
+        ("text\n\n    ```\n    code", (2, 3)),
+    ],
+)
+def test_two_fences_that_are_indented_further_hold_code(text, code):
+    assert found(text, "code")[0] == code
+    for cut in range(code[0] + 1, code[1] + 1):  # as below the end of a chunk
+        lines = text.split("\n")
+        context = context_at(find_blocks(lines), cut)
+        assert context == lines[code[0]]
+        below = find_blocks(lines[cut:], context)[0]
+        assert (below.last, below.closed) == (code[1] - cut, "```" in lines[code[1]])
+
+
+def test_the_fence_of_a_nested_item_is_closed_below_its_context():
+    lines = ["code", "    ```", "text", "```", "other", "```"]
+    blocks = find_blocks(lines, "    ```")
+    assert [(block.last, block.closed) for block in blocks] == [(-1, False), (5, True)]
+    blocks = find_blocks(["    code", *lines[1:]], "    ```")
+    assert [(block.last, block.closed) for block in blocks] == [(1, True), (5, True)]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "| a | b |\n|---|---|\n| 1 | 2 |\n\ntext",

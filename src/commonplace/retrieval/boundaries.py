@@ -33,13 +33,20 @@ _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
 _TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
-_ADMONITION_KINDS = (
+_KINDS = (
     "note|abstract|info|tip|hint|success|question|important|caution|warning|failure|danger|bug|"
     "example|quote"
 )
-_ADMONITION = rf":{{3,}}[ \t]*[\w-]*|\[!\w+\][+-]?|(?:!!!|\?\?\?\+?)[ \t](?:{_ADMONITION_KINDS})"
+_ADMONITION = (
+    rf":{{3,}}[ \t]*(?:[\w-]*|(?:{_KINDS}|details)[ \t].*|[\w-]+(?:[ \t].*)?:{{3,}})"
+    rf"|\[!\w+\][+-]?|===[+!]?[ \t]\".*\"|(?:!!!|\?\?\?\+?)[ \t](?:{_KINDS})"
+    r"(?:[ \t]+inline(?:[ \t]+end)?)?(?:[ \t]+\".*\")?"
+)
 _NO_TEXT = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|</?\w+>|{_ADMONITION})[ \t\r]*$")
-"""Headings, comments, single tags without attributes, and what opens or ends an admonition."""
+"""Headings, comments, single tags without attributes, and what opens or ends an admonition, a tab
+or a column."""
+_OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
+_CONTAINER_END = re.compile(r"[ \t]*:{3,}[ \t\r]*$")
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 
@@ -135,8 +142,20 @@ class _Cutter:
         if not self._has_text(self._first, self._last):
             return None
         self._drop_ends()
+        self._close_container()
         start, end = self._span(self._first, self._last)
         return Cut(start, min(end, start + self._longest), self._context())
+
+    def _close_container(self) -> None:
+        """Add the line of colons that closes an admonition, where that is all that is missing."""
+        shown = self._lines[self._first : self._last + 1]
+        marks = [line.strip() for line in shown if line.lstrip().startswith(":::")]
+        end = self._last + 1
+        while end < len(self._lines) and not self._lines[end].strip():
+            end += 1
+        is_open = bool(marks) and not marks[-1].endswith(":::")
+        if is_open and self._may_be(self._first, end) and _CONTAINER_END.match(self._lines[end]):
+            self._last = end
 
     def _drop_ends(self) -> None:
         """Drop blank lines at both ends, and headings of what is not shown at the end."""
@@ -146,13 +165,14 @@ class _Cutter:
             self._last -= 1
 
     def _is_left_over(self, number: int) -> bool:
-        if block_at(self._blocks, number) is not None:
-            return False
+        block = block_at(self._blocks, number)
+        if block is not None:
+            return block.kind == "comment" and block.last > number  # half of one
         if not self._says(number):
             return self._has_text(self._first, number - 1)
         # The chunk may end with the header row of a table, of which then nothing else is known.
-        is_last = number == len(self._lines) - 1 and number > self._middle
-        return is_last and self._lines[number].lstrip().startswith("|")
+        is_header = number == len(self._lines) - 1 and self._lines[number].lstrip().startswith("|")
+        return is_header and self._has_text(self._first, number - 1)
 
     def _context(self) -> str:
         context = context_at(self._blocks, self._first)
@@ -320,8 +340,9 @@ class _Cutter:
 
 
 def _continues(above: str, line: str) -> bool:
-    """Return whether a line goes on with the sentence of the line above it."""
-    return bool(line.strip()) and is_wrapped(above) and not starts_unit(line)
+    """Return whether a line goes on with the sentence, or the tag, of the line above it."""
+    goes_on = is_wrapped(above) or _OPEN_TAG.match(above)
+    return bool(line.strip()) and bool(goes_on) and not starts_unit(line)
 
 
 def _indent(line: str) -> int:

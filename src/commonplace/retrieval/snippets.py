@@ -41,7 +41,7 @@ _ITEM_STARTS = ("- ", "* ", "> ")
 _BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
 _ENDS = ".!?:\n"
 """Marks of texts at which a window is cut without a look at the Markdown around it."""
-_GOES_ON = ("\n ", "\n\t", "\n=", "\n--")
+_GOES_ON = ("\n ", "\n\t", "\n=", "\n--", "\n:::", "\n\n:::")
 """Beginnings of a line that belongs to the one above it."""
 _DIGITS = 6
 """Decimals of a score."""

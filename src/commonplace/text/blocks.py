@@ -2,7 +2,8 @@
 
 A part of a code block needs its opening fence; rows of a table need its header and delimiter rows.
 The rules are those of CommonMark and GitHub's tables, line by line. Fences may lie in list items
-and block quotes, which end them as a closing fence does.
+and block quotes, which end them as a closing fence does. Beyond CommonMark, two fences that are
+indented further hold code, too: admonitions, tabs and definitions of MkDocs have them.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 _DELIMITER_LINE = re.compile(r"\n[ \t>|:-]*[|:][ \t>|:-]*(?=\n|\Z)")
 _BEGINNINGS = ("```", "~~~", "<!--")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_INDENT = 4
+"""Columns of an indentation by which text belongs to what is above it."""
 _PADDING = re.compile(r"(?<=\S)[ \t]{2,}")
 _LONG_RULE = re.compile(r"-{4,}")
 _OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
@@ -151,11 +154,16 @@ class _Scanner:
         marked = bool(lead.strip(" \t>"))
         if marked:
             self._items.append(column)
-        if (opened := _FENCE.match(line, len(lead))) and (
-            marked or at < self._above or column - base <= 3 or ">" in lead
-        ):
-            base = column if marked else min(base, column)
-            return self._code(at, opened[1] or opened[2], base=base, quoted=">" in lead)
+        if opened := _FENCE.match(line, len(lead)):
+            fence, is_quoted = opened[1] or opened[2], ">" in lead
+            if at < self._above and not is_quoted:  # what it lies in is above, too
+                base = column - column % _INDENT
+            is_deep = not marked and not is_quoted and column - base >= _INDENT
+            base = column if marked else column - column % _INDENT if is_deep else min(base, column)
+            code = self._code(at, fence, base=base, quoted=is_quoted)
+            # Closed below the lines, perhaps: what is less indented would show that it is none.
+            if code.closed or not is_deep or code.last == len(self._lines) - 1:
+                return code
         if line.startswith("<!--", len(lead)):
             return self._comment(at)
         return self._table(at) if "|" in line else None
