@@ -216,6 +216,7 @@ def test_a_line_that_only_looks_like_an_admonition_is_text(line):
         (":::tip\n\nPort 7.\n\n:::\n\nEnd.", ":::tip\n\nPort 7.", ":::tip\n\nPort 7.\n\n:::"),
         ("::: tip\nAll.\n:::\nPort 7.\n:::", "All.\n:::\nPort 7.", "All.\n:::\nPort 7."),
         ("::: tip\nPort 7.\nMore.\n:::", "::: tip\nPort 7.", "::: tip\nPort 7."),
+        ("Port 7:\n\n$$\nport = 7\n$$", "Port 7:\n\n$$\nport = 7", "Port 7:\n\n$$\nport = 7\n$$"),
         ("Port 7.\n\n<!--\nTo do.\n-->", "Port 7.\n\n<!--\nTo do.", "Port 7."),
         ("Port 7.\n<!-- to do -->", "Port 7.\n<!-- to do -->", "Port 7.\n<!-- to do -->"),
         ("See below.\n\n| port | of |", "See below.\n\n| port | of |", "See below."),

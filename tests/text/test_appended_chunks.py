@@ -12,7 +12,7 @@ LINES = [
     *("- met Ann about the boat", "- paid 40", "", "", "   ", "# Harbour", "## Keys", "### Old"),
     *("words " * 40, "1. one", "   - two", "> said", "# py #", "#no heading", "é" * 200, "- a\r"),
 ]
-BLOCKS = ["```py", "```", "    ```", "| a | b |", "|---|---|", "<!--", "~~~"]
+BLOCKS = ["```py", "```", "    ```", "$$", "| a | b |", "|---|---|", "<!--", "~~~"]
 TEXTS = st.lists(st.sampled_from(LINES), min_size=30, max_size=80)
 ADDED = st.lists(
     st.lists(st.sampled_from(LINES), max_size=5)

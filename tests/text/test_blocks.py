@@ -68,6 +68,22 @@ def test_two_fences_that_are_indented_further_hold_code(text, code):
         assert (below.last, below.closed) == (code[1] - cut, "```" in lines[code[1]])
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("text\n$$\na = b\n$$\ntext", [(1, 3)]),
+        ("$$ a = b\n+ c $$\ntext $$", [(0, 1)]),
+        ("> $$\n> a\n> $$", [(0, 2)]),
+        ("$$\n# a\n$$\n$$\nb\n$$", [(0, 2), (3, 5)]),
+        ("$$ a = b $$\ntext\n$$", [(2, 2)]),
+        ("$$\n\na\n$$", [(3, 3)]),
+        ("text for $$\nmore $$ of it", []),
+    ],
+)
+def test_two_dollar_signs_on_each_side_hold_a_formula(text, code):
+    assert found(text, "code") == code
+
+
 def test_the_fence_of_a_nested_item_is_closed_below_its_context():
     lines = ["code", "    ```", "text", "```", "other", "```"]
     blocks = find_blocks(lines, "    ```")

@@ -22,6 +22,8 @@ LINES = [
         "```py",
         "```",
         "    deep",
+        "$$",
+        "a = b $$",
         "    ```",
         "~~~",
         "| a | b |",
@@ -32,7 +34,7 @@ LINES = [
     ),
     *("<!--", "-->", "- a\r", "\ufeff", "1. one", "   - two", "> said", "# py", "é" * 9),
 ]
-PLAIN = [line for line in LINES if not any(mark in line for mark in "`~|<!")] + ["é" * 200]
+PLAIN = [line for line in LINES if not any(mark in line for mark in "`~|<!$")] + ["é" * 200]
 PLAIN.remove("-->")
 TEXTS = st.lists(st.sampled_from(LINES), max_size=60)
 EDITS = st.lists(

@@ -1,6 +1,7 @@
 """Markdown blocks: fenced code and tables among lines, and what a part of one needs from above.
 
 A part of a code block needs its opening fence; rows of a table need its header and delimiter rows.
+A formula between lines of two dollar signs is code.
 The rules are those of CommonMark and GitHub's tables, line by line. Fences may lie in list items
 and block quotes, which end them as a closing fence does. Beyond CommonMark, two fences that are
 indented further hold code, too: admonitions, tabs and definitions of MkDocs have them.
@@ -25,7 +26,7 @@ __all__ = [
     "may_hold_blocks",
 ]
 
-BLOCK_MARKS = ("|", "```", "~~~", "<!--")
+BLOCK_MARKS = ("|", "```", "~~~", "<!--", "$$")
 """Texts of which a block holds one: texts without any are not parsed."""
 MAX_CONTEXT_CHARS = 700
 """Length of a context, at most: a snippet's. A header row that is longer is left out."""
@@ -36,7 +37,7 @@ _LEAD = re.compile(rf"[ \t]*(?:(?:{_MARKER}|>[ \t]?)[ \t]*)*")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _DELIMITER_LINE = re.compile(r"\n[ \t>|:-]*[|:][ \t>|:-]*(?=\n|\Z)")
-_BEGINNINGS = ("```", "~~~", "<!--")
+_BEGINNINGS = ("```", "~~~", "<!--", "$$")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _INDENT = 4
 """Columns of an indentation by which text belongs to what is above it."""
@@ -49,7 +50,7 @@ class Block(NamedTuple):
     """Fenced code block, table or HTML comment among lines.
 
     Attributes:
-        kind: What it is.
+        kind: What it is; a formula is "code".
         first: Index of its first line; negative where it begins above the lines.
         last: Index of its last line.
         lead: Lines that every part of it needs: its opening fence; its header and delimiter rows,
@@ -166,6 +167,8 @@ class _Scanner:
                 return code
         if line.startswith("<!--", len(lead)):
             return self._comment(at)
+        if line.startswith("$$", len(lead)) and line.count("$$") == 1:
+            return self._formula(at)
         return self._table(at) if "|" in line else None
 
     def _close_items(self, column: int) -> None:
@@ -197,6 +200,15 @@ class _Scanner:
                 last = number if alone else number - 1
                 return Block("comment", at, last, (), closed=True) if last >= at else None
         return None
+
+    def _formula(self, at: int) -> Block | None:
+        for number in range(at + 1, len(self._lines)):
+            line = self._lines[number].strip(" \t>")
+            if line.endswith("$$"):
+                return Block("code", at, number, (self._lines[at],), closed=True)
+            if not line or "$$" in line:
+                return None  # TeX has no blank lines in formulas
+        return Block("code", at, len(self._lines) - 1, (self._lines[at],), closed=False)
 
     def _table(self, at: int) -> Block | None:
         header, delimiter = self._lines[at], self._lines[at + 1 : at + 2]

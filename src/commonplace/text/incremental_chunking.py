@@ -45,7 +45,7 @@ _COMMENT_MARKS = ("-->", "<!--")
 """Marks of texts that are chunked as a whole: chunks do not tell whether they lie in a comment."""
 _OUTLINE_MARKS = ("#", *BLOCK_MARKS)
 """Texts of which a line holds one that is a heading, or begins a block."""
-_FENCES = ("```", "~~~")
+_FENCES = ("```", "~~~", "$$")
 """Marks of blocks that depend on the list items around them."""
 
 
