@@ -439,6 +439,23 @@ def test_words_that_are_lost_or_of_another_kind_are_noticed(
     assert_words_are_damaged(store)
 
 
+@pytest.mark.parametrize(
+    "files", [FileFilter(), FileFilter(("b.md",)), FileFilter(hidden=frozenset(("b.md",)))]
+)
+@pytest.mark.parametrize("rows", [ALL, RowFilter(frozenset({"sessions"})), RowFilter(after=9)])
+def test_a_lost_chunk_is_missed_by_every_search_for_it(
+    store: SqliteStore, files: FileFilter, rows: RowFilter
+) -> None:
+    filled(store, numbered(3), numbered(3, "b.md"))
+    with store.writing() as connection_:
+        connection_.execute("DELETE FROM chunk_places WHERE seq = 2")
+    with store.snapshot() as snapshot:
+        within = snapshot.within(files)
+        hits = within.match(words("1"), every=True, limit=5, rows=rows)
+        with pytest.raises(IndexDamagedError, match="chunk 2 is missing"):
+            within.chunks([seq for seq, _ in hits])
+
+
 def test_a_write_to_words_of_another_kind_is_damage(opened: Callable[[], SqliteStore]) -> None:
     filled(opened(), numbered(300)).close()
     store = opened()

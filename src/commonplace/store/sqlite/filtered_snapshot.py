@@ -10,7 +10,12 @@ import numpy as np
 
 from commonplace.store.records import FileFilter, FileRecord, RowFilter, StoredChunk, Totals
 from commonplace.store.sqlite.filtered_rank import FilteredRank, token_count
-from commonplace.store.sqlite.snapshot import SqliteSnapshot, match_expression, row_conditions
+from commonplace.store.sqlite.snapshot import (
+    SqliteSnapshot,
+    hit_condition,
+    match_expression,
+    row_conditions,
+)
 from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors, sum_packed
 
@@ -136,11 +141,10 @@ class FilteredSnapshot(SqliteSnapshot):
         where, values = self._conditions(rows)
         hits = self._connection.execute(
             "SELECT rowid, rank_within(chunks_fts) AS found FROM chunks_fts WHERE chunks_fts MATCH "
-            f"? AND EXISTS (SELECT 1 FROM chunks WHERE seq = chunks_fts.rowid AND {where}) "
-            "ORDER BY found DESC, rowid LIMIT ?",
+            f"? AND {hit_condition(where)} ORDER BY found DESC, rowid LIMIT ?",
             (expression, *values, limit),
         )
-        return list(hits)
+        return self._noted(list(hits))
 
     def _tokens(self) -> int:
         """Return the number of tokens in all chunks."""
