@@ -46,10 +46,8 @@ __all__ = [
     "linked_chunks",
 ]
 
-_CHUNKS_PER_PLACE = (4, 6)
-"""Candidate chunks, as a multiple of the snippets of full length that fit into the answer: of few
-chunks, and of many, among which more compete."""
-_MANY_CHUNKS = 1_000
+_CHUNKS_PER_PLACE = 6
+"""Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
 60: the heads of the lists must stay ahead of what both hold far down."""
@@ -154,8 +152,7 @@ def candidate_chunks(
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             ranked.append((hits, _TERM_ROUNDING))
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
-    per_place = _CHUNKS_PER_PLACE[snapshot.chunk_count() > _MANY_CHUNKS]
-    best = _fused_ranking(lists, limit=per_place * analyzed.places)
+    best = _fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
