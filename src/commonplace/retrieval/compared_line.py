@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from commonplace.retrieval.value_slots import ValueSlot, value_slots
+from commonplace.retrieval.value_slots import ValueSlot, amounts, value_slots
 from commonplace.text.correction_cues import (
     has_word,
     is_doubtful,
@@ -210,6 +210,16 @@ class ComparedLine:
     def slots(self) -> list[ValueSlot]:
         """Numbers and names, each with what is around it."""
         return list(value_slots(self.words, self.terms, self.values))
+
+    @cached_property
+    def amounts(self) -> dict[str, set[str]]:
+        """Numbers by their units."""
+        return amounts(without_strikethrough(self.text))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names, but for a first word; folded."""
+        return frozenset(filter(str.isalpha, self.values))
 
     @cached_property
     def negated(self) -> frozenset[str]:

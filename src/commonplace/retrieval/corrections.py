@@ -21,7 +21,7 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
     speaks_of_relative,
 )
-from commonplace.retrieval.value_slots import have_other_value
+from commonplace.retrieval.value_slots import have_other_amount, have_other_value
 from commonplace.text.correction_cues import (
     is_revision,
     is_word,
@@ -98,7 +98,7 @@ def judge(
     ):
         reason = "cue"
     elif _same_sentence(question, older, newer) or (
-        of_two_days and _same_slot(question, older, newer)
+        of_two_days and _has_other_value(question, older, newer)
     ):
         reason = "value"
     if reason is None or has_other_subject(question, older, newer):
@@ -332,10 +332,18 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
     return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS
 
 
-def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines that say as much of the question have other values in one place."""
-    if question.asks_event or _shared(question, older, newer) < _ALL:
+def _has_other_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have other values in one place, or of the kind that is asked for."""
+    if question.asks_event or not (older.is_short and newer.is_short):
         return False
-    if not (older.is_short and newer.is_short) or (older.speaker and newer.speaker):
+    shared = _shared(question, older, newer)
+    if shared < _HALF or (older.speaker and newer.speaker):
         return False
-    return have_other_value(older.slots, newer.slots)
+    if shared >= _ALL and have_other_value(older.slots, newer.slots):
+        return True
+    if question.term_set.intersection(older.terms[:1]) - newer.term_set:
+        return False  # "*Door* of the shed", "window of the shed"
+    # German nouns have capitals, too.
+    if question.asks_person and question.language != "de":
+        return bool(older.names.difference(newer.words) and newer.names.difference(older.words))
+    return have_other_amount(older.amounts, newer.amounts)

@@ -1,4 +1,4 @@
-"""Value slots: numbers and names in a line, with the words around them.
+"""Value slots: numbers and names in a line, with the words around them, and amounts by unit.
 
 Two lines with other numbers between the same words say of one thing how much it was and how much it
 is: "sourdough loaf *4.80*", "sourdough loaf *5.40*, rye as ever".
@@ -6,16 +6,20 @@ is: "sourdough loaf *4.80*", "sourdough loaf *5.40*, rye as ever".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby, product, takewhile
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, groupby, product, takewhile
 from typing import NamedTuple
 
 from commonplace.text.stopwords import ENGLISH
 
-__all__ = ["ValueSlot", "have_other_value", "value_slots"]
+__all__ = ["ValueSlot", "amounts", "have_other_amount", "have_other_value", "value_slots"]
 
 _AROUND = 3
 """Words on each side of a value that are compared."""
+_AMOUNT = re.compile(
+    r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°]?[^\W\d_]*)"
+)
 
 
 class ValueSlot(NamedTuple):
@@ -75,3 +79,19 @@ def have_other_value(older: Sequence[ValueSlot], newer: Sequence[ValueSlot]) -> 
 def _common_start(one: Sequence[str], other: Sequence[str]) -> list[str]:
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return [word for word, _ in pairs]
+
+
+def amounts(text: str) -> dict[str, set[str]]:
+    """Return the numbers of a text by their units, a word or a sign: "*42 psi*", "*£9*"."""
+    found: dict[str, set[str]] = {}
+    for match in _AMOUNT.finditer(text):
+        if unit := match["before"] or match["unit"].lower():
+            found.setdefault(unit, set()).add(match["number"])
+    return found
+
+
+def have_other_amount(older: Mapping[str, set[str]], newer: Mapping[str, set[str]]) -> bool:
+    """Return whether a line has an amount of a unit of the older one, whose numbers it has not."""
+    known = set(chain.from_iterable(older.values()))
+    both = older.keys() & newer.keys()
+    return any(known.isdisjoint(newer[unit]) and older[unit] - newer[unit] for unit in both)
