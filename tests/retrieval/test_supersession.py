@@ -165,10 +165,21 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
             "The cat eats Salmo, 60 g twice a day.",
             "Vet's advice: the cat eats Truta instead of Salmo, much less itching.",
         ),
+        (
+            "Who keeps the books of the sailing club?",
+            "The books of the sailing club are kept by Ugo Marra.",
+            "Sailing club, annual report: Lea Sorti, who has the books, was thanked.",
+        ),
+        (
+            "How much does the hall pay for heating?",
+            "The hall pays 320 euros a month for heating.",
+            "Letter about heating, from May the hall is at 410 euros.",
+        ),
     ],
     ids=[
         *("first is a rank", "other number", "other name", "a relative", "a new one", "czech stem"),
         *("french stem", "spanish stem", "a price in German", "a food beside a number"),
+        *("another person", "another amount"),
     ],
 )
 def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
@@ -626,6 +637,37 @@ def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, the
     assert shares["now"] >= now, shares
     assert shares["trap"] >= trap, shares
     assert shares["then"] >= then, shares
+
+
+@pytest.mark.parametrize(
+    ("question", "line", "newer"),
+    [
+        (
+            "Who keeps the books of the sailing club?",
+            "The books of the sailing club are kept by Ugo Marra.",
+            "Ugo Marra has a new shelf for the books of the club.",
+        ),
+        (
+            "How long do we keep the door logs?",
+            "Door logs are kept for 30 days, then wiped.",
+            "The camera logs are kept for 60 days, then wiped.",
+        ),
+        (
+            "How much does the hall pay for heating?",
+            "The hall pays 320 euros a month for heating, 290 before.",
+            "Letter about heating, the hall is at 290 euros.",
+        ),
+        (
+            "How high is the shelf in the cellar?",
+            "Shelf in the cellar: 185 cm high.",
+            "Measured the window in the cellar: 62 cm high.",
+        ),
+    ],
+    ids=["the same person", "another subject", "an amount that is over", "another thing"],
+)
+def test_a_value_that_is_known_or_of_something_else_corrects_nothing(opened, question, line, newer):
+    memory = opened(logs(f"- {line}", f"- {newer}"))
+    assert line in memory.search(question)[0].snippet
 
 
 @pytest.mark.slow
