@@ -159,6 +159,11 @@ class ComparedLine:
             found.update(character_pairs(term) if is_unspaced(term) else (term,))
         return frozenset(found)
 
+    def common(self, other: ComparedLine) -> float:
+        """Return the share of the shorter line's terms that both hold."""
+        shorter = min(len(self.term_set), len(other.term_set))
+        return len(self.term_set & other.term_set) / max(1, shorter)
+
     def may_say(self, terms: Collection[str]) -> bool:
         """Return whether it has some of what another line names, in whatever form."""
         return have_akin(terms, self.term_set, self.text)
@@ -215,11 +220,6 @@ class ComparedLine:
     def amounts(self) -> dict[str, set[str]]:
         """Numbers by their units."""
         return amounts(without_strikethrough(self.text))
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Names, but for a first word; folded."""
-        return frozenset(filter(str.isalpha, self.values))
 
     @cached_property
     def negated(self) -> frozenset[str]:

@@ -137,3 +137,7 @@ class Question:
     def share(self, held: NDArray[Any]) -> float:
         """Return the share of the question that a line holds."""
         return float(held @ self.weights)
+
+    def kept(self, older: ComparedLine, newer: ComparedLine) -> float:
+        """Return the share of what the older line holds of it that the newer one holds, too."""
+        return self.share(np.minimum(older.held, newer.held)) / max(older.share, 1e-6)

@@ -9,19 +9,16 @@ the newer one speaks of another subject, asks, plans or quotes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from commonplace.retrieval.restatements import restates
 from commonplace.retrieval.subjects import (
     has_other_subject,
     lacks_name,
     speaks_of_another,
     speaks_of_relative,
 )
-from commonplace.retrieval.value_slots import have_other_amount, have_other_value
 from commonplace.text.correction_cues import (
     is_revision,
     is_word,
@@ -41,8 +38,6 @@ LEAST_SHARED = 0.2
 _ALL, _HALF, _THIRD, _QUARTER = 0.99, 1 / 2, 1 / 3, 1 / 4
 _KEPT = 0.27
 """Share of what the older line holds of the question that a correction of it holds, at least."""
-_SAME_WORDS = 0.6
-"""Share of words, and of their order, from which two lines are one sentence with another value."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
 _OPENING = 4
@@ -89,21 +84,15 @@ def judge(
     if speaks_of_another(question, older, newer) or _is_of_other_matter(question, older, newer):
         close = _are_close(question, older, newer)
         return Judgement("relative", older_stands_back=False) if close else None
-    reason: SupersessionReason | None = None
     if (
         not is_other
         and not question.asks_event
         and _corrects(question, older, newer)
         and not _lacks_value(question, older, newer)
     ):
-        reason = "cue"
-    elif _same_sentence(question, older, newer) or (
-        of_two_days and _has_other_value(question, older, newer)
-    ):
-        reason = "value"
-    if reason is None or has_other_subject(question, older, newer):
-        return None
-    return Judgement(reason)
+        return None if has_other_subject(question, older, newer) else Judgement("cue")
+    restated = restates(question, older, newer, of_two_days=of_two_days)
+    return Judgement("value") if restated else None
 
 
 def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
@@ -133,7 +122,7 @@ def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> 
     """Return whether two short lines may speak of one thing, by their words or the question's."""
     if not (older.is_short and newer.is_short):
         return False
-    if _common(older, newer) >= _THIRD or _shared(question, older, newer) >= 0.9:
+    if older.common(newer) >= _THIRD or question.kept(older, newer) >= 0.9:
         return True
     return _share_subjects(question, older, newer)
 
@@ -164,18 +153,6 @@ def _replaces(question: Question, older: ComparedLine, gone: Iterable[set[str]])
     if question.asks_number and any(map(str.isdigit, older.words)):
         return any(numbers)
     return bool(said)
-
-
-def _shared(question: Question, older: ComparedLine, newer: ComparedLine) -> float:
-    """Return the share of what the older line holds of the question that the newer one holds."""
-    both = question.share(np.minimum(older.held, newer.held))
-    return both / max(older.share, 1e-6)
-
-
-def _common(older: ComparedLine, newer: ComparedLine) -> float:
-    """Return the share of the shorter line's terms that both hold."""
-    shorter = min(len(older.term_set), len(newer.term_set))
-    return len(older.term_set & newer.term_set) / max(1, shorter)
 
 
 def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -226,21 +203,21 @@ def _same_keys(question: Question, older: ComparedLine, newer: ComparedLine) -> 
 
 def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the newer line has a cue, and the older one is what it changes."""
-    shared = _shared(question, older, newer)
+    shared = question.kept(older, newer)
     changes = newer.has_cue or _leaves(question, older, newer)
     if not changes and (shared < _HALF or not _denies(older, newer)):
         return False
     if older.is_short and newer.is_short and shared >= _KEPT:
         are_alike = (
             shared >= _ALL
-            or _common(older, newer) >= _QUARTER
+            or older.common(newer) >= _QUARTER
             or _share_names(question, older, newer)
             or _share_subjects(question, older, newer)
         )
         if are_alike:
             return True
     holds_half = shared >= _HALF and older.share >= _HALF
-    return holds_half and newer.has_cue and _common(older, newer) >= _THIRD
+    return holds_half and newer.has_cue and older.common(newer) >= _THIRD
 
 
 def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -296,12 +273,12 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
     "The VPN listens on port 51820" still says more than "Moved the VPN to another port".
     """
+    parts = map(words_of, older.text.split(", "))  # "port: *8443*", not "food, *60* g"
     is_given = any(
-        (term in question.attributes and other.isdigit())
-        or (other_term in question.attributes and word.isdigit())
-        for (word, term), (other, other_term) in pairwise(
-            zip(older.words, older.terms, strict=True)
-        )
+        (older.term_of(word) in question.attributes and other.isdigit())
+        or (older.term_of(other) in question.attributes and word.isdigit())
+        for part in parts
+        for word, other in pairwise(part)
     )
     return is_given and not any(
         any(map(str.isdigit, word)) or is_word("negation", word) for word in newer.words
@@ -318,32 +295,3 @@ def _denies(older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether one line denies what the other affirms: "port 9444, not 8081"."""
     different = (older.negated ^ newer.negated) - ENGLISH
     return not different.isdisjoint(older.term_set & newer.term_set)
-
-
-def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines are one sentence with another value."""
-    keys = zip(older.keys, newer.keys, strict=False)
-    if any(key != other for (key, _), (other, _) in islice(keys, 1)):
-        return False  # rows of one list, "room 17: Ann" and "room 18: Ben"
-    if _shared(question, older, newer) < _ALL or _common(older, newer) < _SAME_WORDS:
-        return False
-    if len(older.words) < 3 or older.terms == newer.terms:
-        return False
-    return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS
-
-
-def _has_other_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines have other values in one place, or of the kind that is asked for."""
-    if question.asks_event or not (older.is_short and newer.is_short):
-        return False
-    shared = _shared(question, older, newer)
-    if shared < _HALF or (older.speaker and newer.speaker):
-        return False
-    if shared >= _ALL and have_other_value(older.slots, newer.slots):
-        return True
-    if question.term_set.intersection(older.terms[:1]) - newer.term_set:
-        return False  # "*Door* of the shed", "window of the shed"
-    # German nouns have capitals, too.
-    if question.asks_person and question.language != "de":
-        return bool(older.names.difference(newer.words) and newer.names.difference(older.words))
-    return have_other_amount(older.amounts, newer.amounts)

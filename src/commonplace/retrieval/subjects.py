@@ -84,6 +84,8 @@ def has_other_subject(
         return True
     if not missing:
         return False
+    if _has_other_key(question, older, newer, missing):
+        return True
     term_of = older.term_of
     # "the *electricity* supplier" and "the *water* supplier"
     heads = {
@@ -101,6 +103,17 @@ def has_other_subject(
         return False
     # "for the *frontend*" and "for the *docs site*", or for nothing that the question names
     return any(term_of(noun) in missing for noun in older.nouns(before_verbs=not of_name))
+
+
+def _has_other_key(
+    question: Question, older: ComparedLine, newer: ComparedLine, missing: set[str]
+) -> bool:
+    """Return whether two lines have other words before their colon: "*stout*: …", "*ale*: …"."""
+    if not (older.keys and newer.keys):
+        return False
+    (key, _), (other, _) = older.keys[0], newer.keys[0]
+    asked = question.term_set.intersection(map(older.term_of, key))
+    return bool(asked) and asked <= missing and all(map(older.lacks_subject, other))
 
 
 def _is_other_topic(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
@@ -122,10 +135,20 @@ def _is_of_third_person(question: Question, older: ComparedLine, newer: Compared
 
 def _is_other_name(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a name is missing, a speaker another, or a number."""
-    are_turns = older.speaker and newer.speaker
-    if lacks_name(question, older, newer) or (are_turns and older.speaker != newer.speaker):
-        return True
-    return _is_other_number(question, older, newer)
+    return (
+        lacks_name(question, older, newer)
+        or _has_other_speaker(question, older, newer)
+        or _is_other_number(question, older, newer)
+    )
+
+
+def _has_other_speaker(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines begin with other speakers, or with other keys that are asked for."""
+    speaker = older.speaker
+    if not speaker or not newer.speaker or speaker == newer.speaker:
+        return False
+    is_asked = older.term_of(speaker) in question.term_set
+    return is_asked or (older.is_turn and newer.is_turn)
 
 
 def _is_other_number(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -1,0 +1,87 @@
+"""Restatements: whether a newer line states another value than an older one, with no sign of it.
+
+It is one sentence with another value, has another number or name in the same place, or another
+person or amount where the question asks for one.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from commonplace.retrieval.subjects import has_other_subject
+from commonplace.retrieval.value_slots import have_other_amount, have_other_value
+
+if TYPE_CHECKING:
+    from commonplace.retrieval.compared_line import ComparedLine
+    from commonplace.retrieval.compared_question import Question
+
+__all__ = ["restates"]
+
+_ALL, _MOST, _HALF = 0.99, 0.7, 1 / 2
+_SAME_WORDS = 0.6
+"""Share of words, and of their order, from which two lines are one sentence with another value."""
+
+
+def restates(
+    question: Question, older: ComparedLine, newer: ComparedLine, *, of_two_days: bool
+) -> bool:
+    """Return whether a newer line states another value of the same thing.
+
+    Args:
+        question: The question.
+        older: A line.
+        newer: A line of a later day, or further down in the same file.
+        of_two_days: Whether each has a day, and not the same, as the rows of a list have.
+    """
+    if _same_sentence(question, older, newer) or (
+        of_two_days and _same_slot(question, older, newer)
+    ):
+        return not has_other_subject(question, older, newer)
+    if not of_two_days or not _answers_alike(question, older, newer):
+        return False
+    may_miss = question.kept(older, newer) >= _MOST
+    return not has_other_subject(question, older, newer, may_miss=may_miss)
+
+
+def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines are one sentence with another value."""
+    keys = zip(older.keys, newer.keys, strict=False)
+    if any(key != other for (key, _), (other, _) in islice(keys, 1)):
+        return False  # rows of one list, "room 17: Ann" and "room 18: Ben"
+    if question.kept(older, newer) < _ALL or older.common(newer) < _SAME_WORDS:
+        return False
+    if len(older.words) < 3 or older.terms == newer.terms:
+        return False
+    return SequenceMatcher(None, older.terms, newer.terms, autojunk=False).ratio() >= _SAME_WORDS
+
+
+def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines that say as much of the question have other values in one place."""
+    may_be = _may_answer_alike(question, older, newer, least=_ALL)
+    return may_be and have_other_value(older.slots, newer.slots)
+
+
+def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have other persons, or other amounts of a unit, to answer with."""
+    if not _may_answer_alike(question, older, newer, least=_HALF):
+        return False
+    first = question.term_set.intersection(older.terms[:1])
+    if first and not newer.may_say(first):
+        return False  # "*Door* of the shed", "window of the shed"
+    # German nouns have capitals, too.
+    if question.asks_person and question.language != "de":
+        left, new = older.values.difference(newer.words), newer.values.difference(older.words)
+        return any(map(str.isalpha, left)) and any(map(str.isalpha, new))
+    return have_other_amount(older.amounts, newer.amounts)
+
+
+def _may_answer_alike(
+    question: Question, older: ComparedLine, newer: ComparedLine, *, least: float
+) -> bool:
+    """Return whether two short lines, not both turns of speech, share so much of the question."""
+    if question.asks_event or (older.is_turn and newer.is_turn):
+        return False
+    is_short = older.is_short and newer.is_short
+    return is_short and question.kept(older, newer) >= least
