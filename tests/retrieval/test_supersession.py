@@ -175,11 +175,21 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
             "The hall pays 320 euros a month for heating.",
             "Letter about heating, from May the hall is at 410 euros.",
         ),
+        (
+            "Who plays the miller in our spring play?",
+            "Cast: Ugo plays the miller, rehearsals start soon.",
+            "Recast: Lea plays the miller instead of Ugo from tonight on.",
+        ),
+        (
+            "Who feeds the goats while we are away in Rimini?",
+            "While we are away in Rimini, Ugo feeds the goats at the farm.",
+            "Keys and hay are with Lea, who feeds the goats while we are in Rimini.",
+        ),
     ],
     ids=[
         *("first is a rank", "other number", "other name", "a relative", "a new one", "czech stem"),
         *("french stem", "spanish stem", "a price in German", "a food beside a number"),
-        *("another person", "another amount"),
+        *("another person", "another amount", "a note is no speaker", "said of the same days"),
     ],
 )
 def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
@@ -662,8 +672,16 @@ def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, the
             "Shelf in the cellar: 185 cm high.",
             "Measured the window in the cellar: 62 cm high.",
         ),
+        (
+            "Which yeast do I pitch for the amber ale?",
+            "Amber ale: I pitch the Nordby yeast, 11 g dry.",
+            "Stout: dropped the Nordby yeast there, I pitch an Irish one now.",
+        ),
     ],
-    ids=["the same person", "another subject", "an amount that is over", "another thing"],
+    ids=[
+        *("the same person", "another subject", "an amount that is over", "another thing"),
+        "another key",
+    ],
 )
 def test_a_value_that_is_known_or_of_something_else_corrects_nothing(opened, question, line, newer):
     memory = opened(logs(f"- {line}", f"- {newer}"))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.text.correction_cues import is_word, parts_in, places_of
+from commonplace.text.correction_cues import is_word, parts_in, places_of, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
 
@@ -109,11 +111,17 @@ def _has_other_key(
     question: Question, older: ComparedLine, newer: ComparedLine, missing: set[str]
 ) -> bool:
     """Return whether two lines have other words before their colon: "*stout*: …", "*ale*: …"."""
-    if not (older.keys and newer.keys):
-        return False
-    (key, _), (other, _) = older.keys[0], newer.keys[0]
+    key, other = _key(older), _key(newer)
     asked = question.term_set.intersection(map(older.term_of, key))
-    return bool(asked) and asked <= missing and all(map(older.lacks_subject, other))
+    has_other = bool(other) and all(map(older.lacks_subject, other))
+    return has_other and bool(asked) and asked <= missing
+
+
+def _key(line: ComparedLine) -> Sequence[str]:
+    """Return the words before a colon, of a key or of a speaker; none where a line has no colon."""
+    if line.keys:
+        return line.keys[0][0]
+    return words_of(line.speaker) if line.speaker else ()
 
 
 def _is_other_topic(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:
