@@ -185,11 +185,22 @@ def test_what_only_looks_like_a_correction_changes_nothing(opened, newer):
             "While we are away in Rimini, Ugo feeds the goats at the farm.",
             "Keys and hay are with Lea, who feeds the goats while we are in Rimini.",
         ),
+        (
+            "Who drives the van of the soup kitchen on Sundays?",
+            "Soup kitchen: Ugo drives the van on Sundays, keys at the desk.",
+            "Ugo failed an eye test, so the soup kitchen van has Lea at the wheel on Sundays.",
+        ),
+        (
+            "What is the timeout of the upload worker set to?",
+            "Upload worker timeout is set to 30 seconds in production.",
+            "30 seconds killed the big files, the upload worker has a timeout of 120.",
+        ),
     ],
     ids=[
         *("first is a rank", "other number", "other name", "a relative", "a new one", "czech stem"),
         *("french stem", "spanish stem", "a price in German", "a food beside a number"),
         *("another person", "another amount", "a note is no speaker", "said of the same days"),
+        *("the person of before, and another", "the number of before, and another"),
     ],
 )
 def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(

@@ -70,11 +70,29 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
     first = question.term_set.intersection(older.terms[:1])
     if first and not newer.may_say(first):
         return False  # "*Door* of the shed", "window of the shed"
+    if _goes_on_from_value(question, older, newer):
+        return True
     # German nouns have capitals, too.
     if question.asks_person and question.language != "de":
         left, new = older.values.difference(newer.words), newer.values.difference(older.words)
         return any(map(str.isalpha, left)) and any(map(str.isalpha, new))
     return have_other_amount(older.amounts, newer.amounts)
+
+
+def _goes_on_from_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line names the older one's value, and behind it another of its kind.
+
+    "*Ann* is too busy, *Ben* drives the van"; "*30* seconds were too few, it waits for *90*".
+    """
+    was, known = older.values.difference(question.words), {*older.words, *question.words}
+    # German nouns have capitals, too.
+    kinds = (str.isdigit,) if question.language == "de" else (str.isdigit, str.isalpha)
+    for is_kind in kinds:
+        words = list(filter(is_kind, newer.words))
+        named = next((at for at, word in enumerate(words) if word in was), len(words))
+        if any(word in newer.values and word not in known for word in words[named:]):
+            return True
+    return False
 
 
 def _may_answer_alike(
