@@ -235,6 +235,15 @@ def test_what_belongs_together_is_not_cut(text, window, snippet):
     assert text[found.start : found.end] == snippet
 
 
+def test_a_short_window_of_an_admonition_is_shown_with_its_end():
+    parts = [
+        f"- Part {at}: {'words ' * 30}\n\n:::tip\n- The port of heron{at} is {5000 + at}.\n:::\n"
+        for at in range(40)
+    ]
+    [hits] = searched("\n".join(parts), "which tip names the port of heron7?", max_chars=100)
+    assert hits[0].snippet == ":::tip\n- The port of heron7 is 5007.\n:::"
+
+
 def test_signs_without_letters_are_text():
     [hits] = searched("# Mood\n\n🎉\n", "mood")
     assert [hit.snippet for hit in hits] == ["# Mood\n\n🎉"]

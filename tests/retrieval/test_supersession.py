@@ -666,12 +666,12 @@ def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, the
         (
             "Who keeps the books of the sailing club?",
             "The books of the sailing club are kept by Ugo Marra.",
-            "Ugo Marra has a new shelf for the books of the club.",
+            "Nice talk with Ugo Marra about the books of the sailing club.",
         ),
         (
-            "How long do we keep the door logs?",
-            "Door logs are kept for 30 days, then wiped.",
-            "The camera logs are kept for 60 days, then wiped.",
+            "How long are the door logs kept?",
+            "For 30 days the door logs are kept.",
+            "For 60 days the camera logs are kept.",
         ),
         (
             "How much does the hall pay for heating?",
@@ -696,7 +696,9 @@ def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, the
 )
 def test_a_value_that_is_known_or_of_something_else_corrects_nothing(opened, question, line, newer):
     memory = opened(logs(f"- {line}", f"- {newer}"))
-    assert line in memory.search(question)[0].snippet
+    results = memory.search(question, explain=True)
+    reasons = {one.reason for hit in results for one in hit.explanation.supersessions}
+    assert reasons.isdisjoint(("cue", "key", "value"))
 
 
 @pytest.mark.slow

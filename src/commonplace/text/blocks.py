@@ -157,10 +157,14 @@ class _Scanner:
             self._items.append(column)
         if opened := _FENCE.match(line, len(lead)):
             fence, is_quoted = opened[1] or opened[2], ">" in lead
-            if at < self._above and not is_quoted:  # what it lies in is above, too
+            is_above = at < self._above  # and so is what it lies in
+            is_deep = not (marked or is_quoted or is_above) and column - base >= _INDENT
+            if marked:
+                base = column
+            elif is_deep or (is_above and not is_quoted):
                 base = column - column % _INDENT
-            is_deep = not marked and not is_quoted and column - base >= _INDENT
-            base = column if marked else column - column % _INDENT if is_deep else min(base, column)
+            else:
+                base = min(base, column)
             code = self._code(at, fence, base=base, quoted=is_quoted)
             # Closed below the lines, perhaps: what is less indented would show that it is none.
             if code.closed or not is_deep or code.last == len(self._lines) - 1:

@@ -46,7 +46,7 @@ _COMMENT_MARKS = ("-->", "<!--")
 _OUTLINE_MARKS = ("#", *BLOCK_MARKS)
 """Texts of which a line holds one that is a heading, or begins a block."""
 _FENCES = ("```", "~~~", "$$")
-"""Marks of blocks that depend on the list items around them."""
+"""Marks of blocks that depend on other lines: on the list items around them, or on blank ones."""
 
 
 class ChunkChanges(NamedTuple):
