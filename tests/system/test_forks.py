@@ -14,6 +14,8 @@ pytestmark = [
 
 HEAD = """
 import faulthandler, os, sys, threading, time
+before_fork = lambda: None
+os.register_at_fork(before=lambda: before_fork())
 from pathlib import Path
 from commonplace import Memory, MemoryPool, Settings
 from commonplace.settings import SyncSettings
@@ -138,6 +140,39 @@ def test_a_fork_waits_for_transactions_and_not_for_those_that_begin_meanwhile(tm
         print(set(codes), longest < 3.0 or longest)  # it gives up after 5 s
         """
     assert run(tmp_path / "notes", code) == ["{0} True"]
+
+
+def test_a_fork_waits_for_reads(tmp_path):
+    """A read may hold the mutex of SQLite's page cache; a child would wait for it for ever."""
+    code = """
+        seen, stop = [], threading.Event()
+        def look():  # hooks run in reverse order: after those of the package
+            own = threading.get_ident()
+            seen.extend(
+                frame.f_globals["__name__"]
+                for thread, frame in sys._current_frames().items() if thread != own
+            )
+        memory = opened()
+        memory.index()
+        def busy():
+            while not stop.is_set():
+                with memory.snapshot() as snapshot:
+                    for _ in range(20):
+                        snapshot.files()
+        threads = [threading.Thread(target=busy) for _ in range(3)]
+        [thread.start() for thread in threads]
+        before_fork, longest = look, 0.0
+        for _ in range(40):
+            began = time.monotonic()
+            if not os.fork():
+                os._exit(0)
+            longest = max(longest, time.monotonic() - began)
+            os.wait()
+        stop.set()
+        [thread.join() for thread in threads]
+        print(len(seen) >= 120, "commonplace.store.sqlite.snapshot" in seen, longest < 3.0)
+        """
+    assert run(tmp_path / "notes", code) == ["True False True"]
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Forks: a child process of `os.fork` begins again, without its parent's threads and connections.
 
 A thread that held a lock in the parent never releases it in the child, be it one of SQLite: a fork
-waits for the transactions of other threads. A connection may not be used, or closed, by another
-process than the one that opened it.
+waits for the transactions of other threads, and for their reads. A connection may not be used, or
+closed, by another process than the one that opened it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ReopenedInChild:
 
 
 def _wait_for_threads() -> None:
-    """Wait for transactions, and for modules that are imported: a child would wait for ever."""
+    """Wait for transactions, reads and imports of other threads: a child would wait for ever."""
     global _closed, _forking, _switch_s, _taken
     deadline = time.monotonic() + _WAIT_S
     if not _one_fork.acquire(timeout=_WAIT_S):
@@ -124,9 +124,9 @@ def _wait_for_threads() -> None:
     _closed = gate.door.acquire(timeout=max(0.0, deadline - time.monotonic()))
     while _taken < wanted and gate.permits.acquire(timeout=max(0.0, deadline - time.monotonic())):
         _taken += 1
-    while True:  # imports last, for one may begin while the permits are waited for
+    while True:  # these last, for one may begin while the permits are waited for
         sys.setswitchinterval(_WAIT_S)  # no other thread runs between the look and the fork
-        if not _is_importing() or time.monotonic() >= deadline:
+        if not any(map(_is_inside, _other_frames())) or time.monotonic() >= deadline:
             break
         sys.setswitchinterval(_switch_s)
         time.sleep(_POLL_S)
@@ -146,23 +146,28 @@ def _release() -> None:
     _one_fork.release()
 
 
-def _is_importing() -> bool:
-    """Return whether another thread imports a module, whose lock a child would wait for."""
+def _other_frames() -> list[FrameType]:
+    """Return what the other threads are in: the innermost frame of each."""
     own = threading.get_ident()
-    frames = [frame for thread, frame in sys._current_frames().items() if thread != own]  # noqa: SLF001
-    return any(map(_has_import, frames))
+    return [frame for thread, frame in sys._current_frames().items() if thread != own]  # noqa: SLF001
 
 
-def _has_import(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename == _IMPORT_FILE:
-            return True
+def _is_inside(frame: FrameType | None) -> bool:
+    """Return whether a thread reads an index, or imports a module: each may hold a lock then."""
+    name = str(frame.f_globals.get("__name__")) if frame is not None else ""
+    # The gate is not held for a read, which would make each one slower. The page cache has a mutex.
+    if name.startswith(_READING) and name not in _WAITING:
+        return True
+    while frame is not None and frame.f_code.co_filename != _IMPORT_FILE:
         frame = frame.f_back
-    return False
+    return frame is not None
 
 
 _IMPORT_FILE = "<frozen importlib._bootstrap>"
 _PACKAGE = __name__.partition(".")[0]
+_READING = f"{_PACKAGE}.store.sqlite."
+_WAITING = {f"{_READING}connection", f"{_READING}store"}
+"""Modules in which threads wait for each other; they read with the gate held."""
 
 
 def _renew_all() -> None:

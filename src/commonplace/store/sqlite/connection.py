@@ -114,7 +114,8 @@ def _open_for_reading(path: Path) -> apsw.Connection:
 
 def has_tables(connection: apsw.Connection) -> bool:
     """Return whether the file has tables: one that is empty and read-only has none."""
-    return bool(connection.pragma("user_version"))
+    with forks.gate:
+        return bool(connection.pragma("user_version"))
 
 
 @contextlib.contextmanager
@@ -284,11 +285,13 @@ class IndexFile:
             raise apsw.BusyError("another thread writes")
         try:
             with self.pool.borrowed() as connection:
-                connection.pragma("cache_size", -_WRITER_CACHE_KIB)
+                with forks.gate:
+                    connection.pragma("cache_size", -_WRITER_CACHE_KIB)
                 try:
                     yield connection
                 finally:
-                    connection.pragma("cache_size", -_CACHE_KIB)
+                    with forks.gate:
+                        connection.pragma("cache_size", -_CACHE_KIB)
         finally:
             self._write_lock.release()
 

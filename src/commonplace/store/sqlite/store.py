@@ -204,7 +204,7 @@ class SqliteStore:
 
     def trim_vector_cache(self, max_entries: int) -> None:
         """Drop the cached vectors written longest ago, beyond a number of texts."""
-        with self.writing() as connection:
+        with self.writing() as connection, forks.gate:
             if connection.execute("SELECT count(*) FROM embedding_cache").get > max_entries:
                 with transaction(connection):
                     vector_cache.trim(connection, max_entries)
