@@ -290,11 +290,28 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
             "The van: Ottilie drives it on market days from 7:15.",
             "The van leaves at 6:45 on market days instead of 7:15.",
         ),
+        (
+            "Who waters the greenhouse?",
+            "The greenhouse: Petra waters it from number 14.",
+            "The greenhouse has moved behind the barn, rain waters it there.",
+        ),
+        (
+            "What food is the cat Biscuit getting now?",
+            "Biscuit the cat gets the salmon dry food, 55 g a day.",
+            "Vet's idea for Biscuit: raw cat food, maybe from winter. We're not doing it now.",
+        ),
+        ("塩はどこにありますか", "塩は上の棚にあります。", "酒は下の棚にあります。"),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
         *("owner", "japanese", "question first", "named owner", "third person", "other number"),
-        *("from what is not said", "numbers of a person"),
+        *(
+            "from what is not said",
+            "numbers of a person",
+            "no person",
+            "a plan in part",
+            "japanese noun",
+        ),
     ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
@@ -387,11 +404,17 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "Ansprechpartner bei der Hausverwaltung ist Herr Kühnert, nur vormittags.",
             "Herr Kühnert ist in Rente, bei der Hausverwaltung macht das jetzt Frau Sobotta.",
         ),
+        (
+            "Where does the whist club meet?",
+            "The whist club meets in the back room of the Otter.",
+            "The whist club meets in the parish hall by the side entrance.",
+        ),
     ],
     ids=[
         *("value named", "name shared", "instead of", "now", "negation", "german"),
         *("denied beside", "inches", "part of a word", "end of phrase", "few words"),
         *("no speaker", "subject alone", "key now", "portuguese", "german noun"),
+        "no sign at all",
     ],
 )
 def test_a_correction_in_other_words_comes_first(opened, question, line, newer):
@@ -427,6 +450,42 @@ def test_a_quotation_of_what_was_does_not_come_before_what_holds(opened, last):
     memory = opened(logs(f"- {OLD_PORT}", "", f"- {NEW_PORT}", f"- {last}"))
     results = memory.search(PORT)
     assert NEW_PORT in results[0].snippet
+
+
+FILMS = (
+    "Film circle: watching Vertigo, at Pia's place.",
+    "Film circle: watching Playtime, at Pia's place, bring bread.",
+)
+
+
+@pytest.mark.parametrize(
+    ("last", "right"),
+    [
+        ("Pia hums the tune of Vertigo, the film circle is proud of watching it to the end.", 1),
+        ("Film circle: watching Vertigo, at Pia's place.", 2),
+        ("The film circle went back to watching Vertigo, which has words below the pictures.", 2),
+    ],
+    ids=["repeated", "stated again", "cue"],
+)
+def test_a_line_that_repeats_what_was_is_no_news_unless_it_returns_to_it(opened, last, right):
+    lines = (*FILMS, last)
+    best = opened(logs(*(f"- {line}" for line in lines))).search(
+        "What is the film circle watching?"
+    )[0]
+    assert lines[right] in best.snippet
+    assert best.path == f"memory/{DAYS[right]}.md"
+
+
+def test_a_turn_of_a_conversation_may_come_back_to_what_was(opened):
+    turns = (
+        "Ann: I play the cello in the church on Mondays.",
+        "Ann: I play the harp instead of the cello.",
+        "Ann: The tune that I play on Mondays is one for the cello.",
+    )
+    memory = opened(logs(*(f"- {turn}" for turn in turns)))
+    results = memory.search("What instrument does Ann play?", explain=True)
+    reasons = {one.reason for hit in results for one in hit.explanation.supersessions}
+    assert "doubt" not in reasons
 
 
 def test_an_accent_tells_a_time_from_a_verb_at_the_end_of_a_question():

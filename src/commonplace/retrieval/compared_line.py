@@ -51,7 +51,7 @@ _SPEAKER = re.compile(
 """A name of two words has two capitals or none: "Decision reversed:" begins a note."""
 _VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
 _TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
-_TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{2,12}?)[のはがをで的是在]")
+_TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{1,12}?)[のはがをで的是在]")
 _QUOTED = re.compile(
     r"(?<!\w)(?:\"([^\"]{4,200})\"|'([^']{4,200})')(?!\w)|“([^”]{4,200})”|„([^“”]{4,200})[“”]"
     r"|«([^»]{4,200})»|「([^」]{4,200})」|『([^』]{4,200})』|(?<!\w)‘([^’]{4,200})’(?!\w)"

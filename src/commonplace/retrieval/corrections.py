@@ -16,6 +16,7 @@ from commonplace.retrieval.restatements import restates
 from commonplace.retrieval.subjects import (
     has_other_subject,
     lacks_name,
+    lacks_person,
     speaks_of_another,
     speaks_of_relative,
 )
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_question import Question
     from commonplace.types import SupersessionReason
 
-__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value", "names_value"]
+__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value", "names_value", "repeats"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
-_ALL, _HALF, _THIRD, _QUARTER = 0.99, 1 / 2, 1 / 3, 1 / 4
+_ALL, _NEXT_TO_ALL, _HALF, _TWO_FIFTHS, _THIRD, _QUARTER = 0.99, 0.9, 1 / 2, 2 / 5, 1 / 3, 1 / 4
 _KEPT = 0.27
 """Share of what the older line holds of the question that a correction of it holds, at least."""
 _QUOTED_WORDS = 3
@@ -60,6 +61,7 @@ def judge(
     *,
     same_place: Callable[[ComparedLine, ComparedLine, str], bool],
     of_two_days: bool,
+    is_as_near: bool,
 ) -> Judgement | None:
     """Return which of two lines stands back when a question asks for now; None for neither.
 
@@ -69,21 +71,23 @@ def judge(
         newer: A line of a later day, or further down in the same file.
         same_place: Whether a key of two lines is one key, and not one of two places.
         of_two_days: Whether each has a day, and not the same, as the rows of a list have.
+        is_as_near: Whether the newer line has next to as much evidence of its own.
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
-        if older.is_doubtful or is_asked_for or not _are_close(question, older, newer):
+        if older.is_doubtful or is_asked_for:
             return None
-        return Judgement("doubt", older_stands_back=False)
+        return _stands_back("doubt", question, older, newer)
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
+    if lacks_person(question, older, newer):
+        return _stands_back("relative", question, older, newer)
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
     is_other = bool(newer.replaced) and not _replaces(question, older, newer.replaced)
     if not is_other and _revokes(question, older, newer):
         return Judgement("cue")
     if speaks_of_another(question, older, newer) or _is_of_other_matter(question, older, newer):
-        close = _are_close(question, older, newer)
-        return Judgement("relative", older_stands_back=False) if close else None
+        return _stands_back("relative", question, older, newer)
     if (
         not is_other
         and not question.asks_event
@@ -91,7 +95,7 @@ def judge(
         and not _lacks_value(question, older, newer)
     ):
         return None if has_other_subject(question, older, newer) else Judgement("cue")
-    restated = restates(question, older, newer, of_two_days=of_two_days)
+    restated = restates(question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near)
     return Judgement("value") if restated else None
 
 
@@ -118,13 +122,35 @@ def names_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
     return older.may_say([term for term in newer.terms if term not in ENGLISH][:1])
 
 
-def _are_close(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two short lines may speak of one thing, by their words or the question's."""
-    if not (older.is_short and newer.is_short):
+def repeats(
+    question: Question, older: ComparedLine, newer: ComparedLine, later: ComparedLine
+) -> bool:
+    """Return whether a later line has what a newer line has corrected, and not what holds now.
+
+    So "a nice poster, with *Ruben* on bass" is told from news, whatever its language. "Back to
+    Ruben" has a cue, and "bass: Ruben" is the older line once more: these are news.
+    """
+    if later.is_turn or later.has_cue or later.common(older) >= _NEXT_TO_ALL:
         return False
-    if older.common(newer) >= _THIRD or question.kept(older, newer) >= 0.9:
-        return True
-    return _share_subjects(question, older, newer)
+    asked = question.term_set | ENGLISH
+    said, new = older.term_set - asked, newer.term_set - older.term_set - asked
+    names = {newer.term_of(word) for word in newer.values} & new
+    if not later.term_set.isdisjoint(names or new):
+        return False
+    gone = {older.term_of(word) for word in older.values} & said
+    return not later.term_set.isdisjoint(gone | said - newer.term_set)
+
+
+def _stands_back(
+    reason: SupersessionReason, question: Question, older: ComparedLine, newer: ComparedLine
+) -> Judgement | None:
+    """Return that the newer line stands back, if both may speak of one thing and are short."""
+    if not (older.is_short and newer.is_short):
+        return None
+    are_close = older.common(newer) >= _THIRD or question.kept(older, newer) >= _TWO_FIFTHS
+    if not are_close and not _share_subjects(question, older, newer):
+        return None
+    return Judgement(reason, older_stands_back=False)
 
 
 def _is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

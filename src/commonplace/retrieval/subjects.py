@@ -11,17 +11,40 @@ from typing import TYPE_CHECKING
 from commonplace.text.correction_cues import is_word, parts_in, places_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
 
-__all__ = ["has_other_subject", "lacks_name", "speaks_of_another", "speaks_of_relative"]
+__all__ = [
+    "has_other_subject",
+    "lacks_name",
+    "lacks_person",
+    "speaks_of_another",
+    "speaks_of_relative",
+]
 
 
 def lacks_name(question: Question, one: ComparedLine, other: ComparedLine) -> bool:
     """Return whether one line holds a name of the question that the other lacks."""
     return any(one.held[at] > other.held[at] for at in question.names)
+
+
+def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a person is asked for, and the newer line has none and not the older one's.
+
+    "The choir has moved to the town hall" does not tell who conducts it.
+    """
+    if not question.asks_person or question.language == "de":  # whose nouns have capitals, too
+        return False
+    said = _names(question, older, older.values)
+    first = filter(older.lacks_subject, newer.words[:1])  # may be a name, as "*Ann* does it"
+    new = _names(question, newer, newer.values.union(first)).difference(older.words)
+    return bool(said) and not new and said.isdisjoint(newer.words)
+
+
+def _names(question: Question, line: ComparedLine, values: Iterable[str]) -> set[str]:
+    return {it for it in values if it.isalpha() and line.term_of(it) not in question.term_set}
 
 
 def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -128,7 +151,7 @@ def _is_other_topic(older: ComparedLine, newer: ComparedLine, missing: set[str])
     """Return whether a line of a script without spaces lacks what the other one begins with."""
     topic = older.topic
     is_named = topic[: (2 * len(topic) + 2) // 3] in newer.text
-    return not is_named and any(term in topic for term in missing)
+    return not is_named and any(term in topic or topic in term for term in missing)
 
 
 def _is_of_third_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -145,18 +168,14 @@ def _is_other_name(question: Question, older: ComparedLine, newer: ComparedLine)
     """Return whether a name is missing, a speaker another, or a number."""
     return (
         lacks_name(question, older, newer)
-        or _has_other_speaker(question, older, newer)
+        or _has_other_speaker(older, newer)
         or _is_other_number(question, older, newer)
     )
 
 
-def _has_other_speaker(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines begin with other speakers, or with other keys that are asked for."""
-    speaker = older.speaker
-    if not speaker or not newer.speaker or speaker == newer.speaker:
-        return False
-    is_asked = older.term_of(speaker) in question.term_set
-    return is_asked or (older.is_turn and newer.is_turn)
+def _has_other_speaker(older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two turns of a conversation are of two speakers."""
+    return older.is_turn and newer.is_turn and older.speaker != newer.speaker
 
 
 def _is_other_number(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -9,7 +9,7 @@ certain: when a question asks for now, they stand behind all others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from commonplace.retrieval.corrections import (
     judge,
     names_old_value,
     names_value,
+    repeats,
 )
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.precedence import Precedence
@@ -49,12 +50,15 @@ _STALE_NATS = 6.0
 """Nats behind the best line within which a line may be stale: others come late anyway."""
 _BEHIND_NATS = 12.0
 """Nats that a correction may lie behind the line that it corrects."""
+_NEAR_NATS = 1.0
+"""Nats that a line may lie behind another one and answer a question as well."""
 _AHEAD_NATS = 0.25
 """Nats that a line gets ahead of the line that it corrects: its neighbours bring less."""
 _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
+_Judged = tuple[ComparedLine, ComparedLine, Judgement | None]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -120,8 +124,10 @@ class _Comparison:
         """Return which lines stand back for which, at the time that the question asks for."""
         corrections: list[Precedence] = []
         doubts: dict[int, Precedence] = {}
-        for older, newer, judgement in self._judgements():
-            if judgement.older_stands_back:
+        for older, newer, judgement in self._without_repeats(list(self._judgements())):
+            if judgement is None:
+                pass
+            elif judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
             elif self._asks_now and self._scores[older.row] - _STEP_NATS < self._scores[newer.row]:
                 # For the best line alone: others would be raised above it, too, and equal it.
@@ -151,8 +157,25 @@ class _Comparison:
         share: NDArray[np.float64] = likely / likely.sum()
         return share
 
-    def _judgements(self) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement]]:
-        """Yield the older and the newer line of each pair of which one stands back."""
+    def _without_repeats(self, judged: Sequence[_Judged]) -> Iterator[_Judged]:
+        """Yield judgements; a line that repeats what another one has corrected is doubtful."""
+        corrected: dict[int, list[ComparedLine]] = {}
+        for older, newer, judgement in judged:
+            if judgement is not None and judgement.older_stands_back:
+                corrected.setdefault(newer.row, []).append(older)
+        repeating = {
+            newer.row
+            for older, newer, _ in judged
+            if any(
+                repeats(self._question, was, older, newer) for was in corrected.get(older.row, ())
+            )
+        }
+        doubt = Judgement("doubt", older_stands_back=False)
+        for older, newer, judgement in judged:
+            yield older, newer, doubt if newer.row in repeating else judgement
+
+    def _judgements(self) -> Iterator[_Judged]:
+        """Yield the older and the newer line of each pair that is worth a comparison, judged."""
         newer_lines = self._newer_lines()
         least = self._scores.max() - _STALE_NATS
         stale = [at for at in newer_lines if self._scores[self._best[at]] >= least]
@@ -160,10 +183,9 @@ class _Comparison:
             for later in newer_lines[at]:
                 older, newer = self._line(self._best[at]), self._line(self._best[later])
                 judgement = self._judged(older, newer)
-                if judgement is None:
-                    continue
                 yield older, newer, judgement
-                if judgement.older_stands_back and later in newer_lines and later not in stale:
+                is_correction = judgement is not None and judgement.older_stands_back
+                if is_correction and later in newer_lines and later not in stale:
                     stale.append(later)
 
     def _judged(self, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
@@ -171,9 +193,13 @@ class _Comparison:
             return None
         (_, day), (_, its_day) = self._where[older.row], self._where[newer.row]
         return judge(
-            self._question, older, newer,
-            same_place=self._are_in_one_place, of_two_days=0 < day < its_day,
-        )  # fmt: skip
+            self._question,
+            older,
+            newer,
+            same_place=self._are_in_one_place,
+            of_two_days=0 < day < its_day,
+            is_as_near=self._is_as_near(older, newer),
+        )
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
@@ -253,6 +279,11 @@ class _Comparison:
         for row in _rows_with(self._table, "([corrects]"):
             if row not in best:
                 yield row
+
+    def _is_as_near(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether a line has as much evidence as another one, and is below its heading."""
+        behind = self._scores[older.row] - self._scores[newer.row]
+        return behind <= _NEAR_NATS and self._heading(older.row) == self._heading(newer.row)
 
     def _are_in_one_place(self, older: ComparedLine, newer: ComparedLine, key: str) -> bool:
         """Return whether the key of two lines is one key: below one heading, and no speaker's.
