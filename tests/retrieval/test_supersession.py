@@ -300,18 +300,18 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
             "Biscuit the cat gets the salmon dry food, 55 g a day.",
             "Vet's idea for Biscuit: raw cat food, maybe from winter. We're not doing it now.",
         ),
+        (
+            "Which Redis version is the cache box on?",
+            "cache box: Redis 7, zone b",
+            "cache box Redis: maxclients 200 -> 400",
+        ),
         ("塩はどこにありますか", "塩は上の棚にあります。", "酒は下の棚にあります。"),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
         *("owner", "japanese", "question first", "named owner", "third person", "other number"),
-        *(
-            "from what is not said",
-            "numbers of a person",
-            "no person",
-            "a plan in part",
-            "japanese noun",
-        ),
+        *("from what is not said", "numbers of a person", "no person", "a plan in part", "arrow"),
+        "japanese noun",
     ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.retrieval.value_slots import ValueSlot, amounts, value_slots
 from commonplace.text.correction_cues import (
+    arrow_starts,
     has_word,
     is_doubtful,
     is_revision,
@@ -139,7 +140,7 @@ class ComparedLine:
     def left_behind(self) -> list[set[str]]:
         """Terms of what it goes from to something else: "from *A* to B"."""
         parts = (character_pairs(part) for part in left_parts(self.text))
-        return [*self._content(left_words(self.phrases)), *parts]
+        return [*self._content((*left_words(self.phrases), *arrow_starts(self.text))), *parts]
 
     @cached_property
     def denied(self) -> list[set[str]]:

@@ -18,6 +18,7 @@ from commonplace.text.stopwords import ENGLISH
 
 __all__ = [
     "WordKind",
+    "arrow_starts",
     "asked_attributes",
     "asks_for_past",
     "function_words",
@@ -62,7 +63,7 @@ WordKind = Literal[
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
-_ARROW = re.compile(r"\S\s*(?:→|->|=>|➜|⇒)\s*\S")
+_ARROW = re.compile(r"(\S{1,40})\s{0,4}(?:→|->|=>|➜|⇒)\s{0,4}\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
 _LEFT_PART = re.compile(
     r"([^\s、。,，はがをのにで]{1,12})(?:では|じゃ|で)な[くい]"
@@ -224,6 +225,11 @@ def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
             # "de" is "of", too: "la réunion du lundi commence à".
             if end == 1 or any(map(str.isdigit, behind[:end])) or (end and words[at] in _FROM):
                 yield behind[:end]
+
+
+def arrow_starts(text: str) -> list[list[str]]:
+    """Return the words that arrows of a text go from: "limit *200* -> 400"."""
+    return [words_of(match[1]) for match in _ARROW.finditer(text)]
 
 
 def left_parts(text: str) -> Iterator[str]:
