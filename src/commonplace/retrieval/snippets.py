@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Window", "pack_windows", "snippet_text", "window_results", "within_budget"]
 
-_SHORT_CHARS = 300
+_SHORT_CHARS = 250
 """Length of the later windows: most evidence is one line, and short windows show more lines."""
-_LONG_PART = 0.4
+_LONG_PART = 0.5
 """Part of an answer's characters that long windows take."""
 _LEAST_CHARS = 60
 """Room in an answer that is left unused."""
