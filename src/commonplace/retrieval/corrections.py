@@ -127,8 +127,8 @@ def repeats(
 ) -> bool:
     """Return whether a later line has what a newer line has corrected, and not what holds now.
 
-    So "a nice poster, with *Ruben* on bass" is told from news, whatever its language. "Back to
-    Ruben" has a cue, and "bass: Ruben" is the older line once more: these are news.
+    So "a nice poster, with *Ruben* on bass" is known not to be news, whatever its language. "Back
+    to Ruben" has a cue, and "bass: Ruben" is the older line once more: these are news.
     """
     if later.is_turn or later.has_cue or later.common(older) >= _NEXT_TO_ALL:
         return False

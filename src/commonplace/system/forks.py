@@ -153,7 +153,7 @@ def _other_frames() -> list[FrameType]:
 
 
 def _is_inside(frame: FrameType | None) -> bool:
-    """Return whether a thread reads an index, or imports a module: each may hold a lock then."""
+    """Return whether a thread uses SQLite, or imports a module: each may hold a lock then."""
     name = str(frame.f_globals.get("__name__")) if frame is not None else ""
     # The gate is not held for a read, which would make each one slower. The page cache has a mutex.
     if name.startswith(_READING) and name not in _WAITING:
@@ -165,8 +165,8 @@ def _is_inside(frame: FrameType | None) -> bool:
 
 _IMPORT_FILE = "<frozen importlib._bootstrap>"
 _PACKAGE = __name__.partition(".")[0]
-_READING = f"{_PACKAGE}.store.sqlite."
-_WAITING = {f"{_READING}connection", f"{_READING}store"}
+_READING = (f"{_PACKAGE}.store.sqlite.", f"{_PACKAGE}.text.analysis")
+_WAITING = {f"{_READING[0]}connection", f"{_READING[0]}store"}
 """Modules in which threads wait for each other; they read with the gate held."""
 
 
