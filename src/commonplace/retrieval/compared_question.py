@@ -134,6 +134,10 @@ class Question:
         columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
         return ((term, own, other) for term, weight, own, other in columns if weight)
 
+    def unasked_values(self, line: ComparedLine) -> frozenset[str]:
+        """Return the names and numbers of a line that the question does not hold."""
+        return frozenset(word for word in line.values if line.term_of(word) not in self.term_set)
+
     def share(self, held: NDArray[Any]) -> float:
         """Return the share of the question that a line holds."""
         return float(held @ self.weights)

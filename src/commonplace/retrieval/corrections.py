@@ -71,7 +71,7 @@ def judge(
         newer: A line of a later day, or further down in the same file.
         same_place: Whether a key of two lines is one key, and not one of two places.
         of_two_days: Whether each has a day, and not the same, as the rows of a list have.
-        is_as_near: Whether the newer line has next to as much evidence of its own.
+        is_as_near: Whether the newer line has next to as much evidence, below an equal heading.
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
@@ -255,8 +255,7 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     if not (older.is_short and newer.is_short) or question.asks_event:
         return False
     asked = question.term_set
-    said = older.values.intersection(newer.words)
-    said = frozenset(word for word in said if older.term_of(word) not in asked)
+    said = question.unasked_values(older).intersection(newer.words)
     is_ended = bool(said) and any(
         said.intersection(words) and _ends(words) for words in newer.phrases
     )

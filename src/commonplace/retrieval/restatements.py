@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["restates"]
 
-_ALL, _MOST, _MORE, _HALF = 0.99, 0.7, 0.6, 1 / 2
+_ALL, _MOST, _THREE_FIFTHS, _HALF = 0.99, 0.7, 3 / 5, 1 / 2
 _SOME_WORDS = 0.2
 """Share of words that two answers to one question have in common."""
 _SAME_WORDS = 0.6
@@ -41,7 +41,7 @@ def restates(
         older: A line.
         newer: A line of a later day, or further down in the same file.
         of_two_days: Whether each has a day, and not the same, as the rows of a list have.
-        is_as_near: Whether the newer line has next to as much evidence of its own.
+        is_as_near: Whether the newer line has next to as much evidence, below an equal heading.
     """
     if _same_sentence(question, older, newer) or (
         of_two_days and _same_slot(question, older, newer)
@@ -55,9 +55,9 @@ def restates(
     # Two days, one question: "Hollis diary: cold room" holds now, whatever "box 14" was before.
     return (
         is_as_near
-        and _may_answer_alike(question, older, newer, least=_MORE)
+        and _may_answer_alike(question, older, newer, least=_THREE_FIFTHS)
         and older.common(newer) >= _SOME_WORDS
-        and not _keeps_values(question, older, newer)
+        and not ((values := question.unasked_values(older)) and values.issubset(newer.words))
         and not has_other_subject(question, older, newer)
     )
 
@@ -94,12 +94,6 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
         left, new = older.values.difference(newer.words), newer.values.difference(older.words)
         return any(map(str.isalpha, left)) and any(map(str.isalpha, new))
     return have_other_amount(older.amounts, newer.amounts)
-
-
-def _keeps_values(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line has all names and numbers of an older one that are not asked for."""
-    values = {word for word in older.values if older.term_of(word) not in question.term_set}
-    return bool(values) and values.issubset(newer.words)
 
 
 def _goes_on_from_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace.text.correction_cues import is_word, parts_in, places_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
@@ -37,14 +37,18 @@ def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -
     """
     if not question.asks_person or question.language == "de":  # whose nouns have capitals, too
         return False
-    said = _names(question, older, older.values)
-    first = filter(older.lacks_subject, newer.words[:1])  # may be a name, as "*Ann* does it"
-    new = _names(question, newer, newer.values.union(first)).difference(older.words)
-    return bool(said) and not new and said.isdisjoint(newer.words)
-
-
-def _names(question: Question, line: ComparedLine, values: Iterable[str]) -> set[str]:
-    return {it for it in values if it.isalpha() and line.term_of(it) not in question.term_set}
+    said = set(filter(str.isalpha, question.unasked_values(older)))
+    new = set(filter(str.isalpha, question.unasked_values(newer)))
+    # The first word may be a name, as in "*Ann* does it".
+    is_named = any(
+        word.isalpha()
+        and older.lacks_subject(word)
+        and newer.term_of(word) not in question.term_set
+        for word in newer.words[:1]
+    )
+    return (
+        bool(said) and not is_named and new.issubset(older.words) and said.isdisjoint(newer.words)
+    )
 
 
 def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

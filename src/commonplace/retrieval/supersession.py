@@ -9,7 +9,7 @@ certain: when a question asks for now, they stand behind all others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -58,7 +58,6 @@ _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
-_Judged = tuple[ComparedLine, ComparedLine, Judgement | None]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -124,10 +123,8 @@ class _Comparison:
         """Return which lines stand back for which, at the time that the question asks for."""
         corrections: list[Precedence] = []
         doubts: dict[int, Precedence] = {}
-        for older, newer, judgement in self._without_repeats(list(self._judgements())):
-            if judgement is None:
-                pass
-            elif judgement.older_stands_back:
+        for older, newer, judgement in _with_doubted_repeats(self._question, self._judgements()):
+            if judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
             elif self._asks_now and self._scores[older.row] - _STEP_NATS < self._scores[newer.row]:
                 # For the best line alone: others would be raised above it, too, and equal it.
@@ -157,24 +154,7 @@ class _Comparison:
         share: NDArray[np.float64] = likely / likely.sum()
         return share
 
-    def _without_repeats(self, judged: Sequence[_Judged]) -> Iterator[_Judged]:
-        """Yield judgements; a line that repeats what another one has corrected is doubtful."""
-        corrected: dict[int, list[ComparedLine]] = {}
-        for older, newer, judgement in judged:
-            if judgement is not None and judgement.older_stands_back:
-                corrected.setdefault(newer.row, []).append(older)
-        repeating = {
-            newer.row
-            for older, newer, _ in judged
-            if any(
-                repeats(self._question, was, older, newer) for was in corrected.get(older.row, ())
-            )
-        }
-        doubt = Judgement("doubt", older_stands_back=False)
-        for older, newer, judgement in judged:
-            yield older, newer, doubt if newer.row in repeating else judgement
-
-    def _judgements(self) -> Iterator[_Judged]:
+    def _judgements(self) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement | None]]:
         """Yield the older and the newer line of each pair that is worth a comparison, judged."""
         newer_lines = self._newer_lines()
         least = self._scores.max() - _STALE_NATS
@@ -281,7 +261,7 @@ class _Comparison:
                 yield row
 
     def _is_as_near(self, older: ComparedLine, newer: ComparedLine) -> bool:
-        """Return whether a line has as much evidence as another one, and is below its heading."""
+        """Return whether a line has next to as much evidence, below an equal heading."""
         behind = self._scores[older.row] - self._scores[newer.row]
         return behind <= _NEAR_NATS and self._heading(older.row) == self._heading(newer.row)
 
@@ -305,6 +285,28 @@ class _Comparison:
 
     def _path(self, row: int) -> str:
         return self._table.passage_of(row).path
+
+
+def _with_doubted_repeats(
+    question: Question,
+    judgements: Iterable[tuple[ComparedLine, ComparedLine, Judgement | None]],
+) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement]]:
+    """Yield the pairs of which one stands back: what repeats a corrected line does, too."""
+    judged = list(judgements)
+    corrected: dict[int, list[ComparedLine]] = {}
+    for older, newer, judgement in judged:
+        if judgement is not None and judgement.older_stands_back:
+            corrected.setdefault(newer.row, []).append(older)
+    repeating = {
+        newer.row
+        for older, newer, _ in judged
+        if any(repeats(question, was, older, newer) for was in corrected.get(older.row, ()))
+    }
+    for older, newer, judgement in judged:
+        if newer.row in repeating:
+            yield older, newer, Judgement("doubt", older_stands_back=False)
+        elif judgement is not None:
+            yield older, newer, judgement
 
 
 def _struck_rows(table: PassageTable) -> Iterator[int]:
