@@ -149,6 +149,6 @@ class Counted:
 
 def test_of_three_chunks_an_identifier_is_weighted_as_of_a_hundred() -> None:
     words = ANALYZER.words("host7 51820 owner 3rd 2026")
-    weights = weighted_terms(Counted(), words, None, None).weights
+    weights = weighted_terms(Counted(), words, ANALYZER, None, None).weights
     assert weights[:2] == pytest.approx(np.log1p(99.5 / 1.5))
     assert weights[2:] == pytest.approx(np.log1p(2.5 / 1.5))

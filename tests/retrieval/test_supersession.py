@@ -409,12 +409,17 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "The whist club meets in the back room of the Otter.",
             "The whist club meets in the parish hall by the side entrance.",
         ),
+        (
+            "När är deployfönstret?",
+            "Deployfönster för webben: tisdagar 14–16.",
+            "Deployfönster för webben: onsdagar 9–11.",
+        ),
     ],
     ids=[
         *("value named", "name shared", "instead of", "now", "negation", "german"),
         *("denied beside", "inches", "part of a word", "end of phrase", "few words"),
         *("no speaker", "subject alone", "key now", "portuguese", "german noun"),
-        "no sign at all",
+        *("no sign at all", "another form"),
     ],
 )
 def test_a_correction_in_other_words_comes_first(opened, question, line, newer):

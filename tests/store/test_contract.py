@@ -321,6 +321,23 @@ def test_an_initial_term_is_in_the_chunks_that_begin_with_it(store: Store) -> No
     assert list(counts.values()) == [1, 3, 0, 4]
 
 
+def test_a_prefix_is_in_the_chunks_with_a_word_that_begins_with_it(store: Store) -> None:
+    texts = ["Bredbandet är nere", "bredband: 399 kr, bredbandets avtal", "bred gata", "avtal"]
+    filled(store, a_file("a.md", *texts))
+    prefix = Term("bredbandens", "bredband", prefix=True)
+    with store.snapshot() as snapshot:
+        found = [
+            [snapshot.chunks([seq])[seq].text for seq, _ in hits]
+            for hits in (
+                snapshot.match([prefix], every=False, limit=9, rows=ALL),
+                snapshot.match([prefix, Term("avtal", "avtal")], every=True, limit=9, rows=ALL),
+            )
+        ]
+        counts = snapshot.frequencies([prefix, Term("bredbandens", "bredbandens")])
+    assert found == [[texts[1], texts[0]], [texts[1]]]
+    assert list(counts.values()) == [2, 0]
+
+
 def test_a_word_of_signs_only_is_in_no_chunk(store: Store) -> None:
     filled(store, a_file("a.md", "well - well"))
     assert matching(store, "-", "well") == ["well - well"]

@@ -230,6 +230,9 @@ class ToySnapshot:
         if word.initial:
             first = cut.terms(word.text)
             return int(bool(first) and terms.split()[: len(first)] == first)
+        if word.prefix:
+            (prefix,) = cut.terms(word.term)
+            return sum(term.startswith(prefix) for term in terms.split())
         if not word.gram:
             return _occurrences(cut.terms(word.text), terms.split())
         if len(word.text) == 1:

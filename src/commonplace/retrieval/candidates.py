@@ -21,18 +21,22 @@ from commonplace.retrieval.headings import part_named, title_words
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.term_matching import (
     QueryTerms,
-    content_texts,
     content_words,
-    is_date_word,
     occurrences,
     weighted_terms,
 )
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import Hits, RowFilter, StoredChunk
-from commonplace.text.analysis import Analyzer, Term
+from commonplace.text.analysis import Analyzer, Term, content_texts
 from commonplace.text.stopwords import ENGLISH_REQUESTS
-from commonplace.text.time_expressions import TIME_WORD, Days, days_named, without_times
+from commonplace.text.time_expressions import (
+    TIME_WORD,
+    Days,
+    days_named,
+    is_date_word,
+    without_times,
+)
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -118,9 +122,9 @@ def analyze_query(
     words, only_days = content_words(query.text, analyzer), None
     if days is not None and direction is not None:  # without a vector, terms bring candidates
         others = _words_beside_times(words, query.text, analyzer)
-        if all(map(is_date_word, others)):
+        if all(is_date_word(word.text) for word in others):
             words, only_days = others, days
-    terms = weighted_terms(snapshot, words, days, source)
+    terms = weighted_terms(snapshot, words, analyzer, days, source)
     places = -(-query.max_chars // SNIPPET_CHARS)
     return AnalyzedQuery(query, terms, days, only_days, mean, direction, places)
 

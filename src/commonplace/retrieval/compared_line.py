@@ -104,11 +104,13 @@ class ComparedLine:
     def terms(self) -> list[str]:
         """Terms of the words, in the same order."""
         terms = self._analyzer.term_of_each(self.words)
-        return [terms[word] or word for word in self.words]
+        own_form = self._question.prefix_of
+        return [own_form(word) or terms[word] or word for word in self.words]
 
     def term_of(self, word: str) -> str:
         """Return the term of a word."""
-        return self._analyzer.term_of_each((word,))[word] or word
+        own_form = self._question.prefix_of(word)
+        return own_form or self._analyzer.term_of_each((word,))[word] or word
 
     @cached_property
     def phrases(self) -> list[list[str]]:

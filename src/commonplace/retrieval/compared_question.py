@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.retrieval.term_matching import is_date_word
+from commonplace.text.analysis import folded
 from commonplace.text.correction_cues import (
     asked_attributes,
     function_words,
@@ -20,6 +20,7 @@ from commonplace.text.correction_cues import (
     language_of,
     words_of,
 )
+from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,10 +47,12 @@ class Question:
     def __init__(self, analyzed: AnalyzedQuery) -> None:
         self.text, self._terms = analyzed.query.text, analyzed.terms
         self.terms = [term.term for term in self._terms.known]
+        self._prefixes = tuple(term.term for term in self._terms.known if term.prefix)
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
         empty = _PRESENT.union(function_words(self.words))
         is_empty = [
-            empty.issuperset(words_of(term.text)) or (bool(analyzed.days) and is_date_word(term))
+            empty.issuperset(words_of(term.text))
+            or (bool(analyzed.days) and is_date_word(term.text))
             for term in self._terms.known
         ]
         # Roots, because few notes make the weights extreme: a subject of all has next to none.
@@ -70,6 +73,13 @@ class Question:
     def term_set(self) -> frozenset[str]:
         """Terms, in no order."""
         return frozenset(self.terms)
+
+    def prefix_of(self, word: str) -> str | None:
+        """Return the term of the question that a word is another form of, as it begins with it."""
+        if not self._prefixes:
+            return None
+        bare = folded(word)
+        return next((prefix for prefix in self._prefixes if bare.startswith(folded(prefix))), None)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.term_matching import content_texts
+from commonplace.text.analysis import content_texts
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable

@@ -18,7 +18,7 @@ from commonplace.retrieval.passages import holds, table_headers
 from commonplace.text.analysis import Analyzer, Term, folded
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
-from commonplace.text.time_expressions import MONTH_NAMES
+from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QueryTerms",
-    "content_texts",
     "content_words",
-    "is_date_word",
     "occurrences",
     "occurrences_within",
     "terms_of_lines",
@@ -41,15 +39,11 @@ __all__ = [
 
 _MAX_WORDS = 64
 """Words of a query that count, at most: a question has fewer."""
-_WORD = re.compile(r"\w+")
 _RARE_TERMS = (3, 8)
 """Terms that bring candidates, the rarest: so many in any case, and so many at most."""
 _MATCHED_CHUNKS = 1_000
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
-_DATE_WORD = re.compile(
-    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
-)
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\d\w*|\d{5,}")
 """A letter with digits behind it, or a long number: it names one thing, which "3rd" does not."""
 _LEAST_CHUNKS = 100
@@ -87,21 +81,24 @@ def content_words(query: str, analyzer: Analyzer) -> list[Term]:
     return (content or words)[:_MAX_WORDS]
 
 
-def content_texts(text: str) -> list[str]:
-    """Return the words of a text as they are, in lower case and without stop words."""
-    return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
-
-
-def is_date_word(word: Term) -> bool:
-    """Return whether a word is a month, a year, or the day of a month."""
-    return bool(_DATE_WORD.fullmatch(word.text))
-
-
 def weighted_terms(
-    snapshot: Snapshot, words: list[Term], days: Days | None, source: Source | None
+    snapshot: Snapshot,
+    words: list[Term],
+    analyzer: Analyzer,
+    days: Days | None,
+    source: Source | None,
 ) -> QueryTerms:
-    """Return the terms of a query, weighted by how few chunks of a source hold each."""
+    """Return the terms of a query, weighted by how few chunks of a source hold each.
+
+    A word that no chunk holds stands for those that begin like it, where there are any.
+    """
     frequencies = snapshot.frequencies(words, source)
+    unknown = (word for word in words if not frequencies[word])
+    prefixes = {word: prefix for word in unknown if (prefix := analyzer.prefix_of(word))}
+    if prefixes:
+        frequencies |= snapshot.frequencies(prefixes.values(), source)
+        begun = {word: prefix for word, prefix in prefixes.items() if frequencies[prefix]}
+        words = [begun.get(word, word) for word in words]
     found = np.array([frequencies[word] for word in words], dtype=np.float32)
     count = snapshot.chunk_count(source)
     weights = _idf(found, count)
@@ -109,7 +106,7 @@ def weighted_terms(
         names = [_IDENTIFIER.fullmatch(word.text) is not None for word in words]
         weights[names] = _idf(found[names], _LEAST_CHUNKS)
     # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
-    counts = np.array([not (days and is_date_word(word)) for word in words], dtype=np.bool_)
+    counts = np.array([not (days and is_date_word(word.text)) for word in words], dtype=np.bool_)
     known = found > 0
     return QueryTerms(
         [word for word in words if frequencies[word]],
@@ -216,7 +213,9 @@ def occurrences_within(
     matching = {  # few forms are different
         (column, form)
         for column, form in set(pairs)
-        if form == own_forms[column] or terms[form] == wanted[column]
+        if form == own_forms[column]
+        or terms[form] == wanted[column]
+        or (words[column].prefix and form.startswith(wanted[column]))
     }
     held = np.fromiter(map(matching.__contains__, pairs), np.bool_, len(pairs))
     columns, places = columns[held], places[held]

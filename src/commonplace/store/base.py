@@ -116,7 +116,8 @@ class Snapshot(Protocol):
         phrase where the tokenizer cuts it). A term that it cuts into none is in no chunk. A gram
         (``Term.gram``) is looked for among the terms of `commonplace.text.analysis.grams_text`; a
         gram of one character is the prefix of any. An initial term (``Term.initial``) has to be the
-        first of the chunk's text; it is never a gram.
+        first of the chunk's text; it is never a gram. Of a prefix (``Term.prefix``), ``Term.term``
+        is cut instead of ``Term.text``, and the last of its terms is the prefix of any.
 
         Args:
             words: Terms of the query, of any text; those of nothing but white space are skipped.

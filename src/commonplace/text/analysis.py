@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
-__all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "folded", "grams_text"]
+from commonplace.text.stopwords import ENGLISH
+
+__all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "content_texts", "folded", "grams_text"]
 
 FTS5_TOKENIZE = {
     "porter": "porter unicode61 remove_diacritics 2",
@@ -38,6 +40,11 @@ _UNSPACED = re.compile(
     "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff]+"
 )
+_WORD = re.compile(r"\w+")
+_LEAST_PREFIX = 4
+"""Letters that two forms of a word share, at least."""
+_ENDING = 2
+"""Letters at the end of a word that its forms need not share, in any case."""
 _MAX_TERMS = 50_000
 """Size of the cache of terms, in words."""
 
@@ -58,6 +65,11 @@ def _index_grams(run: str) -> Iterator[str]:
         yield run[at : at + 2]
 
 
+def content_texts(text: str) -> list[str]:
+    """Return the words of a text as they are, in lower case and without stop words."""
+    return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
+
+
 class Term(NamedTuple):
     """A word of a query.
 
@@ -66,12 +78,14 @@ class Term(NamedTuple):
         term: As it is indexed (folded, stemmed).
         gram: Whether it is a gram.
         initial: Whether only chunks hold it whose text begins with it.
+        prefix: Whether all words that begin with its term are forms of it.
     """
 
     text: str
     term: str
     gram: bool = False
     initial: bool = False
+    prefix: bool = False
 
 
 class Analyzer:
@@ -129,6 +143,17 @@ class Analyzer:
             words = {word: None for word in words if len(word.text) >= _TRIGRAM}
         unique = {(word.term, word.gram): word for word in reversed(words)}
         return [word for word in words if unique[word.term, word.gram] is word]
+
+    def prefix_of(self, word: Term) -> Term | None:
+        """Return the prefix that the other forms of a word share; None where it may have none.
+
+        Stemming is for English, but most languages have the endings of words at their ends, too.
+        """
+        letters = len(word.text)
+        shared = max(_LEAST_PREFIX, letters - max(_ENDING, letters // 4))
+        if self.finds_parts or word.gram or shared >= letters or not word.text.isalpha():
+            return None
+        return word._replace(term=word.term[:shared], prefix=True)
 
     def term_of_each(self, words: Collection[str]) -> Mapping[str, str]:
         """Return the cached term of each word; "" for a word with no term, or with several.

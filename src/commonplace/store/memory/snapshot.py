@@ -158,8 +158,9 @@ class MemorySnapshot:
 
     def _phrase(self, word: Term) -> _Phrase:
         # A single character begins every pair that it stands first in.
-        prefix = word.gram and len(word.text) == 1
-        return _Phrase(self._analyzer.terms(word.text), word.gram, prefix, word.initial)
+        is_prefix = word.prefix or (word.gram and len(word.text) == 1)
+        terms = self._analyzer.terms(word.term if word.prefix else word.text)
+        return _Phrase(terms, word.gram, is_prefix, word.initial)
 
     def match(
         self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter

@@ -154,9 +154,9 @@ def query_of(phrases: Sequence[Phrase], *, every: bool) -> str:
 @functools.lru_cache(maxsize=20_000)
 def _phrase(word: Term, tokenizer: str) -> Phrase:
     mark = _GRAM if word.gram else ""
-    terms = analyzer_for(tokenizer).terms(word.text)
+    terms = analyzer_for(tokenizer).terms(word.term if word.prefix else word.text)
     # A single character begins every pair that it stands first in.
-    is_prefix = word.gram and len(word.text) == 1
+    is_prefix = word.prefix or (word.gram and len(word.text) == 1)
     return Phrase(tuple(_lexeme(term, mark) for term in terms), is_prefix, word.initial)
 
 

@@ -307,12 +307,12 @@ def match_expression(words: Sequence[Term], *, every: bool) -> str | None:
 
 
 def _phrase(word: Term) -> str:
-    text = word.text
+    text = word.term if word.prefix else word.text
     if not text.isalnum():
         text = text.replace('"', " ").replace("\0", " ")
         text = text.encode("utf-8", "replace").decode()
     if not word.gram:
-        return f'{{text}} : {"^ " if word.initial else ""}"{text}"'
+        return f'{{text}} : {"^ " if word.initial else ""}"{text}"{" *" if word.prefix else ""}'
     # A single character begins every pair that it stands first in.
     return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
 

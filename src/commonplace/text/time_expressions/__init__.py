@@ -5,7 +5,11 @@ expression recognises a query without a time expression in microseconds.
 """
 
 from commonplace.text.time_expressions.days import Days, closeness
-from commonplace.text.time_expressions.month_names import MONTH_NAMES
-from commonplace.text.time_expressions.parser import TIME_WORD, days_named, without_times
+from commonplace.text.time_expressions.parser import (
+    TIME_WORD,
+    days_named,
+    is_date_word,
+    without_times,
+)
 
-__all__ = ["MONTH_NAMES", "TIME_WORD", "Days", "closeness", "days_named", "without_times"]
+__all__ = ["TIME_WORD", "Days", "closeness", "days_named", "is_date_word", "without_times"]

@@ -9,10 +9,14 @@ from datetime import date
 
 from commonplace.text.time_expressions.days import Days
 from commonplace.text.time_expressions.meanings import Words, in_context
-from commonplace.text.time_expressions.month_names import MONTH_HEADS, with_english_months
+from commonplace.text.time_expressions.month_names import (
+    MONTH_HEADS,
+    MONTH_NAMES,
+    with_english_months,
+)
 from commonplace.text.time_expressions.phrases import Phrase, phrases, rules
 
-__all__ = ["TIME_WORD", "days_named", "without_times"]
+__all__ = ["TIME_WORD", "days_named", "is_date_word", "without_times"]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
@@ -20,6 +24,9 @@ TIME_WORD = re.compile(
 )
 """A fast check: a question in lower case without any of these names no days. Where case is ignored,
 the pattern takes ten times as long."""
+_DATE_WORD = re.compile(
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
+)
 _VERBS = ("march", "may")
 _WEAK_LEADS = ("", "and", "on", "or", "through", "to")
 """Words before "may" or "jan" that do not make it a month, as "in" does."""
@@ -42,6 +49,11 @@ def days_named(query: str, today: date) -> Days | None:
     text = with_english_months(" ".join(query.lower().split()))
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
+
+
+def is_date_word(word: str) -> bool:
+    """Return whether a word is a month, a year, or the day of a month."""
+    return bool(_DATE_WORD.fullmatch(word))
 
 
 def without_times(query: str) -> str:
