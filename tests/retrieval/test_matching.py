@@ -137,18 +137,8 @@ def test_above_the_row_that_holds_a_term_is_what_else_the_header_holds(text, con
     assert held["| host7 | Bo |"] == [0, 1, 0, 0]
 
 
-class Counted:
-    """A snapshot of three chunks, one of which holds each word."""
-
-    def frequencies(self, words, source):
-        return dict.fromkeys(words, 1)
-
-    def chunk_count(self, source):
-        return 3
-
-
 def test_of_three_chunks_an_identifier_is_weighted_as_of_a_hundred() -> None:
     words = ANALYZER.words("host7 51820 owner 3rd 2026")
-    weights = weighted_terms(Counted(), words, ANALYZER, None, None).weights
+    weights = weighted_terms(dict.fromkeys(words, 1), 3, None).weights
     assert weights[:2] == pytest.approx(np.log1p(99.5 / 1.5))
     assert weights[2:] == pytest.approx(np.log1p(2.5 / 1.5))

@@ -28,7 +28,7 @@ from commonplace.retrieval.term_matching import (
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import Hits, RowFilter, StoredChunk
-from commonplace.text.analysis import Analyzer, Term, content_texts
+from commonplace.text.analysis import Analyzer, Term, content_texts, language_of
 from commonplace.text.stopwords import ENGLISH_REQUESTS
 from commonplace.text.time_expressions import (
     TIME_WORD,
@@ -40,6 +40,7 @@ from commonplace.text.time_expressions import (
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
+    from commonplace.types import Source
     from commonplace.vectors import Vector
 
 __all__ = [
@@ -124,9 +125,32 @@ def analyze_query(
         others = _words_beside_times(words, query.text, analyzer)
         if all(is_date_word(word.text) for word in others):
             words, only_days = others, days
-    terms = weighted_terms(snapshot, words, analyzer, days, source)
+    frequencies = _frequencies(snapshot, words, query.text, analyzer, source)
+    terms = weighted_terms(frequencies, snapshot.chunk_count(source), days)
     places = -(-query.max_chars // SNIPPET_CHARS)
     return AnalyzedQuery(query, terms, days, only_days, mean, direction, places)
+
+
+def _frequencies(
+    snapshot: Snapshot, words: list[Term], text: str, analyzer: Analyzer, source: Source | None
+) -> dict[Term, int]:
+    """Return the terms of a query, each with its document frequency.
+
+    Stemming is for English: a word of another language stands for all that begin like it. So does
+    any that no chunk holds.
+    """
+    found = snapshot.frequencies(words, source)
+    is_inflected = language_of(text) != "en"
+    prefixes = {
+        word: prefix
+        for word in words
+        if (is_inflected or not found[word]) and (prefix := analyzer.prefix_of(word))
+    }
+    if not prefixes:
+        return found
+    begun = snapshot.frequencies(prefixes.values(), source)
+    terms = (prefix if begun.get(prefix := prefixes.get(word, word)) else word for word in words)
+    return {term: begun.get(term) or found[term] for term in terms}
 
 
 def candidate_chunks(

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.text.analysis import folded
+from commonplace.text.analysis import folded, function_words, language_of
 from commonplace.text.correction_cues import (
     asked_attributes,
-    function_words,
     has_word,
     is_doubtful,
     is_word,
-    language_of,
     words_of,
 )
 from commonplace.text.time_expressions import is_date_word
@@ -49,7 +47,7 @@ class Question:
         self.terms = [term.term for term in self._terms.known]
         self._prefixes = tuple(term.term for term in self._terms.known if term.prefix)
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
-        empty = _PRESENT.union(function_words(self.words))
+        empty = _PRESENT | function_words(self.language)
         is_empty = [
             empty.issuperset(words_of(term.text))
             or (bool(analyzed.days) and is_date_word(term.text))
@@ -67,7 +65,7 @@ class Question:
     @cached_property
     def language(self) -> str:
         """Its language."""
-        return language_of(self.words)
+        return language_of(self.text)
 
     @cached_property
     def term_set(self) -> frozenset[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, compress, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,9 +22,7 @@ from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
-    from commonplace.store.base import Snapshot
     from commonplace.text.time_expressions import Days
-    from commonplace.types import Source
 
     Floats = NDArray[np.float32]
 
@@ -82,27 +80,19 @@ def content_words(query: str, analyzer: Analyzer) -> list[Term]:
 
 
 def weighted_terms(
-    snapshot: Snapshot,
-    words: list[Term],
-    analyzer: Analyzer,
-    days: Days | None,
-    source: Source | None,
+    frequencies: Mapping[Term, int], chunk_count: int, days: Days | None
 ) -> QueryTerms:
-    """Return the terms of a query, weighted by how few chunks of a source hold each.
+    """Return the terms of a query, weighted by how few chunks hold each.
 
-    A word that no chunk holds stands for those that begin like it, where there are any.
+    Args:
+        frequencies: Document frequency of each term.
+        chunk_count: Number of chunks among which they were counted.
+        days: Days that the query names.
     """
-    frequencies = snapshot.frequencies(words, source)
-    unknown = (word for word in words if not frequencies[word])
-    prefixes = {word: prefix for word in unknown if (prefix := analyzer.prefix_of(word))}
-    if prefixes:
-        frequencies |= snapshot.frequencies(prefixes.values(), source)
-        begun = {word: prefix for word, prefix in prefixes.items() if frequencies[prefix]}
-        words = [begun.get(word, word) for word in words]
-    found = np.array([frequencies[word] for word in words], dtype=np.float32)
-    count = snapshot.chunk_count(source)
-    weights = _idf(found, count)
-    if count < _LEAST_CHUNKS:
+    words = list(frequencies)
+    found = np.array([*frequencies.values()], dtype=np.float32)
+    weights = _idf(found, chunk_count)
+    if chunk_count < _LEAST_CHUNKS:
         names = [_IDENTIFIER.fullmatch(word.text) is not None for word in words]
         weights[names] = _idf(found[names], _LEAST_CHUNKS)
     # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
@@ -118,7 +108,7 @@ def weighted_terms(
     )
 
 
-def _rarest(frequencies: dict[Term, int]) -> list[Term]:
+def _rarest(frequencies: Mapping[Term, int]) -> list[Term]:
     """Return the rarest of the terms that occur, as many as an engine matches in good time."""
     ordered = sorted(filter(frequencies.__getitem__, frequencies), key=frequencies.__getitem__)
     sums = accumulate(map(frequencies.__getitem__, ordered))

@@ -8,6 +8,7 @@ indexed by its parts of three characters, and a word is found within others.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
@@ -18,9 +19,18 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from commonplace.text.stopwords import ENGLISH
+from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS
 
-__all__ = ["FTS5_TOKENIZE", "Analyzer", "Term", "content_texts", "folded", "grams_text"]
+__all__ = [
+    "FTS5_TOKENIZE",
+    "Analyzer",
+    "Term",
+    "content_texts",
+    "folded",
+    "function_words",
+    "grams_text",
+    "language_of",
+]
 
 FTS5_TOKENIZE = {
     "porter": "porter unicode61 remove_diacritics 2",
@@ -197,6 +207,20 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.lower()).translate(_BARE)
+
+
+@functools.cache
+def function_words(language: str) -> frozenset[str]:
+    """Return the folded words of a language that name no subject; none of English."""
+    return frozenset(map(folded, FUNCTION_WORDS.get(language, ())))
+
+
+def language_of(text: str) -> str:
+    """Return the language of a question by its function words; "en" where they do not tell."""
+    words = frozenset(_WORD.findall(folded(text)))
+    counts = {name: len(words & function_words(name)) for name in FUNCTION_WORDS}
+    found = max(counts, key=counts.__getitem__)
+    return found if counts[found] > len(words & ENGLISH) else "en"
 
 
 def _utf8(text: str) -> bytes:

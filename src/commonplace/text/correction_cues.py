@@ -14,20 +14,18 @@ from importlib.resources import files
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
-from commonplace.text.stopwords import ENGLISH
+from commonplace.text.analysis import folded
 
 __all__ = [
     "WordKind",
     "arrow_starts",
     "asked_attributes",
     "asks_for_past",
-    "function_words",
     "has_word",
     "is_doubtful",
     "is_revision",
     "is_unspaced",
     "is_word",
-    "language_of",
     "left_parts",
     "left_words",
     "parts_in",
@@ -85,7 +83,7 @@ _BETWEEN = 5
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in order, in lower case and without accents."""
-    return _WORD.findall(_folded(text.lower()))
+    return _WORD.findall(folded(text))
 
 
 def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) -> bool:
@@ -164,22 +162,6 @@ def _stands_alone(sign: str, text: str) -> bool:
     """Return whether a sign stands in a text without another Chinese one beside it."""
     parts = text.split(sign)
     return any(not _CHINESE.search(before[-1:] + behind[:1]) for before, behind in pairwise(parts))
-
-
-def language_of(words: Sequence[str]) -> str:
-    """Return the language of a question by its function words; "en" where they do not tell."""
-    counts = {name: sum(map(own.__contains__, words)) for name, own in _languages().items()}
-    found = max(counts, key=counts.__getitem__)
-    return found if counts[found] > sum(map(ENGLISH.__contains__, words)) else "en"
-
-
-def function_words(words: Sequence[str]) -> list[str]:
-    """Return those of a question's words that name no subject; none of an English one.
-
-    English ones are left out of a query anyway, and "van" is only in other languages one of them.
-    """
-    own = _languages().get(language_of(words), frozenset())
-    return [word for word in words if word in own]
 
 
 def asked_attributes(words: Sequence[str]) -> list[str]:
@@ -284,23 +266,14 @@ class _Cues(NamedTuple):
 def _cues(kind: str) -> _Cues:
     entries = [entry.strip() for text in _lists()[kind].values() for entry in text.split(",")]
     parts = [entry for entry in entries if _UNSPACED.search(entry)]
-    stems = tuple(_folded(entry[:-1]) for entry in entries if entry.endswith("*"))
-    spaced = [_folded(it).split() for it in entries if it not in parts and not it.endswith("*")]
+    stems = tuple(folded(entry[:-1]) for entry in entries if entry.endswith("*"))
+    spaced = [folded(it).split() for it in entries if it not in parts and not it.endswith("*")]
     return _Cues(
         frozenset(entry[0] for entry in spaced if len(entry) == 1),
         frozenset((entry[0], entry[1]) for entry in spaced if len(entry) == 2),
         _StemTable(stems) if stems else None,
         tuple(parts),
     )
-
-
-@cache
-def _languages() -> dict[str, frozenset[str]]:
-    """Return the function words of each language."""
-    lists = _lists()["function"].items()
-    return {
-        name: frozenset(_folded(word.strip()) for word in text.split(",")) for name, text in lists
-    }
 
 
 @cache
@@ -322,11 +295,3 @@ def _follow(words: Sequence[str], first: str, second: str) -> bool:
         word in end and not begin.isdisjoint(words[max(0, at - _BETWEEN) : at])
         for at, word in enumerate(words)
     )
-
-
-def _folded(text: str) -> str:
-    """Return a text without accents."""
-    if text.isascii():
-        return text
-    signs = unicodedata.normalize("NFD", text)
-    return unicodedata.normalize("NFC", "".join(s for s in signs if not unicodedata.combining(s)))

@@ -1,8 +1,8 @@
-"""Stop words of English: a standard list, shortened."""
+"""Stop words: a standard list of English, shortened; and function words of other languages."""
 
 from __future__ import annotations
 
-__all__ = ["ENGLISH", "ENGLISH_REQUESTS"]
+__all__ = ["ENGLISH", "ENGLISH_REQUESTS", "FUNCTION_WORDS"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -39,3 +39,91 @@ ENGLISH_REQUESTS = _words("""
     may don won ain
 """)
 """Words of asking and of time, which carry no topic either."""
+
+FUNCTION_WORDS = {
+    "de": _words("""
+        der die das dem den des ein eine einen einem einer im vom zum bei mit von auf fur
+        uber viel viele welche welcher welches welchem welchen ich du er sie es wir ihr mich
+        mir uns unser unsere unserem unseren unserer mein meine meinem meinen meiner dein
+        deine sein seine ihre ihrem ihren ist sind war hat haben habe wird werden wurde kann
+        muss wer wo wie was wann wem wen woher wohin warum womit worin an aus nach bis durch
+        gegen ohne um unter vor zu zur in am so auch noch gerade zurzeit derzeit aktuell und
+        oder sich man da dort
+    """),
+    "fr": _words("""
+        le la les l un une du de d au aux en pour sur quel quelle quels quelles combien je j
+        tu il elle on nous vous ils elles me m te se s mon ma mes ton ta ses son sa notre
+        nos votre leur leurs est sont a ai as avons ont fait va qui que quoi ou quand
+        comment dans avec chez sans sous vers par ce cet cette ces c qu et y ne actuellement
+        actuel actuelle
+    """),
+    "es": _words("""
+        los las una un del al la para por con de cual cuanto cuanta cuantos cuantas yo tu el
+        ella nosotros ellos me te se nos mi mis su sus nuestro nuestra nuestros nuestras es
+        esta estan son ha han he hay tiene va quien quienes donde cuando como a en sin sobre
+        hasta desde y o les le lo que actualmente actual ahora
+    """),
+    "it": _words("""
+        il lo la l gli le un una uno della dell del di da per su dal nel nella i quale quali
+        quanto quanta quanti io tu lui lei noi loro mi ti si ci vi mio mia miei mie suo sua
+        nostro nostra nostri nostre e sono ha ho hanno abbiamo sta va viene chi che dove
+        quando come a al alla alle allo ai agli con in sul sulla tra fra col dei delle degli
+        dai dalla cosa attualmente attuale
+    """),
+    "pt": _words("""
+        o os a um uma do da dos das de na no em para por qual quais quanto quanta eu tu ele
+        ela nos eles me te se meu minha meus minhas seu sua nosso nossa nossos nossas e esta
+        estao sao foi tem vai quem que onde quando como ao aos as com nas dum numa pelo pela
+        pro pra ca atualmente atual
+    """),
+    "nl": _words("""
+        de het een van op voor aan in welk welke hoeveel ik jij je hij zij ze wij we jullie
+        mij me ons onze mijn jouw zijn haar hun is heeft hebben heb wordt worden gaat wie
+        wat waar wanneer hoe waarmee uit naar bij met tot om te er en of ook die dat dit
+        deze
+    """),
+    "sv": _words("""
+        en ett pa et til till fra vilken vilket hvilken hvilket jag du han hon vi ni de dem
+        mig oss min mitt mina sin sitt var vart vara vores vaar ar er har hade blir vem vad
+        nar hur hvem hvad hva hvor hvornar i med om hos ved af av som och og den det
+    """),
+    "fi": _words("""
+        mina sina han me te he on ovat oli kuka mika missa milloin miten kenen meidan mita
+        joka ja
+    """),
+    "pl": _words("""
+        w z od dla na do jaki jaka jakie jakim jakiego ile ja ty on ona my wy oni mi mnie
+        nam nas sie moj moja moje nasz nasza nasze swoj jego jej ich jest sa ma maja byc kto
+        co gdzie kiedy jak czym kim po o u ze za przy przez ten ta to te i teraz obecnie
+    """),
+    "cs": _words("""
+        ja ty on ona my vy oni mi nam nas nase muj moje je jsou ma kdo co kde kdy jak v ve s
+        se u o k po
+    """),
+    "ru": _words("""
+        от для из с какой какая какое какие каком какую сколько я ты он она мы вы они мне
+        меня нам нас наш наша наше наши мой моя мое у в во на по за к о об при это кто что
+        где когда как кому чем есть и сейчас теперь ми ви хто де коли як наші що є
+    """),
+    "tr": _words("""
+        ben sen o biz siz onlar bizim benim kim ne nerede nasil ve ile icin bu su mi anda
+        simdi
+    """),
+    "el": _words("""
+        ο η το οι τα του της των τον την στο στη στην στον με για από που πού ποιος ποια
+        ποιο πότε πώς είναι μου μας και
+    """),
+    "uk": _words("""
+        що хто де коли як який яка яке які скільки у в на з із до від для про за по це є був
+        була ми ви він вона вони я ти мій моя наш наша нашого нашої і та й не зараз тепер
+    """),
+    "hu": _words("""
+        a az egy ki kit mi mit mikor hol hova honnan hogyan melyik mennyi hány van volt lesz
+        nem és hogy nálunk én te ő ők engem minket most jelenleg
+    """),
+    "ro": _words("""
+        care ce cine unde când cum cât câte câți la de din în pe cu pentru este e sunt are
+        am ai au un o și nu mea meu mele noastră nostru noștri acum
+    """),
+}
+"""Words of other languages that name no subject; those of the Nordic ones are together."""
