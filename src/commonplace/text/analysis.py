@@ -160,7 +160,7 @@ class Analyzer:
         Stemming is for English, but most languages have the endings of words at their ends, too.
         """
         letters = len(word.text)
-        shared = max(_LEAST_PREFIX, letters - max(_ENDING, letters // 4))
+        shared = max(_LEAST_PREFIX, letters - max(_ENDING, letters // 3))
         if self.finds_parts or word.gram or shared >= letters or not word.text.isalpha():
             return None
         return word._replace(term=word.term[:shared], prefix=True)
