@@ -104,13 +104,11 @@ class ComparedLine:
     def terms(self) -> list[str]:
         """Terms of the words, in the same order."""
         terms = self._analyzer.term_of_each(self.words)
-        own_form = self._question.prefix_of
-        return [own_form(word) or terms[word] or word for word in self.words]
+        return [self._question.prefix_of(word) or terms[word] or word for word in self.words]
 
     def term_of(self, word: str) -> str:
         """Return the term of a word."""
-        own_form = self._question.prefix_of(word)
-        return own_form or self._analyzer.term_of_each((word,))[word] or word
+        return self._question.prefix_of(word) or self._analyzer.term_of_each((word,))[word] or word
 
     @cached_property
     def phrases(self) -> list[list[str]]:
@@ -261,8 +259,11 @@ class ComparedLine:
         ]
 
     def _is_owned(self, at: int) -> bool:
-        """Return whether an owner stands before a word: "Ann's", "Jonas'"."""
-        words = self.words
+        """Return whether a word has an owner: "Ann's", "Jonas'"; "siostra *Marty*" of "Marta"."""
+        words, asked = self.words, self._question
+        behind = words[at + 1 : at + 2]
+        if any(asked.prefix_of(word) and word not in asked.words for word in behind):
+            return True
         return at > 0 and (words[at - 1] == "s" or f"{words[at - 1]}' " in self.text.lower())
 
     @cached_property
