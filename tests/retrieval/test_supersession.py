@@ -306,7 +306,7 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
             "cache box Redis: maxclients 200 -> 400",
         ),
         ("塩はどこにありますか", "塩は上の棚にあります。", "酒は下の棚にあります。"),
-        ("Где работает Ирина?", "Ирина работает в банке.", "Брат Ирины работает в аптеке."),
+        ("Gdzie pracuje Hanna?", "Hanna pracuje w szkole.", "Siostra Hanny pracuje w aptece."),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
