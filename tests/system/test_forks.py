@@ -214,6 +214,7 @@ def test_a_fork_that_fails_leaves_all_as_it_was(tmp_path):
         memory.search("cat")  # NumPy starts threads, which the limit would refuse, too
         for turn in range(3):  # imports all: the other user may not read the checkout
             memory.append(f"- before {turn}")
+        memory.search("before")
         for folder, _, names in os.walk(root.parent):
             if not os.geteuid():
                 [os.chown(os.path.join(folder, name), 65534, 65534) for name in ["", *names]]
