@@ -338,6 +338,20 @@ def test_a_prefix_is_in_the_chunks_with_a_word_that_begins_with_it(store: Store)
     assert list(counts.values()) == [2, 0]
 
 
+def test_a_prefix_counts_all_of_many_forms(store: Store) -> None:
+    forms = [f"räkning{ending}" for ending in "abcdefghijklmnopqrstuvwxyz"]
+    filled(store, a_file("a.md", " ".join(forms), f"{forms[0]} {forms[1]} och sedan inget", "rät"))
+    with store.snapshot() as snapshot:
+        prefix = Term("räkningen", "räknin", prefix=True)
+        hits = snapshot.match([prefix, Term("inget", "inget")], every=False, limit=9, rows=ALL)
+        found = [snapshot.chunks([seq])[seq].text[:12] for seq, _ in hits]
+        none = snapshot.match([Term("zebror", "zebr", prefix=True)], every=True, limit=9, rows=ALL)
+        counts = snapshot.frequencies([prefix])
+    assert sorted(found) == ["räkninga räk"] * 2
+    assert none == []
+    assert counts == {prefix: 2}
+
+
 def test_a_word_of_signs_only_is_in_no_chunk(store: Store) -> None:
     filled(store, a_file("a.md", "well - well"))
     assert matching(store, "-", "well") == ["well - well"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.store.postgres import terms as term_math
 from commonplace.store.postgres.conditions import row_conditions
 from commonplace.store.postgres.state import IndexState
-from commonplace.store.postgres.terms import RANK_WEIGHTS, Phrase, phrases_of
+from commonplace.store.postgres.terms import Phrase, phrases_of
 from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, StoredChunk, Totals
 from commonplace.text.analysis import Term
 from commonplace.types import Chunk, ChunkPlace, Source
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from commonplace.store.postgres.database import Connection
     from commonplace.store.postgres.reader_cache import ReaderCache
+    from commonplace.store.postgres.term_search import TermSearch
     from commonplace.store.postgres.vector_search import VectorSearch
     from commonplace.store.records import FileFilter, Hits
     from commonplace.vectors import Vector
@@ -32,8 +33,6 @@ _RECORD = (
     "path, source, hash, size, mtime_ns, indexed_ns, day, pending, note, progress, metadata, "
     "expires_ms, stamp"
 )
-_MAX_RANKED = 24
-"""Terms whose occurrences `ts_rank` counts; of more, the positions are read instead."""
 
 
 class PostgresSnapshot:
@@ -145,8 +144,7 @@ class PostgresSnapshot:
         counts = [count for (count,) in found]
         for at, it in enumerate(phrases):
             if it.initial:
-                condition = where and f" AND {where}"
-                counts[at] = len(self._found_by_positions([it], condition, values, every=True)[0])
+                counts[at] = len(self._term_search().found([it], where, values, every=True)[0])
         return counts
 
     def match(self, words: Sequence[Term], *, every: bool, limit: int, rows: RowFilter) -> Hits:
@@ -155,7 +153,8 @@ class PostgresSnapshot:
         wanted = [phrase for phrase in phrases if phrase.possible]
         if limit < 1 or not wanted or (every and len(wanted) < len(phrases)):
             return []
-        seqs, lengths, counts = self._found(wanted, every=every, rows=rows)
+        condition = self._conditions(rows)
+        seqs, lengths, counts = self._term_search().found(wanted, *condition, every=every)
         if not len(seqs):
             return []
         import numpy as np
@@ -171,59 +170,10 @@ class PostgresSnapshot:
         sums = self._state.of_source(None)
         return sums.chunks, sums.terms, self._frequencies(phrases, None)
 
-    def _found(
-        self, phrases: Sequence[Phrase], *, every: bool, rows: RowFilter
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the seqs and lengths of the chunks that match, and how often they hold each."""
-        where, values = self._conditions(rows)
-        where = where and f" AND {where}"
-        if len(phrases) <= _MAX_RANKED and all(phrase.single for phrase in phrases):
-            query = term_math.query_of(phrases, every=every)
-            return self._found_by_rank(phrases, query, where, values)
-        return self._found_by_positions(phrases, where, values, every=every)
+    def _term_search(self) -> TermSearch:
+        from commonplace.store.postgres.term_search import TermSearch
 
-    def _found_by_rank(
-        self, phrases: Sequence[Phrase], query: str, where: str, values: Sequence[Any]
-    ) -> tuple[Any, Any, Any]:
-        import numpy as np
-
-        ranks = ", ".join(f"ts_rank({RANK_WEIGHTS}, terms, %s::tsquery)" for _ in phrases)
-        found = self._rows(
-            f"SELECT seq, length, {ranks} FROM {self._tables.words} "
-            f"WHERE terms @@ %s::tsquery{where}",
-            *(phrase.query for phrase in phrases),
-            query,
-            *values,
-        )
-        table = np.array(found, dtype=np.float64).reshape(len(found), 2 + len(phrases))
-        counts = term_math.counts_from_ranks(table[:, 2:].astype(np.float32))
-        return table[:, 0].astype(np.int64), table[:, 1], counts
-
-    def _found_by_positions(
-        self, phrases: Sequence[Phrase], where: str, values: Sequence[Any], *, every: bool
-    ) -> tuple[Any, Any, Any]:
-        """Find phrases, prefixes and initial terms, which `ts_rank` does not count."""
-        import numpy as np
-
-        lexemes = sorted({lexeme for phrase in phrases for lexeme in phrase.lexemes})
-        prefixes = [phrase.lexemes[-1] for phrase in phrases if phrase.prefix]
-        terms, marked = "terms", []
-        if all(phrase.initial for phrase in phrases):  # a long vector takes long to take apart
-            terms, marked = "ts_filter(setweight(terms, 'A', %s::text[]), '{a}')", [lexemes]
-        found = self._rows(
-            f"""SELECT seq, length, array_agg(lexeme), array_agg(positions::text)
-            FROM {self._tables.words}, unnest({terms})
-            WHERE terms @@ %s::tsquery{where} AND (lexeme = ANY(%s::text[])
-                OR EXISTS (SELECT 1 FROM unnest(%s::text[]) AS prefix
-                           WHERE starts_with(lexeme, prefix)))
-            GROUP BY seq, length""",
-            *marked, term_math.query_of(phrases, every=every), *values, lexemes, prefixes,
-        )  # fmt: skip
-        counts = term_math.counts_from_positions([row[2:] for row in found], phrases)
-        table = np.array([row[:2] for row in found], dtype=np.float64).reshape(len(found), 2)
-        # The server finds an initial term anywhere.
-        held = (counts > 0).all(axis=1) if every else (counts > 0).any(axis=1)
-        return table[held, 0].astype(np.int64), table[held, 1], counts[held]
+        return TermSearch(self._rows, self._state, self._cache)
 
     # -- vectors ---------------------------------------------------------------------------------
 
