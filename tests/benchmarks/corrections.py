@@ -113,6 +113,17 @@ def _written(line: str) -> str:
     return f"\n|{' what |' * cells}\n|{' --- |' * cells}\n{line}\n\n"
 
 
+def opened(folder: Path, embedder: str | None) -> Memory:
+    """Open the notes of a folder at the day on which all is asked."""
+    return Memory.open(
+        folder / "notes",
+        settings=SETTINGS,
+        embedder=embedder,
+        index=folder / f"{embedder}.sqlite",
+        now=lambda: ASKED,
+    )
+
+
 def is_right(case: Case, embedder: str | None) -> bool:
     """Return whether the first result holds the right line, and holds it first."""
     with tempfile.TemporaryDirectory() as folder:
@@ -120,14 +131,7 @@ def is_right(case: Case, embedder: str | None) -> bool:
             path = Path(folder) / "notes" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        index = Path(folder) / "index.sqlite"
-        with Memory.open(
-            Path(folder) / "notes",
-            settings=SETTINGS,
-            embedder=embedder,
-            index=index,
-            now=lambda: ASKED,
-        ) as memory:
+        with opened(Path(folder), embedder) as memory:
             found = memory.search(case.question)
     return bool(found) and case.right in found[0].snippet
 

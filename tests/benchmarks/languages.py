@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from corrections import ASKED, BLIND, BLOCKS, FRESH, LATER, LOOK, NEW, OLD, SETTINGS, THIRD, UNSEEN
+from corrections import ASKED, BLIND, BLOCKS, FRESH, LATER, LOOK, NEW, OLD, THIRD, UNSEEN, opened
 
 from commonplace import Memory
 from commonplace.text.stopwords import FUNCTION_WORDS
@@ -53,14 +53,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "notes", asked)
         for embedder in ("bundled", None):
-            index = Path(folder) / f"{embedder}.sqlite"
-            with Memory.open(
-                Path(folder) / "notes",
-                settings=SETTINGS,
-                embedder=embedder,
-                index=index,
-                now=lambda: ASKED,
-            ) as memory:
+            with opened(Path(folder), embedder) as memory:
                 memory.index()
                 places = [_place(memory, block) for block in asked]
             shown = sum(place is not None for place in places) / len(places)

@@ -306,13 +306,15 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
             "cache box Redis: maxclients 200 -> 400",
         ),
         ("塩はどこにありますか", "塩は上の棚にあります。", "酒は下の棚にあります。"),
+        ("Dove lavora Carla?", "Carla lavora in banca.", "Carlo lavora adesso in una scuola."),
+        ("Wo arbeitet Marta?", "Marta arbeitet am Hafen.", "Martin arbeitet jetzt in Bremen."),
         ("Gdzie pracuje Hanna?", "Hanna pracuje w szkole.", "Siostra Hanny pracuje w aptece."),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
         *("owner", "japanese", "question first", "named owner", "third person", "other number"),
         *("from what is not said", "numbers of a person", "no person", "a plan in part", "arrow"),
-        *("japanese noun", "owner in the genitive"),
+        *("japanese noun", "italian name", "german name", "owner in the genitive"),
     ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(

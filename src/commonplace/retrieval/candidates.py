@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from commonplace.retrieval.compared_question import names_in
 from commonplace.retrieval.headings import part_named, title_words
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.term_matching import (
@@ -61,6 +62,8 @@ _VECTOR_ROUNDING = 1e-6
 off is summed in the order of the rows, which is not the same in each copy of an index."""
 _TERM_ROUNDING = 1e-9
 """Difference up to which scores of terms are equal."""
+_NAMES_OF_ONE_FORM = frozenset(("de", "es", "fr", "it", "nl", "pt", "sv"))
+"""Languages in whose sentences a name does not change its form."""
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
 
@@ -136,15 +139,17 @@ def _frequencies(
 ) -> dict[Term, int]:
     """Return the terms of a query, each with its document frequency.
 
-    Stemming is for English: a word of another language stands for all that begin like it. So does
-    any that no chunk holds.
+    Stemming is for English: a word of another language stands for all that begin like it, but for
+    a name that has one form: Carla is not Carlo. So does any word that no chunk holds.
     """
     found = snapshot.frequencies(words, source)
-    is_inflected = language_of(text) != "en"
+    language = language_of(text)
+    names = names_in(text, language) if language in _NAMES_OF_ONE_FORM else frozenset()
     prefixes = {
         word: prefix
         for word in words
-        if (is_inflected or not found[word]) and (prefix := analyzer.prefix_of(word))
+        if (not found[word] or (language != "en" and word.text not in names))
+        and (prefix := analyzer.prefix_of(word))
     }
     if not prefixes:
         return found

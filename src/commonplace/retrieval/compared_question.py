@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.compared_line import ComparedLine
 
-__all__ = ["Question"]
+__all__ = ["Question", "names_in"]
 
-_NAME = re.compile(r"(?<=\s)[A-Z][\w-]*")
+_NAME = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w-]*")
 _EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
 _OVER = re.compile(
     r"^(?!.*\b(?:am|are|is|will|do|does|going)\b)"
@@ -39,13 +39,25 @@ _OVER = re.compile(
 _PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
 
 
+def names_in(text: str, language: str) -> set[str]:
+    """Return the words of a question that are names, by their capitals."""
+    names = set(_NAME.findall(text))
+    if language != "de":
+        return names
+    # German nouns have capitals, too, but mostly a determiner before them.
+    pairs = pairwise(words_of(text))
+    nouns = {word for before, word in pairs if is_word("determiner", before)}
+    return {name for name in names if not nouns.issuperset(words_of(name))}
+
+
 class Question:
     """Question with the weights of its terms, as shares of their sum."""
 
     def __init__(self, analyzed: AnalyzedQuery) -> None:
         self.text, self._terms = analyzed.query.text, analyzed.terms
         self.terms = [term.term for term in self._terms.known]
-        self._prefixes = tuple(term.term for term in self._terms.known if term.prefix)
+        prefixes = (term.term for term in self._terms.known if term.prefix)
+        self._prefixes = [(folded(prefix), prefix) for prefix in prefixes]
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.
         empty = _PRESENT | function_words(self.language)
         is_empty = [
@@ -73,11 +85,8 @@ class Question:
         return frozenset(self.terms)
 
     def prefix_of(self, word: str) -> str | None:
-        """Return the term of the question that a word is another form of, as it begins with it."""
-        if not self._prefixes:
-            return None
-        bare = folded(word)
-        return next((prefix for prefix in self._prefixes if bare.startswith(folded(prefix))), None)
+        """Return the prefix among the terms that a word, without accents, begins with."""
+        return next((term for bare, term in self._prefixes if word.startswith(bare)), None)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:
@@ -92,11 +101,7 @@ class Question:
     @cached_property
     def names(self) -> list[int]:
         """Places of the terms that are names or numbers."""
-        names = set(_NAME.findall(self.text))
-        if self.language == "de":  # whose nouns have capitals, too
-            pairs = pairwise(self.words)
-            nouns = {word for before, word in pairs if is_word("determiner", before)}
-            names = {name for name in names if not nouns.issuperset(words_of(name))}
+        names = names_in(self.text, self.language)
         return [
             at
             for at, term in enumerate(self._terms.known)
