@@ -32,7 +32,7 @@ from support.fakes import HashedWords
 from support.notes import LINES, Notes, find
 
 SLOW_EXAMPLES = settings(
-    max_examples=max(100, int(os.environ.get("FUZZ_EXAMPLES", "0")) // 10),
+    max_examples=max(50, int(os.environ.get("FUZZ_EXAMPLES", "0")) // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 """A tenth of the others' examples: each of these opens a memory and searches it."""

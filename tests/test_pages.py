@@ -211,6 +211,7 @@ def test_the_table_of_recall_is_printed_for_locomos_own_file(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @bash
 def test_the_benchmark_of_the_core_runs(tmp_path):

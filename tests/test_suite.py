@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_children_can_be_interrupted_though_the_run_ignores_interrupts():

@@ -158,7 +158,9 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
 
 
 @pytest.mark.parametrize(
-    "index", [None, pytest.param("memory://", marks=pytest.mark.slow)], ids=["sqlite", "memory"]
+    "index",
+    [None, pytest.param("memory://", marks=[pytest.mark.slow, pytest.mark.full])],
+    ids=["sqlite", "memory"],
 )
 @pytest.mark.parametrize("ranking", RANKINGS)
 @pytest.mark.parametrize("embedder", EMBEDDERS)

@@ -38,7 +38,9 @@ def test_a_flush_has_as_many_steps_as_are_tried(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("resume", ["by the journal", "by the caller"])
+@pytest.mark.parametrize(
+    "resume", ["by the journal", pytest.param("by the caller", marks=pytest.mark.full)]
+)
 def test_a_flush_that_is_killed_at_any_step_is_resumed(tmp_path, resume):
     runs = [(tmp_path / str(step), step) for step in range(1, STEPS + 1)]
     assert flushed("1,2", runs) == [-signal.SIGKILL] * STEPS
@@ -59,6 +61,7 @@ def test_a_flush_that_is_killed_at_any_step_is_resumed(tmp_path, resume):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_flush_that_is_killed_twice_is_resumed(tmp_path):
     pairs = [(first, second) for first in (3, 11, 14) for second in (2, 8, 11, 17)]
     folders = [tmp_path / f"{first}-{second}" for first, second in pairs]

@@ -346,6 +346,7 @@ def test_each_source_is_a_choice_of_the_command():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_memory_is_bounded_by_a_conversation_not_by_the_export(memory, tmp_path):
     def peak(count):

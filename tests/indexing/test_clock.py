@@ -39,6 +39,7 @@ def test_a_note_is_found_at_once_though_the_clock_was_set_back_since_the_last_on
 
 @posix
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @pytest.mark.timeout(240)
 def test_a_soak_with_clocks_that_jump_keeps_all_promises(tmp_path):

@@ -112,7 +112,7 @@ def test_who_has_no_token_or_comes_from_another_site_is_refused(notes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.full), "auto"])
 async def test_fifty_clients_of_one_server_write_and_find_at_once(notes, mode):
     async def talk(url, number):
         async with client(url, mode=mode) as connected:
@@ -130,7 +130,9 @@ async def test_fifty_clients_of_one_server_write_and_find_at_once(notes, mode):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)]
+)
 async def test_a_signal_ends_the_server_in_good_order_while_a_client_listens(notes, stop):
     with serving(notes) as (process, url, _):
         with contextlib.suppress(Exception):  # the client's stream ends with the server

@@ -178,7 +178,7 @@ def test_the_leader_leads_again_after_its_connections_were_cut(folder, url, host
     assert serving.end()[0] == 0, serving.lines[-5:]
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("mode", ["fast", pytest.param("immediate", marks=pytest.mark.full)])
 def test_the_leader_outlives_a_restart_of_the_server(tmp_path, folder, host, mode):
     with postgres.own_server() as server:
         url = server.get_uri().replace("/postgres?", "/notes?", 1)
@@ -218,6 +218,7 @@ app()
 """
 
 
+@pytest.mark.full
 def test_a_signal_ends_it_although_a_connection_does_not_answer(tmp_path, folder, url):
     serving = Host(folder, url, tmp_path / "one", ("-c", STUCK))
     with contextlib.closing(serving):

@@ -151,7 +151,7 @@ def test_no_table_is_shown_that_begins_where_a_chunk_ends():
         "\n".join([f"Part {at}. {'words ' * (at + 40)}", "", *TABLE[:12], ""]) for at in range(40)
     ]
     text = "\n".join(parts)
-    queries = [f"part {at} words" for at in range(40)]
+    queries = [f"part {at} words" for at in range(0, 40, 4)]
     for hits in searched(text, *queries, max_chars=2_000):
         for hit in hits:
             check(text, hit)

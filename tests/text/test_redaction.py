@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from commonplace.text.redaction import mask, redact
 from commonplace.text.secret_names import NO_SECRETS
 from support.reference import vectors
+from support.sampling import sampled
 
 LOWER, UPPER, DIGITS = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 ALNUM = LOWER + UPPER + DIGITS
@@ -297,7 +298,7 @@ UGLY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", UGLY.values(), ids=UGLY)
+@pytest.mark.parametrize("piece", sampled(UGLY.values(), every=3), ids=UGLY)
 def test_time_is_linear_in_the_text(piece):
     def seconds(size):
         text = (piece * (size // len(piece) + 1))[:size]
@@ -305,8 +306,8 @@ def test_time_is_linear_in_the_text(piece):
         redact(text)
         return time.process_time() - begun
 
-    small, large = 10_000, 80_000
-    few = max(min(seconds(small) for _ in range(2)), 0.004)
+    small, large = 5_000, 40_000
+    few = max(min(seconds(small) for _ in range(2)), 0.002)
     assert seconds(large) < few * (large / small) * 4
 
 

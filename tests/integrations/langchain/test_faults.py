@@ -25,6 +25,7 @@ from commonplace.errors import WorkspaceReadOnlyError
 from langchain_commonplace import ChatMemory, MemoryFlushMiddleware
 from support.langchain_fakes import Notetaker, calling, kind_of
 from support.langchain_talk import Conversation, assert_nothing_lost, facts, logged, model_of
+from support.sampling import sampled
 
 TRIGGER, KEEP = ("messages", 8), ("messages", 3)
 TURNS = 12
@@ -68,7 +69,7 @@ def end(model, memory, conversation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(1, 21))
+@pytest.mark.parametrize("number", sampled(range(1, 21), every=3))
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
 async def test_a_model_that_raises_on_one_call(memory, folder, middleware, number):
     script = Notetaker()
@@ -303,10 +304,11 @@ def test_a_talk_has_as_many_steps_as_are_tried(tmp_path, kind):
 @pytest.mark.slow
 @pytest.mark.processes
 @needs_processes
+@pytest.mark.parametrize("every", [9, pytest.param(3, marks=pytest.mark.full)])
 @pytest.mark.parametrize("kind", STEPS)
-def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind):
-    # In turn before a call and behind one, which is before the next: two calls of three.
-    steps = range(1, STEPS[kind], 3)
+def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind, every):
+    # In turn before a call and behind one, which is before the next: an odd number of steps.
+    steps = range(1, STEPS[kind], every)
     runs = [(tmp_path / str(step), at) for step in steps for at in (step, 0)]
     how = ended(kind, *runs)
     assert set(how[::2]) == {-signal.SIGKILL}
