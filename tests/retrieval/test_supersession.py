@@ -309,12 +309,38 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
         ("Dove lavora Carla?", "Carla lavora in banca.", "Carlo lavora adesso in una scuola."),
         ("Wo arbeitet Marta?", "Marta arbeitet am Hafen.", "Martin arbeitet jetzt in Bremen."),
         ("Gdzie pracuje Hanna?", "Hanna pracuje w szkole.", "Siostra Hanny pracuje w aptece."),
+        (
+            "What number does Edda have?",
+            "Edda's number: 0170 555 0118",
+            "Nils from Edda's choir has a new number too: 0170 555 0190",
+        ),
+        (
+            "How much salt goes into the rye bread?",
+            "Rye bread: 500 g flour, 320 g water, 11 g salt",
+            "Rye bread, change: the water goes up from 320 to 345 g",
+        ),
+        (
+            "Who reviews changes for the billing module?",
+            "Billing module: changes are reviewed by Hana.",
+            "Hana gave up reviewing changes for the search module, Igor does it.",
+        ),
+        (
+            "Wie is de voorzitter van het koor?",
+            "Voorzitter van het koor: Wim Smit.",
+            "Dirigent van het koor is voortaan Bram Kok.",
+        ),
+        (
+            "Where does Nadia work?",
+            "Nadia works at the Harbour Office as a clerk",
+            "Nadia's cousin Piet left the post and started at the Harbour Office",
+        ),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
         *("owner", "japanese", "question first", "named owner", "third person", "other number"),
         *("from what is not said", "numbers of a person", "no person", "a plan in part", "arrow"),
         *("japanese noun", "italian name", "german name", "owner in the genitive"),
+        *("one more", "other amount", "for another", "other office", "cousin at the same place"),
     ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
@@ -482,6 +508,22 @@ def test_a_line_that_repeats_what_was_is_no_news_unless_it_returns_to_it(opened,
     )[0]
     assert lines[right] in best.snippet
     assert best.path == f"memory/{DAYS[right]}.md"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "The old poster in the hall still says Mondays for the yoga course.",
+        "Someone quoted the flyer: 'yoga course on Mondays, upstairs room'.",
+        "Remembered how the yoga course was full on Mondays.",
+    ],
+)
+def test_what_is_remembered_is_over_so_that_another_answer_holds(opened, last):
+    older, newer = "The yoga course is on Mondays, upstairs room.", "Yoga course: Thursdays, mats."
+    memory = opened(logs(f"- {older}", f"- {newer}", f"- {last}"))
+    found = memory.search("On which day is the yoga course?", explain=True)
+    assert place_of(found, newer) < place_of(found, older)
+    assert place_of(found, newer) < place_of(found, last)
 
 
 def test_a_turn_of_a_conversation_may_come_back_to_what_was(opened):

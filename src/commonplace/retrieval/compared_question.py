@@ -84,6 +84,12 @@ class Question:
         """Terms, in no order."""
         return frozenset(self.terms)
 
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """Terms that name what it asks about."""
+        weighted = zip(self.terms, self.weights, strict=True)
+        return frozenset(term for term, weight in weighted if weight)
+
     def prefix_of(self, word: str) -> str | None:
         """Return the prefix among the terms that a word, without accents, begins with."""
         return next((term for bare, term in self._prefixes if word.startswith(bare)), None)

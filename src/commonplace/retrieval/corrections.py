@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.restatements import restates
 from commonplace.retrieval.subjects import (
+    adds_another,
     has_other_subject,
     lacks_name,
     lacks_person,
@@ -32,15 +33,19 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_question import Question
     from commonplace.types import SupersessionReason
 
-__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value", "names_value", "repeats"]
+__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value", "names_value"]
 
 LEAST_SHARED = 0.2
 """Share of the question, by idf, that two lines hold together, at least."""
-_ALL, _NEXT_TO_ALL, _HALF, _TWO_FIFTHS, _THIRD, _QUARTER = 0.99, 0.9, 1 / 2, 2 / 5, 1 / 3, 1 / 4
+_ALL, _MOST, _HALF, _TWO_FIFTHS, _THIRD, _QUARTER = 0.99, 0.7, 1 / 2, 2 / 5, 1 / 3, 1 / 4
 _KEPT = 0.27
 """Share of what the older line holds of the question that a correction of it holds, at least."""
+_ALIKE = ((_ALL, 0.0), (0.45, 0.2), (_KEPT, _QUARTER))
+"""Shares of that, each with the share of words that it takes to speak of the same thing."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
+_AROUND = 3
+"""Words on each side of a number that say what it is of."""
 _OPENING = 4
 """Words of a line that begin it."""
 _LONG_VALUE = 3
@@ -80,7 +85,7 @@ def judge(
         return _stands_back("doubt", question, older, newer)
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
-    if lacks_person(question, older, newer):
+    if lacks_person(question, older, newer) or adds_another(older, newer):
         return _stands_back("relative", question, older, newer)
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
     is_other = bool(newer.replaced) and not _replaces(question, older, newer.replaced)
@@ -94,8 +99,12 @@ def judge(
         and _corrects(question, older, newer)
         and not _lacks_value(question, older, newer)
     ):
-        return None if has_other_subject(question, older, newer) else Judgement("cue")
-    restated = restates(question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near)
+        may_miss = newer.has_cue and question.kept(older, newer) >= _MOST
+        has_other = has_other_subject(question, older, newer, may_miss=may_miss)
+        return None if has_other else Judgement("cue")
+    restated = not is_other and restates(
+        question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near
+    )
     return Judgement("value") if restated else None
 
 
@@ -120,25 +129,6 @@ def names_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
         return opens
     # "Time tracking is no longer on *MySQL*" has a subject of its own.
     return older.may_say([term for term in newer.terms if term not in ENGLISH][:1])
-
-
-def repeats(
-    question: Question, older: ComparedLine, newer: ComparedLine, later: ComparedLine
-) -> bool:
-    """Return whether a later line has what a newer line has corrected, and not what holds now.
-
-    So "a nice poster, with *Ruben* on bass" is known not to be news, whatever its language. "Back
-    to Ruben" has a cue, and "bass: Ruben" is the older line once more: these are news.
-    """
-    if later.is_turn or later.has_cue or later.common(older) >= _NEXT_TO_ALL:
-        return False
-    asked = question.term_set | ENGLISH
-    said, new = older.term_set - asked, newer.term_set - older.term_set - asked
-    names = {newer.term_of(word) for word in newer.values} & new
-    if not later.term_set.isdisjoint(names or new):
-        return False
-    gone = {older.term_of(word) for word in older.values} & said
-    return not later.term_set.isdisjoint(gone | said - newer.term_set)
 
 
 def _stands_back(
@@ -173,12 +163,32 @@ def _is_of_other_matter(question: Question, older: ComparedLine, newer: Compared
 def _replaces(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
     """Return whether what is no more may be what a line says of that which is asked for."""
     said = [terms for terms in gone if older.may_say(terms)]
+    if _are_other_amounts(question, older, said):
+        return False
     numbers = [any(map(str.isdigit, terms)) for terms in said]
     if question.asks_person:
         return not all(numbers)
     if question.asks_number and any(map(str.isdigit, older.words)):
         return any(numbers)
     return bool(said)
+
+
+def _are_other_amounts(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
+    """Return whether numbers are gone that are not of what is asked for, as others of the line are.
+
+    "How much salt?" is not asked of "*325* g water, *15* g salt" as the water becomes 350.
+    """
+    left: set[str] = set().union(*gone)
+    if not left or not all(map(str.isdigit, left)):
+        return False
+    places = [at for at, term in enumerate(older.terms) if term.isdigit()]
+    is_asked = {
+        at: not question.subjects.isdisjoint(older.terms[max(0, at - _AROUND) : at + _AROUND + 1])
+        for at in places
+    }
+    said = [is_asked[at] for at in places if older.terms[at] in left]
+    others = [is_asked[at] for at in places if older.terms[at] not in left]
+    return bool(said) and not any(said) and any(others)
 
 
 def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -234,9 +244,9 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     if not changes and (shared < _HALF or not _denies(older, newer)):
         return False
     if older.is_short and newer.is_short and shared >= _KEPT:
+        common = older.common(newer)
         are_alike = (
-            shared >= _ALL
-            or older.common(newer) >= _QUARTER
+            any(shared >= kept and common >= least for kept, least in _ALIKE)
             or _share_names(question, older, newer)
             or _share_subjects(question, older, newer)
         )
@@ -266,11 +276,10 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     is_replaced = any(terms & (older.term_set - asked) for terms in gone)
     if not (said or len(both) > 1 or is_replaced):
         return False
-    share_name = any(older.held[at] and newer.held[at] for at in question.names)
-    if not (share_name and said) and speaks_of_relative(question, older, newer):
+    if speaks_of_relative(question, older, newer):
         return False
     is_sure = len(both) > 1 or any(map(str.isalpha, said))
-    if share_name:
+    if any(older.held[at] and newer.held[at] for at in question.names):
         return not has_other_subject(question, older, newer, of_name=True, may_miss=is_sure)
     return (is_sure or is_replaced) and not has_other_subject(
         question, older, newer, may_miss=is_ended

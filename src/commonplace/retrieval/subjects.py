@@ -6,17 +6,19 @@ about another thing where it has another word, name or number in their place.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from commonplace.text.correction_cues import is_word, parts_in, places_of, words_of
+from commonplace.text.correction_cues import is_addition, is_word, parts_in, places_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
 
 __all__ = [
+    "adds_another",
     "has_other_subject",
     "lacks_name",
     "lacks_person",
@@ -59,6 +61,11 @@ def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLi
         or _is_of_owner(question, older, newer)
         or _is_of_third_person(question, older, newer)
     )
+
+
+def adds_another(older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether the newer line says of one thing more what holds of the older one's, too."""
+    return is_addition(newer.phrases) and not is_addition(older.phrases)
 
 
 def speaks_of_relative(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -107,14 +114,17 @@ def has_other_subject(
     if _is_other_name(question, older, newer):
         return True
     held = list(question.held_subjects(older, newer))
-    missing = {term for term, own, other in held if own > other} - question.attributes
+    lost = {term for term, own, other in held if own > other}
+    missing = lost - question.attributes
     shared = {term for term, own, other in held if own and other}
-    if _is_of_owner(question, older, newer) or _is_other_topic(older, newer, missing):
+    if (
+        _is_of_owner(question, older, newer)
+        or _is_other_topic(older, newer, missing)
+        or _begins_alike(older, newer, lost)
+    ):
         return True
     if not missing:
         return False
-    if _has_other_key(question, older, newer, missing):
-        return True
     term_of = older.term_of
     # "the *electricity* supplier" and "the *water* supplier"
     heads = {
@@ -122,11 +132,13 @@ def has_other_subject(
         for word, head in older.pairs
         if term_of(word) in missing and term_of(head) in shared
     }
-    if any(term_of(head) in heads and older.lacks_subject(word) for word, head in newer.pairs):
-        return True
-    if _begins_alike(older, newer, missing) or _is_other_object(older, newer, missing):
-        return True
-    if _is_of_other(older, newer, heads):
+    if (
+        any(term_of(head) in heads and older.lacks_subject(word) for word, head in newer.pairs)
+        or _has_other_key(question, older, newer, missing)
+        or _is_for_other(question, older, newer, missing)
+        or _is_other_object(older, newer, missing)
+        or _is_of_other(older, newer, heads)
+    ):
         return True
     if may_miss:
         return False
@@ -196,6 +208,29 @@ def _begins_alike(older: ComparedLine, newer: ComparedLine, missing: set[str]) -
     if len(older.terms) < 2 or older.terms[1:2] != newer.terms[1:2]:
         return False
     return older.terms[0] in missing and older.lacks_subject(newer.words[0])
+
+
+def _is_for_other(
+    question: Question, older: ComparedLine, newer: ComparedLine, missing: set[str]
+) -> bool:
+    """Return whether a line has "for the *lexer*" where the question has "for the *parser*"."""
+    lost = {
+        before
+        for before, word in _belongings(question.words)
+        if (term := older.term_of(word)) in missing and not newer.may_say((term,))
+    }
+    return any(
+        before in lost and not word.isdigit() and older.lacks_subject(word)
+        for before, word in _belongings(newer.words)
+        if newer.term_of(word) not in question.term_set
+    )
+
+
+def _belongings(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield words such as "for" and "of", each with the next word that is no article."""
+    for at in places_of("belonging", words):
+        behind = (word for word in words[at + 1 : at + 3] if not is_word("article", word))
+        yield from ((words[at], word) for word in islice(behind, 1))
 
 
 def _is_of_other(older: ComparedLine, newer: ComparedLine, heads: set[str]) -> bool:

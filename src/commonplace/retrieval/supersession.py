@@ -24,10 +24,10 @@ from commonplace.retrieval.corrections import (
     judge,
     names_old_value,
     names_value,
-    repeats,
 )
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.precedence import Precedence
+from commonplace.retrieval.repeats import with_repeats
 from commonplace.text.correction_cues import asks_for_past
 from commonplace.text.strikethrough import correction_links, is_struck
 
@@ -123,7 +123,7 @@ class _Comparison:
         """Return which lines stand back for which, at the time that the question asks for."""
         corrections: list[Precedence] = []
         doubts: dict[int, Precedence] = {}
-        for older, newer, judgement in _with_doubted_repeats(self._question, self._judgements()):
+        for older, newer, judgement in with_repeats(self._question, self._judgements()):
             if judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
             elif self._asks_now and self._scores[older.row] - _STEP_NATS < self._scores[newer.row]:
@@ -285,28 +285,6 @@ class _Comparison:
 
     def _path(self, row: int) -> str:
         return self._table.passage_of(row).path
-
-
-def _with_doubted_repeats(
-    question: Question,
-    judgements: Iterable[tuple[ComparedLine, ComparedLine, Judgement | None]],
-) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement]]:
-    """Yield the pairs of which one stands back: what repeats a corrected line does, too."""
-    judged = list(judgements)
-    corrected: dict[int, list[ComparedLine]] = {}
-    for older, newer, judgement in judged:
-        if judgement is not None and judgement.older_stands_back:
-            corrected.setdefault(newer.row, []).append(older)
-    repeating = {
-        newer.row
-        for older, newer, _ in judged
-        if any(repeats(question, was, older, newer) for was in corrected.get(older.row, ()))
-    }
-    for older, newer, judgement in judged:
-        if newer.row in repeating:
-            yield older, newer, Judgement("doubt", older_stands_back=False)
-        elif judgement is not None:
-            yield older, newer, judgement
 
 
 def _struck_rows(table: PassageTable) -> Iterator[int]:

@@ -22,6 +22,7 @@ __all__ = [
     "asked_attributes",
     "asks_for_past",
     "has_word",
+    "is_addition",
     "is_doubtful",
     "is_revision",
     "is_unspaced",
@@ -30,12 +31,14 @@ __all__ = [
     "left_words",
     "parts_in",
     "places_of",
+    "recalls",
     "replaced_words",
     "words_of",
 ]
 
 WordKind = Literal[
     "article",
+    "belonging",
     "but",
     "companion",
     "copula",
@@ -55,8 +58,8 @@ WordKind = Literal[
     "which",
     "who",
 ]
-"""Kinds of words: before a noun; "but"; "with"; "is"; before a German noun; "left"; "my"; "from";
-"how many"; "a"; "not"; "new"; "to"; "other"; "we"; "sister"; "her"; "which"; "who"."""
+"""Kinds of words: before a noun; "for"; "but"; "with"; "is"; before a German noun; "left"; "my";
+"from"; "how many"; "a"; "not"; "new"; "to"; "other"; "we"; "sister"; "her"; "which"; "who"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -110,6 +113,21 @@ def is_doubtful(words: Sequence[str], text: str = "") -> bool:
     if _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer"):
         return True
     return _cues("once").are_in(words, text) and not is_revision(words, text)
+
+
+def recalls(words: Sequence[str], text: str) -> bool:
+    """Return whether a text remembers how it was before."""
+    return (
+        not _cues("recall").words.isdisjoint(words[:1])
+        or _cues("memory").are_in(words, text)
+        or asks_for_past(words, text)
+    )
+
+
+def is_addition(phrases: Iterable[Sequence[str]]) -> bool:
+    """Return whether phrases say the same of one thing more: "Ann has a new number, *too*"."""
+    also = _cues("also")
+    return any(words[-1:] == ["too"] or also.are_in(words, "") for words in phrases)
 
 
 def _asks(text: str) -> bool:

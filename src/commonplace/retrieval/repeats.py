@@ -1,0 +1,96 @@
+"""Repeats: lines that say once more what an older line says, and what that tells of it.
+
+What repeats a corrected line is no news: "a nice poster, with *Ruben* on bass". What a line
+remembers or quotes is over: "the sign still says *Fridays*"; so another answer to the same question
+holds, with or without a sign of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.retrieval.corrections import Judgement
+from commonplace.retrieval.subjects import has_other_subject
+from commonplace.text.correction_cues import recalls
+from commonplace.text.stopwords import ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from commonplace.retrieval.compared_line import ComparedLine
+    from commonplace.retrieval.compared_question import Question
+
+__all__ = ["with_repeats"]
+
+_SAME = 0.9
+"""Share of words from which a line is another one once more."""
+_TWO_FIFTHS = 2 / 5
+"""Share of what a line holds of the question that another answer holds, at least."""
+
+
+def with_repeats(
+    question: Question,
+    judgements: Iterable[tuple[ComparedLine, ComparedLine, Judgement | None]],
+) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement]]:
+    """Yield the pairs of which one line stands back, by what other lines repeat, too.
+
+    Args:
+        question: The question.
+        judgements: The older and the newer line of each pair, and which stands back; None: neither.
+    """
+    judged = list(judgements)
+    corrected: dict[int, list[ComparedLine]] = {}
+    recalled: dict[int, list[ComparedLine]] = {}
+    for older, newer, judgement in judged:
+        if judgement is not None and judgement.older_stands_back:
+            corrected.setdefault(newer.row, []).append(older)
+        elif newer.quotations or recalls(newer.words, newer.text):
+            recalled.setdefault(older.row, []).append(newer)
+    known = {older.row for lines in corrected.values() for older in lines}
+    repeating = {
+        newer.row
+        for older, newer, _ in judged
+        if any(_repeats(question, was, older, newer) for was in corrected.get(older.row, ()))
+    }
+    for older, newer, judgement in judged:
+        if newer.row in repeating:
+            yield older, newer, Judgement("doubt", older_stands_back=False)
+        elif judgement is not None:
+            yield older, newer, judgement
+        elif older.row not in known and _is_over(
+            question, older, newer, recalled.get(older.row, ())
+        ):
+            yield older, newer, Judgement("value")
+
+
+def _repeats(
+    question: Question, older: ComparedLine, newer: ComparedLine, later: ComparedLine
+) -> bool:
+    """Return whether a later line has what a newer line has corrected, and not what holds now.
+
+    "Back to Ruben" has a cue, and "bass: Ruben" is the older line once more: these are news.
+    """
+    if later.is_turn or later.has_cue or later.common(older) >= _SAME:
+        return False
+    asked = question.term_set | ENGLISH
+    said, new = older.term_set - asked, newer.term_set - older.term_set - asked
+    names = {newer.term_of(word) for word in newer.values} & new
+    if not later.term_set.isdisjoint(names or new):
+        return False
+    gone = {older.term_of(word) for word in older.values} & said
+    return not later.term_set.isdisjoint(gone | said - newer.term_set)
+
+
+def _is_over(
+    question: Question, older: ComparedLine, newer: ComparedLine, recalling: Iterable[ComparedLine]
+) -> bool:
+    """Return whether a newer line may answer instead of an older one, which others remember."""
+    others = [line for line in recalling if line is not newer]
+    if not others or newer.is_doubtful or not (older.is_short and newer.is_short):
+        return False
+    if (older.is_turn and newer.is_turn) or question.kept(older, newer) < _TWO_FIFTHS:
+        return False
+    said = older.term_set - question.term_set - ENGLISH
+    has_new = not newer.term_set <= older.term_set | question.term_set | ENGLISH
+    is_recalled = any(not line.term_set.isdisjoint(said) for line in others)
+    return has_new and is_recalled and not has_other_subject(question, older, newer, may_miss=True)
