@@ -19,6 +19,7 @@ from commonplace.text.correction_cues import (
     words_of,
 )
 from commonplace.text.time_expressions import is_date_word
+from commonplace.text.word_forms import labels_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,8 +97,9 @@ class Question:
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:
-        """Numbers, each with the word before it: "hive *3*"."""
-        return frozenset(pair for pair in pairwise(self.words) if pair[1].isdigit())
+        """Numbers and letters, each with the word before it: "hive *3*"."""
+        labels = labels_in(self.text)
+        return frozenset(pair for pair in pairwise(self.words) if pair[1] in labels)
 
     @cached_property
     def is_first_person(self) -> bool:

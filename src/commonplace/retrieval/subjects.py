@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from commonplace.text.correction_cues import is_addition, is_word, parts_in, places_of, words_of
+from commonplace.text.word_forms import labels_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,7 +96,8 @@ def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine)
     # "*Tomás's* cousin" is another person.
     if any(said.intersection(words[at + 1 : at + 3]) for at in places_of("relative", words)):
         return False
-    return bool(said) or not older.content.isdisjoint(newer.terms[:1])
+    nouns = (newer.term_of(word) for word in words if not is_word("article", word))
+    return bool(said) or not older.content.isdisjoint(islice(nouns, 1))
 
 
 def has_other_subject(
@@ -195,11 +197,12 @@ def _has_other_speaker(older: ComparedLine, newer: ComparedLine) -> bool:
 
 
 def _is_other_number(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a thing has another number: "hive *3*", "hive *5*"."""
+    """Return whether a thing has another number or letter: "hive *3*", "hive *5*"."""
     asked = question.numbers and question.numbers.intersection(older.pairs)
     if not asked:
         return False
-    others = {word for word, number in newer.pairs if number.isdigit()}
+    labels = labels_in(newer.text)
+    others = {word for word, label in newer.pairs if label in labels}
     return any(pair[0] in others and pair not in newer.pairs for pair in asked)
 
 
