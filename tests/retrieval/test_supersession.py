@@ -526,6 +526,21 @@ def test_what_is_remembered_is_over_so_that_another_answer_holds(opened, last):
     assert place_of(found, newer) < place_of(found, last)
 
 
+@pytest.mark.parametrize(
+    "last",
+    [
+        "The yoga course is still on Mondays, three places are free.",
+        "Should the yoga course stay on Mondays? Asked the hall.",
+    ],
+)
+def test_what_is_affirmed_or_asked_is_not_over(opened, last):
+    older, newer = "The yoga course is on Mondays, upstairs room.", "Yoga mats: bought six."
+    found = opened(logs(f"- {older}", f"- {newer}", f"- {last}")).search(
+        "On which day is the yoga course?", explain=True
+    )
+    assert place_of(found, older) < place_of(found, newer)
+
+
 def test_a_turn_of_a_conversation_may_come_back_to_what_was(opened):
     turns = (
         "Ann: I play the cello in the church on Mondays.",
