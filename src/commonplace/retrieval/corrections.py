@@ -40,8 +40,6 @@ LEAST_SHARED = 0.2
 _ALL, _MOST, _HALF, _TWO_FIFTHS, _THIRD, _QUARTER = 0.99, 0.7, 1 / 2, 2 / 5, 1 / 3, 1 / 4
 _KEPT = 0.27
 """Share of what the older line holds of the question that a correction of it holds, at least."""
-_ALIKE = ((_ALL, 0.0), (0.45, 0.2), (_KEPT, _QUARTER))
-"""Shares of that, each with the share of words that it takes to speak of the same thing."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
 _AROUND = 3
@@ -244,9 +242,9 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     if not changes and (shared < _HALF or not _denies(older, newer)):
         return False
     if older.is_short and newer.is_short and shared >= _KEPT:
-        common = older.common(newer)
         are_alike = (
-            any(shared >= kept and common >= least for kept, least in _ALIKE)
+            shared >= _ALL
+            or older.common(newer) >= _QUARTER
             or _share_names(question, older, newer)
             or _share_subjects(question, older, newer)
         )
