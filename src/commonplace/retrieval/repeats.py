@@ -24,8 +24,12 @@ __all__ = ["with_repeats"]
 
 _SAME = 0.9
 """Share of words from which a line is another one once more."""
+_HALF = 1 / 2
+"""Share of the question that a line holds that may have answered it, at least."""
 _TWO_FIFTHS = 2 / 5
 """Share of what a line holds of the question that another answer holds, at least."""
+_THIRD = 1 / 3
+"""Share of a line's words that a line that remembers it holds, at least."""
 
 
 def with_repeats(
@@ -85,12 +89,19 @@ def _is_over(
     question: Question, older: ComparedLine, newer: ComparedLine, recalling: Iterable[ComparedLine]
 ) -> bool:
     """Return whether a newer line may answer instead of an older one, which others remember."""
-    others = [line for line in recalling if line is not newer]
-    if not others or newer.is_doubtful or not (older.is_short and newer.is_short):
+    if older.is_doubtful or newer.is_doubtful or older.share < _HALF:
+        return False
+    if not (older.is_short and newer.is_short):
         return False
     if (older.is_turn and newer.is_turn) or question.kept(older, newer) < _TWO_FIFTHS:
         return False
     said = older.term_set - question.term_set - ENGLISH
     has_new = not newer.term_set <= older.term_set | question.term_set | ENGLISH
-    is_recalled = any(not line.term_set.isdisjoint(said) for line in others)
+    is_recalled = any(
+        not said.isdisjoint(line.term_set)
+        and older.common(line) >= _THIRD
+        and question.kept(older, line) >= _TWO_FIFTHS
+        for line in recalling
+        if line is not newer
+    )
     return has_new and is_recalled and not has_other_subject(question, older, newer, may_miss=True)
