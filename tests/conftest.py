@@ -68,7 +68,7 @@ _OVER_POSTGRESQL = {"test_concurrency", "test_contract", "test_memory", "test_ru
 
 _ABOVE_ENGINES = {
     "test_growing", "test_lines", "test_providers", "test_ranking", "test_scheduler",
-    "test_snippets", "test_vendor_batches", "test_watcher",
+    "test_snippets", "test_supersession", "test_vendor_batches", "test_watcher",
 }  # fmt: skip
 """Modules of what is the same over every engine; over the one in memory, .ci/full runs them."""
 

@@ -13,7 +13,7 @@ from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
 from commonplace.display.plain import plain_results
 from commonplace.text.correction_cues import asks_for_past, words_of
-from support.engines import ENGINES, index_at, install
+from support.engines import index_at
 from support.fakes import clock
 
 ASKED = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -30,10 +30,9 @@ OLD_PORT = "The staging proxy listens on port 7070."
 NEW_PORT = "The staging proxy now listens on 7443, no longer on 7070."
 
 
-@pytest.fixture(params=ENGINES)
-def opened(request, tmp_path, monkeypatch):
+@pytest.fixture
+def opened(engine, tmp_path):
     """Open a memory of some files over an engine."""
-    install(monkeypatch)
     memories = []
 
     def open_(files, *, embedder="bundled", **options):
@@ -45,7 +44,7 @@ def opened(request, tmp_path, monkeypatch):
             folder,
             settings=SETTINGS,
             embedder=embedder,
-            index=index_at(request.param, tmp_path, f"{len(memories)}.sqlite"),
+            index=index_at(engine, tmp_path, f"{len(memories)}.sqlite"),
             now=lambda: ASKED,
             **options,
         )

@@ -88,7 +88,7 @@ def agent_of(model, pool, **options):
     ("users", "checkpointed"),
     [
         pytest.param(8, True, id="8-checkpointer"),
-        pytest.param(8, False, id="8-no checkpointer"),
+        pytest.param(8, False, marks=pytest.mark.slow, id="8-no checkpointer"),
         pytest.param(
             24, False, marks=[pytest.mark.slow, pytest.mark.full], id="24-no checkpointer"
         ),
