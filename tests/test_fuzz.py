@@ -35,7 +35,7 @@ SLOW_EXAMPLES = settings(
     max_examples=max(50, int(os.environ.get("FUZZ_EXAMPLES", "0")) // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-"""A tenth of the others' examples: each of these opens a memory and searches it."""
+"""A tenth of the others' examples, where these are set: each opens a memory and searches it."""
 FOUND = Path(__file__).parent / "data" / "fuzz.jsonl"
 
 _MARKDOWN = ["# ", "- ", "```", "~~~", "| a | b |", "|---|", "---", "+++", "> ", "\t", "    ", "~~"]

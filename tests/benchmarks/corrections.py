@@ -19,10 +19,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 
-from commonplace import Memory, Settings, SyncSettings
+from commonplace import Memory, Settings
+from commonplace.evaluation import open_at
 
 BLOCKS = Path(__file__).with_name("corrections.toml")
 LATER = Path(__file__).with_name("corrections_later.toml")
@@ -35,8 +36,7 @@ DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
     "2026-04-29",
 )
-ASKED = datetime(2026, 5, 4, 12, tzinfo=UTC)
-SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
+ASKED = date(2026, 5, 4)
 
 
 _DAYS_OF_STYLE = {
@@ -115,13 +115,9 @@ def _written(line: str) -> str:
 
 def opened(folder: Path, embedder: str | None) -> Memory:
     """Open the notes of a folder at the day on which all is asked."""
-    return Memory.open(
-        folder / "notes",
-        settings=SETTINGS,
-        embedder=embedder,
-        index=folder / f"{embedder}.sqlite",
-        now=lambda: ASKED,
-    )
+    index = folder / f"{embedder}.sqlite"
+    settings = Settings(timezone="UTC")
+    return open_at(folder / "notes", settings=settings, embedder=embedder, index=index, now=ASKED)
 
 
 def is_right(case: Case, embedder: str | None) -> bool:

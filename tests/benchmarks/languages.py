@@ -49,7 +49,7 @@ def main() -> None:
     """Print the share of questions whose line is shown, by embedder."""
     asked = blocks()
     languages = {block["lang"] for block in asked}
-    print(f"{len(asked)} questions in {len(languages)} languages, {ASKED.date()}")
+    print(f"{len(asked)} questions in {len(languages)} languages, {ASKED}")
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "notes", asked)
         for embedder in ("bundled", None):

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from history.model_worker import NAMES, opened
+from support.sampling import sampled
 
 WORKER = Path(__file__).with_name("model_worker.py")
 
@@ -129,9 +130,7 @@ def test_random_changes_of_processes_and_an_editor_lose_no_text(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "seed", [2, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 6))]
-)
+@pytest.mark.parametrize("seed", sampled(range(2, 6), every=4))
 def test_many_random_changes_with_kills_lose_no_text(tmp_path, seed):
     root, state, said, saved, killed = run(tmp_path, processes=8, changes=60, kills=0.6, seed=seed)
     check(root, state, said, saved)

@@ -146,12 +146,13 @@ def test_a_heading_alone_is_no_result(name):
     assert (hits == []) == (name == "headings alone")
 
 
-def test_no_table_is_shown_that_begins_where_a_chunk_ends():
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.full])])
+def test_no_table_is_shown_that_begins_where_a_chunk_ends(every):
     parts = [
         "\n".join([f"Part {at}. {'words ' * (at + 40)}", "", *TABLE[:12], ""]) for at in range(40)
     ]
     text = "\n".join(parts)
-    queries = [f"part {at} words" for at in range(0, 40, 4)]
+    queries = [f"part {at} words" for at in range(0, 40, every)]
     for hits in searched(text, *queries, max_chars=2_000):
         for hit in hits:
             check(text, hit)

@@ -19,7 +19,6 @@ from commonplace.text.correction_cues import (
     words_of,
 )
 from commonplace.text.time_expressions import is_date_word
-from commonplace.text.word_forms import labels_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +26,11 @@ if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.compared_line import ComparedLine
 
-__all__ = ["Question", "names_in"]
+__all__ = ["Question", "labels_in", "names_in"]
 
 _NAME = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w-]*")
+_LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ]))\b")
+"""A word with a digit or a letter alone, which is no initial of a name: "H. Osei"."""
 _EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
 _OVER = re.compile(
     r"^(?!.*\b(?:am|are|is|will|do|does|going)\b)"
@@ -49,6 +50,11 @@ def names_in(text: str, language: str) -> set[str]:
     pairs = pairwise(words_of(text))
     nouns = {word for before, word in pairs if is_word("determiner", before)}
     return {name for name in names if not nouns.issuperset(words_of(name))}
+
+
+def labels_in(text: str) -> frozenset[str]:
+    """Return the words that tell one thing of several apart: hive *3*, class *3b*, team *D*."""
+    return frozenset(map(folded, _LABEL.findall(text)))
 
 
 class Question:

@@ -44,12 +44,12 @@ def with_repeats(
     """
     judged = list(judgements)
     corrected: dict[int, list[ComparedLine]] = {}
-    recalled: dict[int, list[ComparedLine]] = {}
+    others: dict[int, list[ComparedLine]] = {}
     for older, newer, judgement in judged:
         if judgement is not None and judgement.older_stands_back:
             corrected.setdefault(newer.row, []).append(older)
-        elif newer.quotations or recalls(newer.words, newer.text):
-            recalled.setdefault(older.row, []).append(newer)
+        else:
+            others.setdefault(older.row, []).append(newer)
     known = {older.row for lines in corrected.values() for older in lines}
     repeating = {
         newer.row
@@ -61,9 +61,7 @@ def with_repeats(
             yield older, newer, Judgement("doubt", older_stands_back=False)
         elif judgement is not None:
             yield older, newer, judgement
-        elif older.row not in known and _is_over(
-            question, older, newer, recalled.get(older.row, ())
-        ):
+        elif older.row not in known and _is_over(question, older, newer, others[older.row]):
             yield older, newer, Judgement("value")
 
 
@@ -86,9 +84,9 @@ def _repeats(
 
 
 def _is_over(
-    question: Question, older: ComparedLine, newer: ComparedLine, recalling: Iterable[ComparedLine]
+    question: Question, older: ComparedLine, newer: ComparedLine, others: Iterable[ComparedLine]
 ) -> bool:
-    """Return whether a newer line may answer instead of an older one, which others remember."""
+    """Return whether a newer line may answer instead of an older one, which another remembers."""
     if older.is_doubtful or newer.is_doubtful or older.share < _HALF:
         return False
     if not (older.is_short and newer.is_short):
@@ -101,7 +99,8 @@ def _is_over(
         not said.isdisjoint(line.term_set)
         and older.common(line) >= _THIRD
         and question.kept(older, line) >= _TWO_FIFTHS
-        for line in recalling
+        and (line.quotations or recalls(line.words, line.text))
+        for line in others
         if line is not newer
     )
     return has_new and is_recalled and not has_other_subject(question, older, newer, may_miss=True)

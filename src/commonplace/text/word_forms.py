@@ -5,19 +5,16 @@ A coarse comparison, without a stemmer, for all languages alike.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from commonplace.text.analysis import folded
 from commonplace.text.correction_cues import is_unspaced
 
-__all__ = ["character_pairs", "have_akin", "labels_in"]
+__all__ = ["character_pairs", "have_akin"]
 
 _LEAST = 3
 """Letters that two forms of a word share, at least."""
 _ENDING = 2
 """Letters in which the forms of a word differ at its end, at most."""
-_LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’.]))\b")
 
 
 def have_akin(words: Collection[str], others: Collection[str], text: str) -> bool:
@@ -45,11 +42,6 @@ def have_akin(words: Collection[str], others: Collection[str], text: str) -> boo
 def character_pairs(text: str) -> set[str]:
     """Return the pairs of neighbouring characters of a text without spaces."""
     return {text[at : at + 2] for at in range(max(1, len(text) - 1))}
-
-
-def labels_in(text: str) -> frozenset[str]:
-    """Return the words that tell one thing of several apart: hive *3*, class *3b*, team *D*."""
-    return frozenset(map(folded, _LABEL.findall(text)))
 
 
 def _are_akin(one: str, other: str) -> bool:

@@ -141,11 +141,10 @@ def talk_and_note(body):
         *((None, False), (429, False), (500, True), ("hangup", True), ("slow", True)),
         *(
             pytest.param(fault, is_async, marks=pytest.mark.full)
-            for fault, is_async in [(None, True), (429, True), (500, False), ("broken", True)]
-        ),
-        *(
-            pytest.param(fault, False, marks=pytest.mark.full)
-            for fault in ("broken", "hangup", "slow")
+            for fault, is_async in [
+                *((None, True), (429, True), (500, False), ("broken", True)),
+                *(("broken", False), ("hangup", False), ("slow", False)),
+            ]
         ),
     ],
 )
