@@ -56,12 +56,13 @@ def with_repeats(
         for older, newer, _ in judged
         if any(_repeats(question, was, older, newer) for was in corrected.get(older.row, ()))
     }
+    memories = _Memories(question, others)
     for older, newer, judgement in judged:
         if newer.row in repeating:
             yield older, newer, Judgement("doubt", older_stands_back=False)
         elif judgement is not None:
             yield older, newer, judgement
-        elif older.row not in known and _is_over(question, older, newer, others[older.row]):
+        elif older.row not in known and memories.give_way(older, newer):
             yield older, newer, Judgement("value")
 
 
@@ -83,24 +84,52 @@ def _repeats(
     return not later.term_set.isdisjoint(gone | said - newer.term_set)
 
 
-def _is_over(
-    question: Question, older: ComparedLine, newer: ComparedLine, others: Iterable[ComparedLine]
-) -> bool:
-    """Return whether a newer line may answer instead of an older one, which another remembers."""
-    if older.is_doubtful or newer.is_doubtful or older.share < _HALF:
-        return False
-    if not (older.is_short and newer.is_short):
-        return False
-    if (older.is_turn and newer.is_turn) or question.kept(older, newer) < _TWO_FIFTHS:
-        return False
-    said = older.term_set - question.term_set - ENGLISH
-    has_new = not newer.term_set <= older.term_set | question.term_set | ENGLISH
-    is_recalled = any(
-        not said.isdisjoint(line.term_set)
-        and older.common(line) >= _THIRD
-        and question.kept(older, line) >= _TWO_FIFTHS
-        and (line.quotations or recalls(line.words, line.text))
-        for line in others
-        if line is not newer
-    )
-    return has_new and is_recalled and not has_other_subject(question, older, newer, may_miss=True)
+class _Memories:
+    """Lines that remember or quote an older line.
+
+    Each is found once: lines on one subject make thousands of pairs, whose older line stays.
+
+    Args:
+        question: The question.
+        others: The newer lines that do not correct an older one, by its row.
+    """
+
+    def __init__(self, question: Question, others: dict[int, list[ComparedLine]]) -> None:
+        self._question, self._others = question, others
+        self._of: dict[int, list[ComparedLine]] = {}
+        self._remember: dict[int, bool] = {}
+
+    def give_way(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether a newer line may answer instead of one that another line remembers."""
+        if all(line is newer for line in self._memories(older)):
+            return False
+        if newer.is_doubtful or not newer.is_short or (older.is_turn and newer.is_turn):
+            return False
+        question = self._question
+        if question.kept(older, newer) < _TWO_FIFTHS:
+            return False
+        has_new = not newer.term_set <= older.term_set | question.term_set | ENGLISH
+        return has_new and not has_other_subject(question, older, newer, may_miss=True)
+
+    def _memories(self, older: ComparedLine) -> list[ComparedLine]:
+        found = self._of.get(older.row)
+        if found is None:
+            may_be_over = older.is_short and older.share >= _HALF and not older.is_doubtful
+            lines = self._others[older.row] if may_be_over else ()
+            found = self._of[older.row] = [line for line in lines if self._is_memory(older, line)]
+        return found
+
+    def _is_memory(self, older: ComparedLine, later: ComparedLine) -> bool:
+        """Return whether a later line has much of an older one, and says that it was before."""
+        question = self._question
+        said = older.term_set - question.term_set - ENGLISH
+        if said.isdisjoint(later.term_set) or older.common(later) < _THIRD:
+            return False
+        return question.kept(older, later) >= _TWO_FIFTHS and self._remembers(later)
+
+    def _remembers(self, line: ComparedLine) -> bool:
+        known = self._remember.get(line.row)
+        if known is None:
+            known = bool(line.quotations) or recalls(line.words, line.text)
+            self._remember[line.row] = known
+        return known
