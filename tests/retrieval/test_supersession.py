@@ -458,12 +458,22 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "Deployfönster för webben: tisdagar 14–16.",
             "Deployfönster för webben: onsdagar 9–11.",
         ),
+        (
+            "How many hens live in the coop?",
+            "The coop has 6 brown ones, good hens.",
+            "Counted hens in the coop before dusk, 9 in all.",
+        ),
+        (
+            "Who picks up Noah from school on Wednesdays?",
+            "Grandma collects Noah from school on Wednesdays.",
+            "From this week it's Uncle Ray doing the Wednesday school run for Noah.",
+        ),
     ],
     ids=[
         *("value named", "name shared", "instead of", "now", "negation", "german"),
         *("denied beside", "inches", "part of a word", "end of phrase", "few words"),
         *("no speaker", "subject alone", "key now", "portuguese", "german noun"),
-        *("no sign at all", "missing noun", "another form"),
+        *("no sign at all", "missing noun", "another form", "a number each", "from this week"),
     ],
 )
 def test_a_correction_in_other_words_comes_first(opened, question, line, newer):
@@ -748,6 +758,26 @@ def test_now_in_the_turns_of_a_chat_corrects_nothing(opened):
     results = opened(logs(older, "- Ann: Now I paint boats, the sea is next.\n")).search(
         "Where does Ann paint?", explain=True
     )
+    assert not any(hit.explanation.supersessions for hit in results)
+
+
+@pytest.mark.parametrize(
+    ("question", "newer"),
+    [
+        (
+            "What does Nate do with his pets?",
+            "I take a weekend off to walk along with my pets. And you?",
+        ),
+        ("What games does Nate play?", "Yeah actually - I make films of games for a channel."),
+    ],
+    ids=["asks back", "actually"],
+)
+def test_a_turn_that_shares_a_word_with_the_question_corrects_nothing(opened, question, newer):
+    older = (
+        "- Nate: Quiet evenings beside animals such as pets bring joy.\n"
+        "- Nate: Games and cinema fill the others.\n"
+    )
+    results = opened(logs(older, f"- Nate: {newer}\n")).search(question, explain=True)
     assert not any(hit.explanation.supersessions for hit in results)
 
 

@@ -135,10 +135,13 @@ def _stands_back(
     """Return that the newer line stands back, if both may speak of one thing and are short."""
     if not (older.is_short and newer.is_short):
         return None
-    are_close = older.common(newer) >= _THIRD or question.kept(older, newer) >= _TWO_FIFTHS
-    if not are_close and not _share_subjects(question, older, newer):
-        return None
-    return Judgement(reason, older_stands_back=False)
+    are_close = older.common(newer) >= _THIRD
+    # A conversation says a question's words in many turns, most of them about something else.
+    if not are_close and not (older.is_turn and newer.is_turn):
+        are_close = question.kept(older, newer) >= _TWO_FIFTHS or _share_subjects(
+            question, older, newer
+        )
+    return Judgement(reason, older_stands_back=False) if are_close else None
 
 
 def _is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -76,6 +76,8 @@ _LENGTH = 0.5
 _LONG_CHARS = 700
 _ASKS = -1.0
 """For a line that ends with a question mark: it asks rather than answers."""
+_EXCLAIMS = -0.25
+"""For a line that ends with an exclamation mark: many such only react to what others say."""
 _HEADING = -4.0
 """For a heading: it names a subject and rarely holds an answer."""
 _SPEAKER = 1.4
@@ -235,7 +237,9 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
     """Score lines by their form: length, speaker, question mark, heading."""
     text, start, end = table.text, table.start, table.end
     scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
-    scores[table.signs[end - 1] == ord("?")] += _ASKS
+    last = table.signs[end - 1]
+    scores[last == ord("?")] += _ASKS
+    scores[last == ord("!")] += _EXCLAIMS
     scores[table.headings == np.arange(len(table))] += _HEADING
     names = {name.lower() for name in _NAME.findall(query)}
     if names:

@@ -93,7 +93,20 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
     if question.asks_person and question.language != "de":
         left, new = older.values.difference(newer.words), newer.values.difference(older.words)
         return any(map(str.isalpha, left)) and any(map(str.isalpha, new))
-    return have_other_amount(older.amounts, newer.amounts)
+    return have_other_amount(older.amounts, newer.amounts) or (
+        question.asks_number
+        and question.kept(older, newer) >= _MOST
+        and _have_other_number(older, newer)
+    )
+
+
+def _have_other_number(older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have a number each, and not the same one, whatever its unit.
+
+    As in "*36* participants" and "after today's consents the count is *57*".
+    """
+    number, other = (list(filter(str.isdigit, line.words)) for line in (older, newer))
+    return len(number) == len(other) == 1 and number != other
 
 
 def _goes_on_from_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
