@@ -76,7 +76,7 @@ _LENGTH = 0.5
 _LONG_CHARS = 700
 _ASKS = -1.0
 """For a line that ends with a question mark: it asks rather than answers."""
-_EXCLAIMS = -0.25
+_EXCLAIMS = -0.15
 """For a line that ends with an exclamation mark: many such only react to what others say."""
 _HEADING = -4.0
 """For a heading: it names a subject and rarely holds an answer."""
