@@ -468,12 +468,23 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "Grandma collects Noah from school on Wednesdays.",
             "From this week it's Uncle Ray doing the Wednesday school run for Noah.",
         ),
+        (
+            "Chi guida il furgone del catering alle fiere?",
+            "Alle fiere il furgone del catering lo guida Gianluca.",
+            "A Gianluca hanno sospeso la patente, il furgone del catering lo guida Teresa.",
+        ),
+        (
+            "Quantas galinhas temos no galinheiro?",
+            "Galinheiro: temos 6 galinhas, todas a pôr bem.",
+            "Agora já são 9 galinhas no galinheiro, chegaram mais três da quinta do Abel.",
+        ),
     ],
     ids=[
         *("value named", "name shared", "instead of", "now", "negation", "german"),
         *("denied beside", "inches", "part of a word", "end of phrase", "few words"),
         *("no speaker", "subject alone", "key now", "portuguese", "german noun"),
         *("no sign at all", "missing noun", "another form", "a number each", "from this week"),
+        *("no subject", "of is not from"),
     ],
 )
 def test_a_correction_in_other_words_comes_first(opened, question, line, newer):

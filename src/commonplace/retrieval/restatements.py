@@ -84,7 +84,7 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
     """Return whether two lines have other persons, or other amounts of a unit, to answer with."""
     if not _may_answer_alike(question, older, newer, least=_HALF):
         return False
-    first = question.term_set.intersection(older.terms[:1])
+    first = question.subjects.intersection(older.terms[:1])
     if first and not newer.may_say(first):
         return False  # "*Door* of the shed", "window of the shed"
     if _goes_on_from_value(question, older, newer):

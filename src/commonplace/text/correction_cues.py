@@ -50,7 +50,6 @@ WordKind = Literal[
     "indefinite",
     "negation",
     "new",
-    "onto",
     "other",
     "pronoun",
     "relative",
@@ -59,7 +58,7 @@ WordKind = Literal[
     "who",
 ]
 """Kinds of words: before a noun; "for"; "but"; "with"; "is"; before a German noun; "left"; "my";
-"from"; "how many"; "a"; "not"; "new"; "to"; "other"; "we"; "sister"; "her"; "which"; "who"."""
+"from"; "how many"; "a"; "not"; "new"; "other"; "we"; "sister"; "her"; "which"; "who"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -217,9 +216,9 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
 
 def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     """Yield what phrases go from to something else: "from *Monday* to Tuesday"."""
-    ends = _cues("onto").words
     for words in phrases:
         for at in places_of("from", words):
+            ends = _ends_of(words[at])
             behind = words[at + 1 : at + _BETWEEN]
             end = next((to for to, word in enumerate(behind) if to and word in ends), 0)
             # "de" is "of", too: "la réunion du lundi commence à".
@@ -282,7 +281,7 @@ class _Cues(NamedTuple):
 
 @cache
 def _cues(kind: str) -> _Cues:
-    entries = [entry.strip() for text in _lists()[kind].values() for entry in text.split(",")]
+    entries = [entry for text in _lists()[kind].values() for entry in _entries(text)]
     parts = [entry for entry in entries if _UNSPACED.search(entry)]
     stems = tuple(folded(entry[:-1]) for entry in entries if entry.endswith("*"))
     spaced = [folded(it).split() for it in entries if it not in parts and not it.endswith("*")]
@@ -295,9 +294,21 @@ def _cues(kind: str) -> _Cues:
 
 
 @cache
+def _ends_of(start: str) -> frozenset[str]:
+    """Return the words that lead on from a word such as "from", of its languages: "to"."""
+    starts, ends = _lists()["from"], _lists()["onto"]
+    languages = [of for of, text in starts.items() if start in map(folded, _entries(text))]
+    return frozenset(folded(entry) for of in languages for entry in _entries(ends[of]))
+
+
+def _entries(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",")]
+
+
+@cache
 def _ends() -> frozenset[str]:
     """Return the words of a past time at the end of a question, with their accents."""
-    return frozenset(entry.strip() for entry in _lists()["past_at_end"]["all"].split(","))
+    return frozenset(_entries(_lists()["past_at_end"]["all"]))
 
 
 @cache
