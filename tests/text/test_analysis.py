@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace import Memory, Settings
-from commonplace.text.analysis import Analyzer
+from commonplace.text.analysis import Analyzer, language_of
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "memory"])
@@ -50,6 +50,19 @@ def test_the_forms_of_a_word_share_its_beginning(word, prefix):
         assert (found and found.term) == prefix
     for part in Analyzer("trigram").words(word):
         assert Analyzer("trigram").prefix_of(part) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Hvornår kommer der gæster?", "sv"),  # as all Nordic ones
+        ("Wie heißt der Hund?", "de"),
+        ("Wanneer kan de monteur nu komen?", "nl"),
+        ("Can the man at the gate see under it?", "en"),
+    ],
+)
+def test_a_question_is_of_the_language_of_its_function_words(question, language):
+    assert language_of(question) == language
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "memory"])

@@ -234,7 +234,7 @@ def _section_scores(cosines: Floats, table: PassageTable) -> Floats:
 
 
 def _form_scores(table: PassageTable, query: str) -> Floats:
-    """Score lines by their form: length, speaker, question mark, heading."""
+    """Score lines by their form: length, speaker, last sign, heading."""
     text, start, end = table.text, table.start, table.end
     scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
     last = table.signs[end - 1]

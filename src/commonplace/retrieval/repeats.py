@@ -62,7 +62,7 @@ def with_repeats(
             yield older, newer, Judgement("doubt", older_stands_back=False)
         elif judgement is not None:
             yield older, newer, judgement
-        elif older.row not in known and memories.give_way(older, newer):
+        elif older.row not in known and memories.is_over(older, newer):
             yield older, newer, Judgement("value")
 
 
@@ -87,7 +87,7 @@ def _repeats(
 class _Memories:
     """Lines that remember or quote an older line.
 
-    Each is found once: lines on one subject make thousands of pairs, whose older line stays.
+    They are looked for once for each older line: lines on one subject make hundreds of pairs.
 
     Args:
         question: The question.
@@ -99,8 +99,8 @@ class _Memories:
         self._of: dict[int, list[ComparedLine]] = {}
         self._remember: dict[int, bool] = {}
 
-    def give_way(self, older: ComparedLine, newer: ComparedLine) -> bool:
-        """Return whether a newer line may answer instead of one that another line remembers."""
+    def is_over(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether another line remembers the older one, and the newer one may answer."""
         if all(line is newer for line in self._memories(older)):
             return False
         if newer.is_doubtful or not newer.is_short or (older.is_turn and newer.is_turn):

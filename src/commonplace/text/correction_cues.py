@@ -295,10 +295,14 @@ def _cues(kind: str) -> _Cues:
 
 @cache
 def _ends_of(start: str) -> frozenset[str]:
-    """Return the words that lead on from a word such as "from", of its languages: "to"."""
+    """Return the words of the language of "from" that stand before what it goes to: "to"."""
     starts, ends = _lists()["from"], _lists()["onto"]
-    languages = [of for of, text in starts.items() if start in map(folded, _entries(text))]
-    return frozenset(folded(entry) for of in languages for entry in _entries(ends[of]))
+    return frozenset(
+        folded(end)
+        for language, text in starts.items()
+        if start in map(folded, _entries(text))
+        for end in _entries(ends[language])
+    )
 
 
 def _entries(text: str) -> list[str]:

@@ -86,9 +86,9 @@ FUNCTION_WORDS = {
         en ett pa et til till fra vilken vilket hvilken hvilket jag du han hon vi ni de dem
         mig oss min mitt mina sin sitt var vart vara vores vaar ar er har hade blir vem vad
         nar hur hvem hvad hva hvor hvornar i med om hos ved af av som och og den det der dig
-        sig jeg ham hende henne honom deras deres sine sit dess nu kan ska skal vil vill
-        eller att at mange manga man bliver blev nogen nagon noget nagot under efter før
-        fore inom mellem mellan
+        sig jeg ham hende henne honom deras deres sine sit dess ska skal vil vill eller att
+        at mange manga man bliver blev nogen nagon noget nagot under efter før fore inom
+        mellem mellan
     """),
     "fi": _words("""
         mina sina han me te he on ovat oli kuka mika missa milloin miten kenen meidan mita
