@@ -27,7 +27,7 @@ __all__ = ["FROM_LINE", "SqliteSnapshot", "hit_condition", "match_expression", "
 
 _COMMON = 100
 """Document frequency from which on a term's count is cached while the index grows."""
-_SAMPLED = 1_000
+_SAMPLED = 300
 """Chunks of a term that are counted. Of a commoner term so many at both ends of the index tell how
 frequent it is, for an idf needs no more: to count them all takes longer than the search."""
 _ALIKE = 1.5
@@ -136,35 +136,33 @@ class SqliteSnapshot:
     def _count(self, expressions: list[str], source: Source | None) -> list[int]:
         if not expressions or self._identity is None:
             return [0] * len(expressions)
-        held = "chunks_fts WHERE chunks_fts MATCH value"
+        self._file.compare_words(self._connection)
         if source is None:
-            wanted = f"SELECT count(*) FROM (SELECT 1 FROM {held} LIMIT {_SAMPLED})"
-        else:
-            wanted = (
-                f"SELECT count(*) FROM {held} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY "
-                "chunks_of_sessions WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
-            )
+            return [self._estimate(expression) for expression in expressions]
+        held = "chunks_fts WHERE chunks_fts MATCH value"
+        wanted = (
+            f"SELECT count(*) FROM {held} AND EXISTS (SELECT 1 FROM chunk_places INDEXED BY "
+            "chunks_of_sessions WHERE source = 'sessions' AND seq = chunks_fts.rowid)"
+        )
         if source == "memory":
             wanted = f"(SELECT count(*) FROM {held}) - ({wanted})"
         counts = f"SELECT min(({wanted}), ?2) FROM json_each(?1)"
         values = json.dumps(expressions), self.chunk_count(source)
-        self._file.compare_words(self._connection)
-        found = [count for (count,) in self._connection.execute(counts, values)]
-        if source is not None:
-            return found
-        pairs = zip(expressions, found, strict=True)
-        return [self._estimate(it) if count == _SAMPLED else count for it, count in pairs]
+        return [count for (count,) in self._connection.execute(counts, values)]
 
     def _estimate(self, expression: str) -> int:
-        """Estimate the document frequency of a common term by the first and the last chunks."""
+        """Count a term's chunks; those of a common one are estimated by the first and the last."""
+        most = self.chunk_count()
         count, last = self._connection.execute(_FIRST_OF, (expression, _SAMPLED)).get
+        if count < _SAMPLED:
+            return min(count, most)
         _, first = self._connection.execute(_LAST_OF, (expression, _SAMPLED)).get
         seqs = self._state[1]
         begin, end = count / last, count / (seqs + 1 - first)
         if max(begin, end) > _ALIKE * min(begin, end):  # the chunks of one folder, perhaps
             count, last = self._connection.execute(_FIRST_OF, (expression, _MOST_COUNTED)).get
             begin = end = count / (seqs if count < _MOST_COUNTED else last)
-        return min(int(seqs * (begin + end) / 2), self.chunk_count())
+        return min(int(seqs * (begin + end) / 2), most)
 
     def _size(self, source: Source | None) -> int:
         """Return the number of chunks in steps of a tenth."""
