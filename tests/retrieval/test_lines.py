@@ -366,6 +366,65 @@ def test_a_question_for_nothing_but_a_time_is_answered_from_that_time(found, que
     assert hits[0].score > 0.5
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what happened on 6 August?",
+        "what did we talk about on August 6th?",
+        "summarize 2026-08-06",
+        "Was ist am 6. August passiert?",
+        "Que s'est-il passé le 6 août ?",
+        "¿Qué pasó el 6 de agosto?",
+        "Cosa è successo il 6 agosto?",
+        "O que aconteceu em 6 de agosto?",
+        "Wat gebeurde er op 6 augustus?",
+        "Vad hände den 6 augusti?",
+    ],
+)
+def test_a_question_for_a_whole_day_is_answered_by_its_log_before_any_line_like_it(found, query):
+    like = (
+        "- August 6th (Aug, August, août, agosto, augustus): what happened that day, talk topics.\n"
+    )
+    logs = year_of_logs({date(2026, 8, 6): "- Two chairs came.\n", date(2026, 2, 12): like})
+    assert found(logs, query)[0].path == "memory/2026-08-06.md"
+
+
+def test_a_day_that_is_named_comes_before_the_days_behind_it(found):
+    line = "- Ann felt tired and a little sad.\n"
+    logs = {date(2026, 5, 21): line, date(2026, 5, 23): line, date(2026, 5, 20): line}
+    hits = found(year_of_logs(logs), "how did Ann feel on 21 May?", mmr=False, decay=False)
+    assert [hit.path[7:17] for hit in hits[:3]] == ["2026-05-21", "2026-05-23", "2026-05-20"]
+
+
+# Speakers.
+
+
+def chat_with(asker):
+    said = {"0": "AI", "1": asker}
+    lines = {at: f"- {name}: Music for the drive is rock and jazz.\n" for at, name in said.items()}
+    return {f"memory/{at}.md": line for at, line in lines.items()} | {"memory/2.md": filler(40)}
+
+
+@pytest.mark.parametrize(
+    ("asker", "query"),
+    [
+        ("User", "What music do I like for the drive?"),
+        ("Human", "which music should i take"),
+        ("**Me**", "my music, rock or jazz?"),
+        ("User", "music that the user likes"),
+        ("User", "Welche Musik höre ich, Jazz?"),
+        ("User", "Quelle musique, mon jazz ?"),
+    ],
+)
+def test_what_the_asker_said_comes_before_what_a_model_said(found, asker, query):
+    assert found(chat_with(asker), query, mmr=False)[0].path == "memory/1.md"
+
+
+@pytest.mark.parametrize("query", ["What music is for the drive?", "Which music did you name?"])
+def test_a_question_in_no_first_person_asks_for_no_speaker(found, query):
+    assert found(chat_with("**Me**"), query, mmr=False)[0].path == "memory/0.md"
+
+
 @both
 def test_the_past_is_not_buried(found, embedder):
     logs = year_of_logs({date(2025, 12, 4): "- The landlord agreed to a new boiler.\n"})

@@ -29,8 +29,15 @@ from commonplace.retrieval.term_matching import (
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import Hits, RowFilter, StoredChunk
-from commonplace.text.analysis import Analyzer, Term, content_texts, language_of
-from commonplace.text.stopwords import ENGLISH_REQUESTS
+from commonplace.text.analysis import (
+    Analyzer,
+    Term,
+    content_texts,
+    folded,
+    function_words,
+    language_of,
+)
+from commonplace.text.stopwords import WHOLE_DAY_REQUESTS
 from commonplace.text.time_expressions import (
     TIME_WORD,
     Days,
@@ -83,9 +90,6 @@ _NAME = re.compile(rf"{_NAME_PART}(?:(?: [a-zß-ÿ]{{1,3}}){{1,2}} {_NAME_PART})
 files, as "MEMORY.md"."""
 _WITHIN = re.compile(r"[\w,;)’–—] ?[\"“(]?\Z")
 """What is before a word within a sentence."""
-
-_REQUEST_WORDS = ENGLISH_REQUESTS | {"happen", "happened", "happens", "happening"}
-"""Beside a time expression, such words ask for everything of that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,8 +327,10 @@ def add_path_terms(
 
 def _words_beside_times(words: list[Term], query: str, analyzer: Analyzer) -> list[Term]:
     """Return the words outside time expressions, less those that ask for all of a time."""
-    left = {word.text.lower() for word in analyzer.words(without_times(query))}
-    return [word for word in words if word.text.lower() in left - _REQUEST_WORDS]
+    language = language_of(query)
+    broad = function_words(language) | WHOLE_DAY_REQUESTS.get(language, frozenset())
+    left = {folded(word.text) for word in analyzer.words(without_times(query))} - broad
+    return [word for word in words if folded(word.text) in left]
 
 
 def _row_filters(rows: RowFilter, days: Days | None) -> list[RowFilter]:

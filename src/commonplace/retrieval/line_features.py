@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from commonplace.retrieval.answer_types import ANSWER_TYPES
 from commonplace.retrieval.headings import credit_links, named_heading_scores
-from commonplace.retrieval.passages import PADDING, LineNeighbours
+from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
+from commonplace.text.analysis import folded, language_of
+from commonplace.text.stopwords import FIRST_PERSON
 from commonplace.text.time_expressions import closeness
 from commonplace.vectors.arrays import nearness
 
@@ -82,17 +84,22 @@ _HEADING = -4.0
 """For a heading: it names a subject and rarely holds an answer."""
 _SPEAKER = 1.4
 """For a line that begins with a name, as in ``- Ann: …``, when the question holds it."""
+_ASKER = 2.0
+"""For a line that the user says to a model, when the question is in the first person: the model
+says most of the lines, and few of what the user did and has."""
 _IN_REACH = 10.0
 """Nats behind the best line within which a line may hold an answer."""
 _NAMED_DAYS = 4.0
 """For a line of a day that the question names."""
+_ONLY_DAYS = 10.0
+"""For a line of a day when the question asks for nothing else: no line can be like it."""
 _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
-_SPEAKER_NAME = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*")
-"""What is before the colon of a line that a speaker says."""
-_NAME = re.compile(r"\b[A-Z][\w-]+")
 _WORD = re.compile(r"\w+")
+_NAME = re.compile(r"\b[A-Z][\w-]+")
+_USER = frozenset(("user", "human", "me"))
+"""What the one who asks is called in a conversation with a model."""
 
 _LEAST_SHARE = 0.5
 """Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
@@ -167,6 +174,8 @@ def score_lines(
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
         scores += _NAMED_DAYS * np.where(table.days > 0, close, _UNDATED).astype(np.float32)
+        if analyzed.only_days is not None:
+            scores[close == 1] += _ONLY_DAYS
     _credit_answers(scores, table, query.text)
     if links:
         credit = np.array([links.get(chunk, 0.0) for chunk in table.chunks], dtype=np.float32)
@@ -235,17 +244,26 @@ def _section_scores(cosines: Floats, table: PassageTable) -> Floats:
 
 def _form_scores(table: PassageTable, query: str) -> Floats:
     """Score lines by their form: length, speaker, last sign, heading."""
-    text, start, end = table.text, table.start, table.end
-    scores = _LENGTH * np.log1p(np.minimum(end - start, _LONG_CHARS))
-    last = table.signs[end - 1]
+    scores = _LENGTH * np.log1p(np.minimum(table.end - table.start, _LONG_CHARS))
+    last = table.signs[table.end - 1]
     scores[last == ord("?")] += _ASKS
     scores[last == ord("!")] += _EXCLAIMS
     scores[table.headings == np.arange(len(table))] += _HEADING
-    names = {name.lower() for name in _NAME.findall(query)}
-    if names:
-        scores[_rows_said_by(names, text, start, end)] += _SPEAKER
+    for names, nats in ((_names_in(query), _SPEAKER), (_names_of_asker(query), _ASKER)):
+        if names:
+            scores[rows_said_by(table, names)] += nats
     rounded: Floats = scores.astype(np.float32)
     return rounded
+
+
+def _names_in(query: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in _NAME.findall(query))
+
+
+def _names_of_asker(query: str) -> frozenset[str]:
+    """Return what the user is called where a query asks in the first person; else nothing."""
+    own = FIRST_PERSON.get(language_of(query), frozenset())
+    return frozenset() if own.isdisjoint(_WORD.findall(folded(query))) else _USER
 
 
 def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
@@ -266,23 +284,6 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
             for line in lines
         ]
         scores[rows[held]] += kind.nats
-
-
-def _rows_said_by(names: set[str], text: str, start: Numbers, end: Numbers) -> list[int]:
-    """Return the lines that begin with one of some names: "Ann: …"."""
-    found: dict[str, bool] = {}  # few begin differently
-    rows = []
-    for row, (first, behind) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        colon = text.find(":", first, behind)
-        if colon < 0:
-            continue
-        head = text[first:colon]
-        if head not in found:
-            match = _SPEAKER_NAME.fullmatch(head)
-            found[head] = match is not None and not names.isdisjoint(match[1].lower().split())
-        if found[head]:
-            rows.append(row)
-    return rows
 
 
 def _estimate_missing(near: Nearness, present: Floats, terms: QueryTerms) -> None:

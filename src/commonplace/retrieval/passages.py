@@ -33,6 +33,7 @@ __all__ = [
     "PassageTable",
     "holds",
     "passage_table",
+    "rows_said_by",
     "table_headers",
 ]
 
@@ -172,6 +173,8 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
 
 
 _UNIT_BYTES = 12
+_SPEAKER = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*")
+"""What is before the colon of a line that a speaker says."""
 _HEADING = re.compile(r"#{1,6}(?:[^\S\n][^\n]*)?\Z")
 """A unit of one line that is a heading; a chunk that begins with one holds more."""
 
@@ -208,6 +211,24 @@ def table_headers(table: PassageTable, is_row: NDArray[np.bool_]) -> Numbers:
     headers = np.maximum.accumulate(np.where(is_header, np.arange(len(table)), -1))
     headers[(headers >= 0) & (table.passage[headers] != table.passage)] = -1
     return headers
+
+
+def rows_said_by(table: PassageTable, names: frozenset[str]) -> list[int]:
+    """Return the lines that begin with one of some names, in lower case: "Ann: …"."""
+    spans = zip(table.start.tolist(), table.end.tolist(), strict=True)
+    found: dict[str, bool] = {}  # few begin differently
+    rows = []
+    for row, (first, behind) in enumerate(spans):
+        colon = table.text.find(":", first, behind)
+        if colon < 0:
+            continue
+        head = table.text[first:colon]
+        if head not in found:
+            match = _SPEAKER.fullmatch(head)
+            found[head] = match is not None and not names.isdisjoint(match[1].lower().split())
+        if found[head]:
+            rows.append(row)
+    return rows
 
 
 @dataclass(slots=True)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["ENGLISH", "ENGLISH_REQUESTS", "FUNCTION_WORDS"]
+__all__ = [
+    "ENGLISH",
+    "ENGLISH_REQUESTS",
+    "FIRST_PERSON",
+    "FUNCTION_WORDS",
+    "WHOLE_DAY_REQUESTS",
+]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -39,6 +45,36 @@ ENGLISH_REQUESTS = _words("""
     may don won ain
 """)
 """Words of asking and of time, which carry no topic either."""
+
+WHOLE_DAY_REQUESTS = {
+    "en": ENGLISH_REQUESTS
+    | _words("""
+        happen happened happens happening talk talked topic topics discuss discussed chat
+        chatted conversation conversations recap summary summarize summarise overview
+        everything anything lot lots
+    """),
+    "de": _words("passiert passierte geschehen geschah los gemacht getan besprochen alles"),
+    "fr": _words("passe passes fait faites faisait arrive discute parle tout"),
+    "es": _words("paso hice hicimos ocurrio sucedio hablamos hablado hecho todo"),
+    "it": _words("successo accaduto fatto parlato discusso tutto"),
+    "pt": _words("aconteceu fiz fizemos feito falamos tudo"),
+    "nl": _words("gebeurd gebeurde gedaan deed deden besproken alles"),
+    "sv": _words("hande hant gjorde gjort hendte skete skjedde skedde allt alt"),
+}
+"""Words, folded, by which a question that names a day asks for all of that day."""
+
+FIRST_PERSON = {
+    "en": _words("i my mine myself user"),
+    "de": _words("ich mein meine meinem meinen meiner"),
+    "fr": _words("je j mon ma mes"),
+    "es": _words("yo mi mis"),
+    "it": _words("io mio mia miei mie"),
+    "pt": _words("eu meu minha meus minhas"),
+    "nl": _words("ik mijn"),
+    "sv": _words("jag jeg min mitt mina mit mine"),
+}
+"""Words by which a question asks for what its asker does or has. (Not "me": what was recommended
+to me, another one said.)"""
 
 FUNCTION_WORDS = {
     "de": _words("""

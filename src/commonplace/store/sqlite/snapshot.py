@@ -152,6 +152,7 @@ class SqliteSnapshot:
 
     def _estimate(self, expression: str) -> int:
         """Count a term's chunks; those of a common one are estimated by the first and the last."""
+        count: int
         most = self.chunk_count()
         count, last = self._connection.execute(_FIRST_OF, (expression, _SAMPLED)).get
         if count < _SAMPLED:

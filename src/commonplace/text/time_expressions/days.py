@@ -16,6 +16,9 @@ _GRACE_DAYS = 3
 _FADE_DAYS = 7
 """Distance, in days, at which closeness reaches 0."""
 
+_NEAR = 0.8
+"""Closeness of a day beside a span: notes of the day itself tell more of it."""
+
 
 class Days(NamedTuple):
     """A span of days, both ends included."""
@@ -25,7 +28,9 @@ class Days(NamedTuple):
 
 
 def closeness(days: ArrayLike, named: Days) -> NDArray[np.float32]:
-    """Score days by their distance from a span: 1 up to three days after it, 0 a week from that.
+    """Score days by their distance from a span: 1 within it, 0.8 up to three days later, then less.
+
+    From a week before it, and a week after those days, the score is 0.
 
     Args:
         days: Proleptic ordinals; 0 means undated and scores 0.
@@ -33,8 +38,10 @@ def closeness(days: ArrayLike, named: Days) -> NDArray[np.float32]:
     """
     ordinals = np.asarray(days, dtype=np.int64)
     before = named.first.toordinal() - ordinals
-    after = ordinals - (named.last.toordinal() + _GRACE_DAYS)
-    close = np.clip(1 - np.maximum(before, after) / _FADE_DAYS, 0, 1)
+    after = ordinals - named.last.toordinal()
+    beyond = np.maximum(before, after - _GRACE_DAYS)
+    near = _NEAR * np.clip(1 - beyond / _FADE_DAYS, 0, 1)
+    close = np.where((before <= 0) & (after <= 0), 1, near)
     return np.where(ordinals == 0, 0, close).astype(np.float32)
 
 

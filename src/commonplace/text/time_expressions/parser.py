@@ -15,12 +15,13 @@ from commonplace.text.time_expressions.month_names import (
     with_english_months,
 )
 from commonplace.text.time_expressions.phrases import Phrase, phrases, rules
+from commonplace.text.time_expressions.relative_days import RELATIVE_HEADS, with_english_days
 
 __all__ = ["TIME_WORD", "days_named", "is_date_word", "without_times"]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
-    rf"|spring|summer|autumn|fall|winter|\b(?:{MONTH_HEADS})"
+    rf"|spring|summer|autumn|fall|winter|\b(?:{MONTH_HEADS})|{RELATIVE_HEADS}"
 )
 """A fast check: a question in lower case without any of these names no days. Where case is ignored,
 the pattern takes ten times as long."""
@@ -41,12 +42,12 @@ def days_named(query: str, today: date) -> Days | None:
 
     Args:
         query: English; a date may also be in ISO 8601, ``7.5.2023``, or have the month of another
-            language.
+            language; "yesterday" and "last week" may be in some others, too.
         today: The day after "yesterday".
     """
     if not TIME_WORD.search(query.lower()):
         return None
-    text = with_english_months(" ".join(query.lower().split()))
+    text = with_english_months(with_english_days(" ".join(query.lower().split())))
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
 
@@ -58,7 +59,7 @@ def is_date_word(word: str) -> bool:
 
 def without_times(query: str) -> str:
     """Remove expressions relative to today, such as "last week", from a query."""
-    text = " ".join(query.lower().split())
+    text = with_english_days(" ".join(query.lower().split()))
     for pattern, _ in rules()[1]:
         text = pattern.sub(" ", text)
     return text

@@ -1,0 +1,68 @@
+"""Days relative to today in other languages: they become English ones, which the parser reads."""
+
+from __future__ import annotations
+
+import re
+
+from commonplace.text.analysis import language_of
+
+__all__ = ["RELATIVE_HEADS", "with_english_days"]
+
+_PHRASES = {
+    "day before yesterday": (
+        r"vorgestern|avant-hier|anteayer|antes de ayer|l['’]altro ieri|anteontem|eergisteren"
+        r"|i förrgår|i forgårs|przedwczoraj|předevčírem|tegnapelőtt|alaltăieri|позавчера|позавчора"
+        r"|προχ[θτ]ές"
+    ),
+    "yesterday": (
+        r"gestern|ayer|ieri|ontem|gisteren|i ?går|eilen|wczoraj|včera|dün|tegnap|вчера|вчора"
+        r"|χ[θτ]ες"
+    ),
+    "last week": (
+        r"(?:letzte|vorige|vergangene)n? woche|(?:la )?semaine (?:derni[eè]re|passée)"
+        r"|(?:la )?semana pasada|(?:la )?settimana (?:scorsa|passata)|(?:[an]a )?semana passada"
+        r"|(?:vorige|afgelopen) week|förra veckan|sidste uge|forrige uke|viime viikolla"
+        r"|w zeszłym tygodniu|minulý týden|geçen hafta|a? ?múlt héten|săptămâna trecută"
+        r"|на прошлой неделе|минулого тижня|την περασμένη εβδομάδα"
+    ),
+    "last month": (
+        r"(?:letzt|vorig|vergangen)e[nmrs] monats?|(?:le )?mois (?:dernier|passé)"
+        r"|(?:el )?mes pasado|(?:il |lo )?(?:mese scorso|scorso mese)|(?:[on]o? )?m[eê]s passado"
+        r"|(?:vorige|afgelopen) maand|förra månaden|(?:sidste|forrige) måned|viime kuussa"
+        r"|w zeszłym miesiącu|minulý měsíc|geçen ay|a? ?múlt hónapban|luna trecută"
+        r"|в прошлом месяце|минулого місяця|τον περασμένο μήνα"
+    ),
+    "last year": (
+        r"(?:letzt|vorig|vergangen)e[nms] jahr(?:es)?|l['’]an(?:n[eé]e)? (?:derni[eè]re?|passée?)"
+        r"|(?:el )?año pasado|l['’]anno scorso|(?:[on]o? )?ano passado|(?:vorig|afgelopen) jaar"
+        r"|förra året|i fjol|i fjor|sidste år|viime vuonna|w zeszłym roku|loni|geçen yıl|tavaly"
+        r"|anul trecut|в прошлом году|минулого року|πέρυ?σι"
+    ),
+}
+_UNSPACED = {
+    "day before yesterday": "前天|一昨日|おととい|그저께",
+    "yesterday": "昨天|昨日|きのう|어제",
+    "last week": "上周|上星期|先週|지난주",
+    "last month": "上个月|先月|지난달",
+    "last year": "去年|昨年|작년",
+}
+"""The same in languages without spaces, or with endings behind any word."""
+_PHRASE = re.compile(
+    "|".join(rf"(\b(?:{_PHRASES[english]})\b|{_UNSPACED[english]})" for english in _PHRASES)
+)
+_FRENCH_YESTERDAY = re.compile(r"\bhier\b")
+RELATIVE_HEADS = (
+    "gestern|hier|ayer|ieri|ontem|gisteren|går|letzte|vorig|vergangen|derni|passad|passata|passé"
+    "|pasad|scors|afgelopen|förra|sidste|forrige|fjo[lr]|eilen|viime|wczoraj|zeszł|včer|minul|loni"
+    "|dün|geçen|tegnap|múlt|tavaly|trecut|[Ͱ-ӿ぀-ヿ一-鿿가-힣]"
+)
+"""Alternatives of a pattern that is fast: a part of each phrase, or a sign of its script."""
+
+
+def with_english_days(text: str) -> str:
+    """Return a text in lower case with expressions such as "letzte woche" in English."""
+    english = list(_PHRASES)
+    text = _PHRASE.sub(lambda match: f" {english[(match.lastindex or 1) - 1]} ", text)
+    if "hier" in text and language_of(text) == "fr":  # of other languages, it means "here"
+        text = _FRENCH_YESTERDAY.sub("yesterday", text)
+    return text
