@@ -630,6 +630,8 @@ class Memory(ReopenedInChild, AsyncTwins):
 
         index, store = self._index, self._index.store
         index.index_if_new()
+        ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
+        text = ranker.question_in(text)
         held = store.cached_identity or store.identity
         used, vector, fallback = self._query_vector(text, held)
         with contextlib.ExitStack() as stack:
@@ -644,7 +646,6 @@ class Memory(ReopenedInChild, AsyncTwins):
                 text, vector, now, limits.max_results, limits.min_score, rows,
                 limits.max_chars,
             )  # fmt: skip
-            ranker = self._ranker = self._ranker or self.profile.ranker(self._reranker)
             visible = _visible(snapshot, patterns, hidden, asked.now)
             notice = found.notice if found is not None else None
             if found is not None and found.found is not None:

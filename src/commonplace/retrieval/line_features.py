@@ -21,7 +21,7 @@ from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
 from commonplace.text.analysis import folded, language_of
-from commonplace.text.stopwords import FIRST_PERSON
+from commonplace.text.stopwords import ENGLISH, FIRST_PERSON
 from commonplace.text.time_expressions import closeness
 from commonplace.vectors.arrays import nearness
 
@@ -257,7 +257,7 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
 
 
 def _names_in(query: str) -> frozenset[str]:
-    return frozenset(name.lower() for name in _NAME.findall(query))
+    return frozenset(_WORD.findall(query.lower())) - ENGLISH
 
 
 def _names_of_asker(query: str) -> frozenset[str]:

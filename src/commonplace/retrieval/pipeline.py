@@ -44,7 +44,7 @@ from commonplace.retrieval.supersession import COMPARED_NATS, supersede
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import FileRecord
-from commonplace.text.analysis import Analyzer
+from commonplace.text.analysis import Analyzer, without_request
 from commonplace.types import Source
 
 __all__ = ["LineRanker"]
@@ -66,6 +66,10 @@ class LineRanker:
         self._settings = settings
         self._reranker = reranker
         self._analyzer = _analyzer(settings.tokenizer)
+
+    def question_in(self, text: str) -> str:
+        """Return a text without the phrases that only ask to be answered."""
+        return without_request(text)
 
     def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
         """Answer a query with windows of lines, those with the most evidence first."""

@@ -147,6 +147,9 @@ class Ranker(Protocol):
     def decays(self) -> Literal["evidence", "score"]:
         """Quantity that temporal decay lowers: a line's evidence, or a chunk's score."""
 
+    def question_in(self, text: str) -> str:
+        """Return what a text asks for, which is embedded and ranked by."""
+
     def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
         """Answer a query from one state of an index.
 

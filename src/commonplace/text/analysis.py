@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS
+from commonplace.text.request_phrases import REQUEST, REQUEST_END
+from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTION_WORDS
 
 __all__ = [
     "FTS5_TOKENIZE",
@@ -30,6 +31,7 @@ __all__ = [
     "function_words",
     "grams_text",
     "language_of",
+    "without_request",
 ]
 
 FTS5_TOKENIZE = {
@@ -78,6 +80,25 @@ def _index_grams(run: str) -> Iterator[str]:
 def content_texts(text: str) -> list[str]:
     """Return the words of a text as they are, in lower case and without stop words."""
     return [word for word in _WORD.findall(text.lower()) if word not in ENGLISH]
+
+
+def without_request(question: str) -> str:
+    """Return what a question asks for: "when Ann moved?" of "Do you remember when Ann moved?"."""
+    asked = _from_question_word(REQUEST_END.sub("", REQUEST.sub("", question)).strip())
+    return asked if content_texts(asked) else question
+
+
+def _from_question_word(text: str) -> str:
+    is_preamble = False
+    for match in _WORD.finditer(text):
+        word = match[0].lower()
+        if word in QUESTION_WORDS:
+            return text[match.start() :] if is_preamble else text
+        if word in PREAMBLE:
+            is_preamble = True
+        elif word not in ENGLISH:
+            break
+    return text
 
 
 class Term(NamedTuple):

@@ -7,6 +7,8 @@ __all__ = [
     "ENGLISH_REQUESTS",
     "FIRST_PERSON",
     "FUNCTION_WORDS",
+    "PREAMBLE",
+    "QUESTION_WORDS",
     "WHOLE_DAY_REQUESTS",
 ]
 
@@ -45,6 +47,17 @@ ENGLISH_REQUESTS = _words("""
     may don won ain
 """)
 """Words of asking and of time, which carry no topic either."""
+
+QUESTION_WORDS = _words("what when where who whom whose which why how")
+
+PREAMBLE = ENGLISH_REQUESTS - {"like"} | _words("""
+    question questions idea clue quick quickly forgot forget forgotten recall check checking
+    wait again appreciate curious wonder wondered wondering talk talked mention mentioned
+    discussed told ask asked note notes memory memories record records file files sure hey hi
+    hello ok okay thanks sorry kindly anyone someone possible possibly maybe hope try trying
+    figure able
+""")
+"""Words before a question word that ask nothing, as in "quick question: when …"."""
 
 WHOLE_DAY_REQUESTS = {
     "en": ENGLISH_REQUESTS

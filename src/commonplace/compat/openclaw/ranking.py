@@ -44,6 +44,10 @@ class ChunkRanker:
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
 
+    def question_in(self, text: str) -> str:
+        """Return a text as it is."""
+        return text
+
     def rank(self, snapshot: Snapshot, query: Query, *, explain: bool = False) -> Ranking:
         """Answer a query with whole chunks, each by the first characters of its text."""
         results = _ranked(snapshot, query, self._settings)

@@ -84,8 +84,13 @@ class BundledEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return ``(256,)``, of length 1."""
-        vector: NDArray[np.float32] = self.embed_documents([text])[0]
+        """Return the vector of a text as a question: ``(256,)``, of length 1.
+
+        The model tells "what" from "What", and a question by its mark: words that are typed fast
+        would be far from the sentences that answer them.
+        """
+        asked = text[:1].upper() + text[1:] + ("?" if text[-1:].isalnum() else "")
+        vector: NDArray[np.float32] = self.embed_documents([asked])[0]
         return vector
 
     def close(self) -> None:
