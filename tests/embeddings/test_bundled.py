@@ -34,6 +34,15 @@ def test_bundled_vectors_of_like_texts_are_nearer_than_those_of_others():
     assert cat @ kitten > cat @ invoice
 
 
+@pytest.mark.parametrize(
+    "query", ["where does Ann live", "Where does Ann live", "Where does Ann live?"]
+)
+def test_a_query_is_embedded_as_the_sentence_of_a_question(query):
+    embedder = BundledEmbedder()
+    (sentence,) = embedder.embed_documents(["Where does Ann live?"])
+    assert np.array_equal(embedder.embed_query(query), sentence)
+
+
 def test_the_bundled_vectors_load_once_for_all_threads():
     embedder = BundledEmbedder()
     found = []

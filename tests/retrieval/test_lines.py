@@ -307,6 +307,29 @@ def test_a_result_names_the_heading_it_stands_under(found):
     assert hit.heading.split(" > ")[-1] == "Printer"
 
 
+@both
+@pytest.mark.parametrize("word", ["Gutneberg", "gutenbreg", "Guttenberg"])
+def test_a_slip_in_a_word_is_corrected_by_the_notes(found, embedder, word):
+    notes = {"memory/a.md": f"{filler(30)}\n- Gutenberg printed in the cellar.\n"}
+    hits = found(notes, f"who was {word}, who printed?", embedder=embedder)
+    plain = found(notes, "who was Gutenberg, who printed?", embedder=embedder)
+    assert "cellar" in hits[0].snippet
+    assert hits[0].score == pytest.approx(plain[0].score, abs=0.15)
+
+
+def test_a_question_typed_fast_or_with_a_request_is_answered_as_the_question(found):
+    notes = {"memory/a.md": f"{filler(30)}\n- Ann: I printed the map in the cellar.\n"}
+    plain = found(notes, "Where did Ann print the map?")
+    for query in (
+        "where did ann print the map",
+        "Can you tell me where Ann did print the map?",
+        "quick question: where did Ann print the map, please?",
+    ):
+        hits = found(notes, query)
+        assert hits[0].best_line == plain[0].best_line
+        assert hits[0].score == pytest.approx(plain[0].score, abs=0.02)
+
+
 # Time.
 
 YEAR = {

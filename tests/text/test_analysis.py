@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace import Memory, Settings
-from commonplace.text.analysis import Analyzer, language_of
+from commonplace.text.analysis import Analyzer, language_of, respelled, without_request
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "memory"])
@@ -79,3 +79,77 @@ def test_a_word_that_no_note_holds_finds_its_other_forms(tmp_path, engine):
         memory.append("Skruva fast bredbandet i hallen.")
         (found,) = memory.search("bredbandet")
         assert "hallen" in found.snippet  # the form itself is known now
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Do you remember when Ann moved?", "when Ann moved?"),
+        ("Can you please tell me what the code is?", "what the code is?"),
+        ("hey, could you check when it was painted for me?", "when it was painted?"),
+        ("Please help me remember: where is the key?", "where is the key?"),
+        ("I want to know who came, thanks", "who came"),
+        ("I was wondering if you could remind me of that cartoon", "cartoon"),
+        ("Search my notes for the code", "the code"),
+        ("Quick question - when did Ann move?", "when did Ann move?"),
+        ("I forgot: which bus goes there?", "which bus goes there?"),
+        ("We talked about this before. Who came?", "Who came?"),
+        ("Great. Can you tell me about the fee?", "Great. the fee?"),
+        ("Kannst du mir bitte sagen, wann Anna umzog?", "wann Anna umzog?"),
+        ("Tu te souviens de la clé ?", "la clé ?"),
+        ("¿Puedes decirme dónde está la llave?", "dónde está la llave?"),
+        ("Puoi dirmi dov'è la chiave?", "dov'è la chiave?"),
+        ("Você se lembra de onde moramos?", "onde moramos?"),
+        ("Weet je nog waar de sleutel ligt?", "waar de sleutel ligt?"),
+        ("Minns du var nyckeln är?", "var nyckeln är?"),
+    ],
+)
+def test_what_only_asks_to_be_answered_is_no_part_of_a_question(question, asked):
+    assert without_request(question) == asked
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Do you remember?",
+        "What did you tell me of Ann?",
+        "In which town does Ann live?",
+        "Tell men of it",
+        "The letter says when Ann comes",
+        "Would a remedy for a cold help?",
+        "",
+    ],
+)
+def test_a_question_without_a_request_stays_as_it_is(question):
+    assert without_request(question) == question
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["hey. ", "can you ", "tell me ", " ", ", for me", "please "])
+def test_the_requests_of_a_long_text_are_read_in_a_moment(piece):
+    """A pattern that is not linear would hold the tests up for minutes."""
+    without_request(piece * (200_000 // len(piece)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("Carloine", "Caroline"),
+        ("Carolne", "Caroline"),
+        ("carroline", "caroline"),
+        ("Carolime", "Caroline"),
+        ("CAROLNIE", "Caroline"),
+        ("recieved", "received"),
+    ],
+)
+def test_a_slip_in_an_unknown_word_is_corrected(wrong, right):
+    text = "- Caroline received a house, a garter and the corolla of Carolina. Caroline!"
+    assert respelled(f"What has {wrong}?", [wrong], text) == f"What has {right}?"
+
+
+@pytest.mark.parametrize(
+    "word", ["horse", "garden", "harter", "huose1", "houses2", "use", "Barolo"]
+)
+def test_what_may_be_another_word_is_not_corrected(word):
+    text = "- Caroline received a house, a garter and uses Carolina."
+    assert respelled(f"What {word}?", [word], text) == f"What {word}?"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal
@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from commonplace.retrieval.candidates import (
+    AnalyzedQuery,
     add_path_terms,
     analyze_query,
     candidate_chunks,
@@ -30,7 +31,7 @@ from commonplace.retrieval.candidates import (
 )
 from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
-from commonplace.retrieval.passages import holds, passage_table
+from commonplace.retrieval.passages import PassageTable, holds, passage_table
 from commonplace.retrieval.precedence import Precedence, ordered
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors
@@ -43,8 +44,8 @@ from commonplace.retrieval.source_quota import merge_sources
 from commonplace.retrieval.supersession import COMPARED_NATS, supersede
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
-from commonplace.store.records import FileRecord
-from commonplace.text.analysis import Analyzer, without_request
+from commonplace.store.records import FileRecord, StoredChunk
+from commonplace.text.analysis import Analyzer, respelled, without_request
 from commonplace.types import Source
 
 __all__ = ["LineRanker"]
@@ -102,19 +103,16 @@ class LineRanker:
     def _evidence(self, snapshot: Snapshot, query: Query, *, passages: int) -> Evidence | None:
         """Return the windows that answer a query from its source; None without candidates."""
         settings, analyzer = self._settings, self._analyzer
-        analyzed = analyze_query(snapshot, query, settings, analyzer)
-        chunks, ranks = candidate_chunks(snapshot, analyzed, settings)
-        mean = analyzed.mean
-        table = passage_table(chunks, dimension=None if mean is None else len(mean))
+        analyzed, table, ranks = self._candidates(snapshot, query)
+        text = respelled(query.text, (term.text for term in analyzed.terms.unknown), table.text)
+        if text != query.text:
+            analyzed, table, ranks = self._candidates(snapshot, replace(query, text=text))
         if not len(table):
             return None
-        analyzed = add_path_terms(analyzed, table, analyzer)
         lines = score_lines(table, analyzed, settings, analyzer, ranks=ranks)
         if links := linked_chunks(snapshot, analyzed, _best_lines(lines), analyzer):
-            table = passage_table(
-                {chunk.seq: chunk for chunk in (*chunks, *links)}.values(),
-                dimension=None if mean is None else len(mean),
-            )
+            chunks = {chunk.seq: chunk for chunk in (*table.chunks, *links)}
+            table = _lines_of(chunks.values(), analyzed)
             lines = score_lines(table, analyzed, settings, analyzer, ranks=ranks, links=links)
         if table.hidden.any():
             lines = with_labels_credited(lines)
@@ -127,6 +125,22 @@ class LineRanker:
         )  # fmt: skip
         confidence = answer_confidence(windows, lines, analyzed)
         return Evidence(windows, lines, analyzed, confidence, precedences)
+
+    def _candidates(
+        self, snapshot: Snapshot, query: Query
+    ) -> tuple[AnalyzedQuery, PassageTable, dict[int, float]]:
+        """Return a query's analysis, the lines of its candidates, and its chunks' ranks."""
+        analyzed = analyze_query(snapshot, query, self._settings, self._analyzer)
+        chunks, ranks = candidate_chunks(snapshot, analyzed, self._settings)
+        table = _lines_of(chunks, analyzed)
+        if len(table):
+            analyzed = add_path_terms(analyzed, table, self._analyzer)
+        return analyzed, table, ranks
+
+
+def _lines_of(chunks: Iterable[StoredChunk], analyzed: AnalyzedQuery) -> PassageTable:
+    mean = analyzed.mean
+    return passage_table(chunks, dimension=None if mean is None else len(mean))
 
 
 def _may_supersede(lines: LineScores) -> bool:

@@ -14,11 +14,13 @@ import re
 import threading
 import unicodedata
 import weakref
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import apsw
 
+from commonplace.text.common_ends import common_start
 from commonplace.text.request_phrases import REQUEST, REQUEST_END
 from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTION_WORDS
 
@@ -31,6 +33,7 @@ __all__ = [
     "function_words",
     "grams_text",
     "language_of",
+    "respelled",
     "without_request",
 ]
 
@@ -57,6 +60,8 @@ _LEAST_PREFIX = 4
 """Letters that two forms of a word share, at least."""
 _ENDING = 2
 """Letters at the end of a word that its forms need not share, in any case."""
+_LEAST_RESPELLED, _LEAST_REPLACED = 5, 7
+"""Letters of a word from which its spelling is corrected, and from which a wrong letter is."""
 _MAX_TERMS = 50_000
 """Size of the cache of terms, in words."""
 
@@ -99,6 +104,44 @@ def _from_question_word(text: str) -> str:
         elif word not in ENGLISH:
             break
     return text
+
+
+def respelled(text: str, unknown: Iterable[str], among: str) -> str:
+    """Correct the spelling of words that no note holds by a text: "Carloine" becomes "Caroline".
+
+    Args:
+        text: The words.
+        unknown: Those of them that no note holds.
+        among: The text whose words are known; of several that are one letter away, the most
+            frequent is meant.
+    """
+    wrong = [word for word in unknown if len(word) >= _LEAST_RESPELLED and word.isalpha()]
+    if not wrong:
+        return text
+    known = Counter(_WORD.findall(folded(among)))
+    for word in wrong:
+        meant = [other for other in known if _is_one_slip(folded(word), other)]
+        if meant:
+            right = max(meant, key=known.__getitem__)
+            right = right.capitalize() if word[0].isupper() else right
+            text = re.sub(rf"\b{word}\b", right, text, flags=re.IGNORECASE)
+    return text
+
+
+def _is_one_slip(word: str, other: str) -> bool:
+    """Return whether a word with one letter too many or too few, or two swapped, is another.
+
+    In a long word one letter may be another one, too: of short ones, "horse" is no "house".
+    (Damerau, CACM 1964. A first letter is hardly ever wrong.)
+    """
+    at = common_start(word, other, min(len(word), len(other)))
+    rest, others = word[at:], other[at:]
+    return at > 0 and (
+        rest[1:] == others
+        or rest == others[1:]
+        or (rest[:2] == others[1::-1] and rest[2:] == others[2:])
+        or (len(word) >= _LEAST_REPLACED and rest[1:] == others[1:])
+    )
 
 
 class Term(NamedTuple):
