@@ -257,7 +257,10 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
 
 
 def _names_in(query: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(query.lower())) - ENGLISH
+    """Return the names in a query, in lower case; of one without capitals, any word may be one."""
+    if query == query.lower():
+        return frozenset(_WORD.findall(query)) - ENGLISH
+    return frozenset(name.lower() for name in _NAME.findall(query))
 
 
 def _names_of_asker(query: str) -> frozenset[str]:
