@@ -117,6 +117,7 @@ def test_what_only_asks_to_be_answered_is_no_part_of_a_question(question, asked)
         "Tell men of it",
         "The letter says when Ann comes",
         "Would a remedy for a cold help?",
+        "Will show dogs win?",
         "",
     ],
 )

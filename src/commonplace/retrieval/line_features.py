@@ -92,7 +92,7 @@ _IN_REACH = 10.0
 _NAMED_DAYS = 4.0
 """For a line of a day that the question names."""
 _ONLY_DAYS = 10.0
-"""For a line of a day when the question asks for nothing else: no line can be like it."""
+"""For a line of a named day when all of the day is asked for: no words are left to compare."""
 _UNDATED = 0.5
 """Closeness of an evergreen file to any day."""
 
@@ -257,7 +257,7 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
 
 
 def _names_in(query: str) -> frozenset[str]:
-    """Return the names in a query, in lower case; of one without capitals, any word may be one."""
+    """Return the names in a query, in lower case; one without capitals may name anyone."""
     if query == query.lower():
         return frozenset(_WORD.findall(query)) - ENGLISH
     return frozenset(name.lower() for name in _NAME.findall(query))

@@ -10,14 +10,15 @@ import re
 __all__ = ["REQUEST", "REQUEST_END"]
 
 _PARTS = {
-    "MODAL ": r"(?:if )?(?:(?:you )?(?:can|could|would|will) (?:you )?)(?:(?:please|kindly) ){0,2}",
+    "ASK ": r"(?:CAN you|(?:if )?you CAN) (?:(?:please|kindly|also) ){0,2}",
+    "CAN": "(?:can|could|would|will)",
     "TELL": r"(?:tell|remind|show|give|help|find|check|look up|search|say|explain|recall|list)\b",
     " TO_ME": r"(?: (?:me|us|to|remember|recall|know|find|out|see|with|of|for|up|again)){0,5}",
     " ABOUT": r"(?: (?:about|of|if|whether|that))?",
     "NOTES": r"(?:(?:in|up|the|my|your|our|all|past) ){0,4}(?:memory|memories|notes|logs|files)",
 }
 _PHRASES = r"""
-MODAL TELL TO_ME ABOUT
+ASK TELL TO_ME ABOUT
 (?:do|did) you (?:(?:still|happen to|also) ){0,2}(?:remember|recall|know) ABOUT
 i(?:['’]d| would) like to (?:know|see|hear|find out) ABOUT
 i (?:just )?(?:want|wanted|need|wish) to (?:know|find out|see|ask|remember|check|recall|hear) ABOUT
@@ -63,3 +64,4 @@ REQUEST_END = re.compile(
     r"(?=[ .?!]{0,5}\Z)",
     re.IGNORECASE,
 )
+"""End of a question that is polite and nothing else."""
