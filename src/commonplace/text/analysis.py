@@ -120,7 +120,8 @@ def respelled(text: str, unknown: Iterable[str], among: str) -> str:
         return text
     known = Counter(_WORD.findall(folded(among)))
     for word in wrong:
-        meant = [other for other in known if _is_one_slip(folded(word), other)]
+        typed = folded(word)
+        meant = [other for other in known if _is_one_slip(typed, other)]
         if meant:
             right = max(meant, key=known.__getitem__)
             right = right.capitalize() if word[0].isupper() else right
@@ -134,9 +135,11 @@ def _is_one_slip(word: str, other: str) -> bool:
     In a long word one letter may be another one, too: of short ones, "horse" is no "house".
     (Damerau, CACM 1964. A first letter is hardly ever wrong.)
     """
+    if word[0] != other[0] or abs(len(word) - len(other)) > 1:
+        return False
     at = common_start(word, other, min(len(word), len(other)))
     rest, others = word[at:], other[at:]
-    return at > 0 and (
+    return (
         rest[1:] == others
         or rest == others[1:]
         or (rest[:2] == others[1::-1] and rest[2:] == others[2:])

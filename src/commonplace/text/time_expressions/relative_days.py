@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from commonplace.text.analysis import language_of
 
@@ -47,9 +48,6 @@ _UNSPACED = {
     "last year": "去年|昨年|작년",
 }
 """The same in languages without spaces, or with endings behind any word."""
-_PHRASE = re.compile(
-    "|".join(rf"(\b(?:{_PHRASES[english]})\b|{_UNSPACED[english]})" for english in _PHRASES)
-)
 _FRENCH_YESTERDAY = re.compile(r"\bhier\b")
 RELATIVE_HEADS = (
     "gestern|hier|ayer|ieri|ontem|gisteren|går|letzte|vorig|vergangen|derni|passad|passata|passé"
@@ -62,7 +60,14 @@ RELATIVE_HEADS = (
 def with_english_days(text: str) -> str:
     """Return a text in lower case with expressions such as "letzte woche" in English."""
     english = list(_PHRASES)
-    text = _PHRASE.sub(lambda match: f" {english[(match.lastindex or 1) - 1]} ", text)
+    text = _phrase().sub(lambda match: f" {english[(match.lastindex or 1) - 1]} ", text)
     if "hier" in text and language_of(text) == "fr":  # of other languages, it means "here"
         text = _FRENCH_YESTERDAY.sub("yesterday", text)
     return text
+
+
+@cache
+def _phrase() -> re.Pattern[str]:
+    """Compile the phrases, a group for each of their English ones."""
+    groups = (rf"(\b(?:{_PHRASES[english]})\b|{_UNSPACED[english]})" for english in _PHRASES)
+    return re.compile("|".join(groups))
