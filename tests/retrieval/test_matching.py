@@ -9,7 +9,7 @@ from commonplace.retrieval.candidates import reciprocal_ranks, thin_ties
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.term_matching import occurrences, terms_of_lines, weighted_terms
 from commonplace.store.records import StoredChunk
-from commonplace.text.analysis import Analyzer, folded
+from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, folded
 
 ANALYZER = Analyzer("porter")
 
@@ -56,7 +56,7 @@ def test_a_word_is_found_in_the_parts_that_hold_it_however_it_is_written(parts, 
     words = [word for word in ANALYZER.words(" ".join((query, *parts))) if not word.gram]
     found = occurrences(parts, words, ANALYZER)
     for row, part in enumerate(parts):
-        forms = re.findall(r"[^\W_]+", folded(part))
+        forms = re.findall(rf"(?:[^\W_]|[{VOWEL_SIGNS}])+", folded(part))
         terms = ANALYZER.term_of_each(forms)
         for column, word in enumerate(words):
             own = folded(word.text)

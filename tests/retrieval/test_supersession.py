@@ -12,7 +12,8 @@ from benchmarks.corrections import BLOCKS, LATER, cases, is_right
 from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
 from commonplace.display.plain import plain_results
-from commonplace.text.correction_cues import asks_for_past, words_of
+from commonplace.text.analysis import words_of
+from commonplace.text.correction_cues import asks_for_past
 from support.engines import index_at
 from support.fakes import clock
 

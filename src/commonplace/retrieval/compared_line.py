@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from commonplace.retrieval.value_slots import ValueSlot, amounts, value_slots
+from commonplace.retrieval.value_slots import ValueSlot, amounts, key_values, value_slots
+from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import (
     arrow_starts,
     has_word,
@@ -21,10 +22,9 @@ from commonplace.text.correction_cues import (
     parts_in,
     places_of,
     replaced_words,
-    words_of,
 )
 from commonplace.text.stopwords import ENGLISH
-from commonplace.text.strikethrough import without_strikethrough
+from commonplace.text.strikethrough import struck_parts, without_strikethrough
 from commonplace.text.word_forms import character_pairs, have_akin
 
 if TYPE_CHECKING:
@@ -40,17 +40,16 @@ _OF_ONE_KEY = 2
 _SHORT_CHARS = 140
 """Length up to which a line says one thing. In longer ones less is taken for a correction."""
 
-_KEY = re.compile(
-    r"\s*(?:(?:[-*+]|\d{1,9}[.)]|>)\s+)*[*_`]*([^\s*_`:=|][^:=|]{0,60}?)"
-    r"[*_`]*\s*[:=\uff1a][*_`]*\s*(\S.*)"
-)
-_ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
 _SPEAKER = re.compile(
     r"\s*(?:[-*+]\s+)?[*_]*"
     r"([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [^\W\d_][\w'.-]*)[*_]*:\s"
 )
 """A name of two words has two capitals or none: "Decision reversed:" begins a note."""
-_VALUE = re.compile(r"(?<=[^\s.!?*+-]\s)[^\W_][\w-]*|\b\d[\w.:/-]*\d")
+_VALUE = re.compile(
+    r"(?:(?<=[^\s.!?*+-]\s)|(?<=\b[A-Z]\.\s)|(?<=\b[DFHMSdfhms][rst]\.\s)|(?<=\b[DMSdms]r[as]\.\s))"
+    r"[^\W_][\w-]*|\b\d[\w.:/-]*\d"
+)
+"""A word behind another one, an initial or a title such as "Dr.", and a number."""
 _TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
 _TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{1,12}?)[のはがをで的是在]")
 _QUOTED = re.compile(
@@ -138,9 +137,11 @@ class ComparedLine:
 
     @cached_property
     def left_behind(self) -> list[set[str]]:
-        """Terms of what it goes from to something else: "from *A* to B"."""
+        """Terms of what it goes from to something else: "from *A* to B", "~~A~~ B"."""
         parts = (character_pairs(part) for part in left_parts(self.text))
-        return [*self._content((*left_words(self.phrases), *arrow_starts(self.text))), *parts]
+        struck = map(words_of, struck_parts(self.text))
+        left = (*left_words(self.phrases), *arrow_starts(self.text), *struck)
+        return [*self._content(left), *parts]
 
     @cached_property
     def denied(self) -> list[set[str]]:
@@ -201,7 +202,7 @@ class ComparedLine:
         """Whether it has a cue; in a long line, in a sentence with a word of the question."""
         is_turn = self.is_turn
         if not is_revision(self.words, self.text, is_turn=is_turn):
-            return self._has_new()
+            return self._has_new() or bool(struck_parts(self.text))
         if self.is_short:
             return True
         asked = self._question.term_set
@@ -212,10 +213,11 @@ class ComparedLine:
             for words, part in sentences
         )
 
-    @cached_property
-    def slots(self) -> list[ValueSlot]:
-        """Numbers and names, each with what is around it."""
-        return list(value_slots(self.words, self.terms, self.values))
+    def slots(self, left_out: Collection[str] = ()) -> list[ValueSlot]:
+        """Return its numbers and names, each with what is around it, but for some terms."""
+        pairs = zip(self.words, self.terms, strict=True)
+        kept = [(word, term) for word, term in pairs if term not in left_out]
+        return list(value_slots(kept, self.values))
 
     @cached_property
     def amounts(self) -> dict[str, set[str]]:
@@ -299,18 +301,10 @@ class ComparedLine:
 
     @cached_property
     def keys(self) -> list[tuple[tuple[str, ...], str]]:
-        """Key and value of a ``key: value`` line or of a table's row; of others, none.
-
-        The key of a row is all but its last cell, or its first cell.
-        """
-        match = _ROW.fullmatch(self.text) or _KEY.fullmatch(self.text)
-        if match is None or (self.speaker and self.text.rstrip().endswith((".", "!", "?", "…"))):
-            return []  # the latter is a turn of a conversation
-        whole = tuple(words_of(match[1])), match[2].strip()
-        first, _, rest = self.text.strip().strip("|").partition("|")
-        if match.re is not _ROW or "|" not in rest:
-            return [whole]
-        return [whole, (tuple(words_of(first)), rest.strip())]
+        """Keys and values of a ``key: value`` line or of a table's row; of others, none."""
+        if self.speaker and self.text.rstrip().endswith((".", "!", "?", "…")):
+            return []  # a turn of a conversation
+        return list(key_values(self.text))
 
     @cached_property
     def speaker(self) -> str | None:

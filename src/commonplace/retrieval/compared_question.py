@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.text.analysis import folded, function_words, language_of
+from commonplace.text.analysis import folded, function_words, language_of, words_of
 from commonplace.text.correction_cues import (
     asked_attributes,
     has_word,
     is_doubtful,
     is_word,
-    words_of,
 )
+from commonplace.text.stopwords import ENGLISH
 from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ _LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ]))\b")
 """A word with a digit or a letter alone, which is no initial of a name: "H. Osei"."""
 _EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
 _OVER = re.compile(
-    r"^(?!.*\b(?:am|are|is|will|do|does|going)\b)"
-    r"|\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b",
-    re.IGNORECASE | re.DOTALL,
+    r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
-"""A question with this, or without a verb of the present, asks for a time that is over."""
+"""A question with this asks for a time that is over."""
+_PRESENT_VERBS = frozenset(("am", "are", "is", "will", "do", "does", "going"))
+"""An English question without any of these does so, too."""
 _PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
 
 
@@ -152,7 +152,9 @@ class Question:
     @cached_property
     def may_be_coming(self) -> bool:
         """Whether a month that it names may be the next one: "how are we going in June?"."""
-        return _OVER.search(self.text) is None
+        is_english = not ENGLISH.isdisjoint(self.words)
+        is_present = not is_english or not _PRESENT_VERBS.isdisjoint(self.words)
+        return is_present and _OVER.search(self.text) is None
 
     def held_subjects(
         self, older: ComparedLine, newer: ComparedLine

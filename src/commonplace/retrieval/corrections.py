@@ -21,11 +21,8 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
     speaks_of_relative,
 )
-from commonplace.text.correction_cues import (
-    is_revision,
-    is_word,
-    words_of,
-)
+from commonplace.text.analysis import words_of
+from commonplace.text.correction_cues import is_question, is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
 
 if TYPE_CHECKING:
@@ -78,7 +75,10 @@ def judge(
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
-        if older.is_doubtful or is_asked_for:
+        is_as_doubtful = older.is_doubtful and (
+            is_question(older.text) or not is_question(newer.text)
+        )
+        if is_as_doubtful or is_asked_for:
             return None
         return _stands_back("doubt", question, older, newer)
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
@@ -267,9 +267,7 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
         return False
     asked = question.term_set
     said = question.unasked_values(older).intersection(newer.words)
-    is_ended = bool(said) and any(
-        said.intersection(words) and _ends(words) for words in newer.phrases
-    )
+    is_ended = _ends_value(question, older, newer)
     if not (is_ended or newer.has_cue):
         return False
     both = (older.term_set & newer.term_set) - ENGLISH - asked
@@ -285,6 +283,12 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     return (is_sure or is_replaced) and not has_other_subject(
         question, older, newer, may_miss=is_ended
     )
+
+
+def _ends_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a phrase of a line says that a value of the other one is over."""
+    said = question.unasked_values(older).intersection(newer.words)
+    return bool(said) and any(said.intersection(words) and _ends(words) for words in newer.phrases)
 
 
 def _ends(words: Sequence[str]) -> bool:

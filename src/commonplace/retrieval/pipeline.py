@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -54,6 +56,8 @@ _LINKING_NOTES = 5
 """Best notes of which links are followed, each from its best line."""
 _LINKING_NATS = 3.0
 """Nats behind the best line within which a line's links are followed."""
+
+_WORD = re.compile(r"\w{2,}")
 
 _analyzer = functools.cache(Analyzer)
 
@@ -144,10 +148,22 @@ def _lines_of(chunks: Iterable[StoredChunk], analyzed: AnalyzedQuery) -> Passage
 
 
 def _may_supersede(lines: LineScores) -> bool:
-    """Return whether a line may supersede another: two speak of the question, or one is struck."""
-    near = lines.share > lines.share.max() * np.exp(-COMPARED_NATS)
+    """Return whether a line may supersede another.
+
+    Two speak of the question, or one does and another one names what it says, or one is struck.
+    """
+    near = (lines.share > lines.share.max() * np.exp(-COMPARED_NATS)).nonzero()[0]
     held = lines.present[near].any(axis=1)
-    return int(held.sum()) > 1 or holds(lines.table.text, "~~")
+    if int(held.sum()) > 1 or holds(lines.table.text, "~~"):
+        return True
+    names = [_names(lines.table.text_of(row)) for row in near.tolist()]
+    said = frozenset().union(*compress(names, held))
+    return not all(map(said.isdisjoint, compress(names, ~held)))
+
+
+def _names(text: str) -> frozenset[str]:
+    """Return the words of a line that may be names, and its numbers."""
+    return frozenset(word for word in _WORD.findall(text) if not word[0].islower())
 
 
 def _best_lines(lines: LineScores) -> Iterator[tuple[str, float]]:

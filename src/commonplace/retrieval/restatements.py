@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from commonplace.retrieval.subjects import has_other_subject
-from commonplace.retrieval.value_slots import have_other_amount, have_other_value
+from commonplace.retrieval.value_slots import have_other_amount, other_values
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
@@ -75,9 +75,21 @@ def _same_sentence(question: Question, older: ComparedLine, newer: ComparedLine)
 
 
 def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines that say as much of the question have other values in one place."""
-    may_be = _may_answer_alike(question, older, newer, least=_ALL)
-    return may_be and have_other_value(older.slots, newer.slots)
+    """Return whether two lines that say as much of the question have other values in one place.
+
+    What the question asks of its subject may be left out where numbers of so many digits say it:
+    "shed code *4471*", "shed: *9032*".
+    """
+    if not _may_answer_alike(question, older, newer, least=0):
+        return False
+    if question.kept(older, newer) >= _ALL:
+        return next(other_values(older.slots(), newer.slots()), None) is not None
+    asked = question.attributes
+    lost = {term for term, own, other in question.held_subjects(older, newer) if own > other}
+    return lost <= asked and any(
+        slot.is_number and [*map(len, slot.value)] == [*map(len, other.value)]
+        for slot, other in other_values(older.slots(asked), newer.slots(asked))
+    )
 
 
 def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

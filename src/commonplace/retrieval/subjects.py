@@ -10,7 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from commonplace.retrieval.compared_question import labels_in
-from commonplace.text.correction_cues import is_addition, is_word, parts_in, places_of, words_of
+from commonplace.text.analysis import words_of
+from commonplace.text.correction_cues import is_addition, is_word, parts_in, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.passages import holds, table_headers
-from commonplace.text.analysis import Analyzer, Term, folded
+from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, Term, folded
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
 from commonplace.text.time_expressions import is_date_word
@@ -257,7 +257,7 @@ def _folded_code(sign: str) -> int:
     bare = folded(sign)[:1]
     if not bare:
         return -1
-    return ord(bare) if bare.isalnum() else ord(" ")
+    return ord(bare) if bare.isalnum() or bare in VOWEL_SIGNS else ord(" ")
 
 
 _FOLDED = np.zeros(1 << 16, dtype=np.int32)

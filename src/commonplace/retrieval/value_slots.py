@@ -1,4 +1,4 @@
-"""Value slots: numbers and names in a line, with the words around them, and amounts by unit.
+"""Value slots: keys, numbers and names in a line, with the words around them, and amounts.
 
 Two lines with other numbers between the same words say of one thing how much it was and how much it
 is: "sourdough loaf *4.80*", "sourdough loaf *5.40*, rye as ever".
@@ -11,12 +11,25 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, groupby, product, takewhile
 from typing import NamedTuple
 
+from commonplace.text.analysis import words_of
 from commonplace.text.stopwords import ENGLISH
 
-__all__ = ["ValueSlot", "amounts", "have_other_amount", "have_other_value", "value_slots"]
+__all__ = [
+    "ValueSlot",
+    "amounts",
+    "have_other_amount",
+    "key_values",
+    "other_values",
+    "value_slots",
+]
 
 _AROUND = 3
 """Words on each side of a value that are compared."""
+_KEY = re.compile(
+    r"\s*(?:(?:[-*+]|\d{1,9}[.)]|>)\s+)*[*_`]*([^\s*_`:=|][^:=|]{0,60}?)"
+    r"[*_`]*\s*[:=\uff1a][*_`]*\s*(\S.*)"
+)
+_ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
 _AMOUNT = re.compile(
     r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°]?[^\W\d_]*)"
 )
@@ -38,17 +51,15 @@ class ValueSlot(NamedTuple):
     behind: Sequence[str]
 
 
-def value_slots(
-    words: Sequence[str], terms: Sequence[str], names: Collection[str]
-) -> Iterator[ValueSlot]:
+def value_slots(words: Sequence[tuple[str, str]], names: Collection[str]) -> Iterator[ValueSlot]:
     """Yield the numbers and names of a line.
 
     Args:
-        words: The words of the line.
-        terms: Their terms.
+        words: The words of the line, each with its term.
         names: Which of the words are names.
     """
-    kinds = ("number" if word.isdigit() else "name" if word in names else "" for word in words)
+    kinds = ("number" if word.isdigit() else "name" if word in names else "" for word, _ in words)
+    terms = [term for _, term in words]
     end = 0
     for kind, run in groupby(kinds):
         start, end = end, end + sum(1 for _ in run)
@@ -58,8 +69,10 @@ def value_slots(
             yield ValueSlot(kind == "number", terms[start:end], before, behind)
 
 
-def have_other_value(older: Sequence[ValueSlot], newer: Sequence[ValueSlot]) -> bool:
-    """Return whether a line has a number or a name that another one has not, in the same place.
+def other_values(
+    older: Sequence[ValueSlot], newer: Sequence[ValueSlot]
+) -> Iterator[tuple[ValueSlot, ValueSlot]]:
+    """Yield the numbers and names of a line that another one has not, with those in their place.
 
     The same place has two words on one side in common, or one on each, and not stop words alone.
     """
@@ -72,13 +85,26 @@ def have_other_value(older: Sequence[ValueSlot], newer: Sequence[ValueSlot]) -> 
             continue
         around = _common_start(slot.before, other.before) + _common_start(slot.behind, other.behind)
         if len(around) > 1 and not ENGLISH.issuperset(around):
-            return True
-    return False
+            yield slot, other
 
 
 def _common_start(one: Sequence[str], other: Sequence[str]) -> list[str]:
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return [word for word, _ in pairs]
+
+
+def key_values(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the words of the key, and the value, of a ``key: value`` line or of a table's row.
+
+    The key of a row is all but its last cell, or its first cell.
+    """
+    match = _ROW.fullmatch(text) or _KEY.fullmatch(text)
+    if match is None:
+        return
+    yield tuple(words_of(match[1])), match[2].strip()
+    first, _, rest = text.strip().strip("|").partition("|")
+    if match.re is _ROW and "|" in rest:
+        yield tuple(words_of(first)), rest.strip()
 
 
 def amounts(text: str) -> dict[str, set[str]]:

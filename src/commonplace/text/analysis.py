@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 import threading
 import unicodedata
 import weakref
@@ -26,6 +27,7 @@ from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTI
 
 __all__ = [
     "FTS5_TOKENIZE",
+    "VOWEL_SIGNS",
     "Analyzer",
     "Term",
     "content_texts",
@@ -35,10 +37,18 @@ __all__ = [
     "language_of",
     "respelled",
     "without_request",
+    "words_of",
 ]
 
+VOWEL_SIGNS = "".join(
+    sign
+    for sign in map(chr, (*range(0x0900, 0x0E00), *range(0x0F00, 0x1000)))
+    if unicodedata.category(sign) in ("Mn", "Mc")
+)
+"""Signs within Indic and Tibetan words, most of them vowels, which are no letters to Unicode."""
+
 FTS5_TOKENIZE = {
-    "porter": "porter unicode61 remove_diacritics 2",
+    "porter": f"porter unicode61 remove_diacritics 2 tokenchars '{VOWEL_SIGNS}'",
     "unicode61": "unicode61",
     "trigram": "trigram remove_diacritics 1",
 }
@@ -55,7 +65,7 @@ _UNSPACED = re.compile(
     "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff]+"
 )
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(rf"[\w{VOWEL_SIGNS}]+")
 _LEAST_PREFIX = 4
 """Letters that two forms of a word share, at least."""
 _ENDING = 2
@@ -64,6 +74,11 @@ _LEAST_RESPELLED, _LEAST_REPLACED = 5, 7
 """Letters of a word from which its spelling is corrected, and from which a wrong letter is."""
 _MAX_TERMS = 50_000
 """Size of the cache of terms, in words."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in order, in lower case and without accents."""
+    return _WORD.findall(folded(text).replace("_", " "))
 
 
 def grams_text(text: str, tokenizer: str) -> str:
@@ -178,7 +193,7 @@ class Analyzer:
     def renew(self) -> None:
         """Begin with a tokenizer of its own, as in a forked process."""
         self._connection = apsw.Connection(":memory:")
-        name, *arguments = FTS5_TOKENIZE[self.tokenizer].split()
+        name, *arguments = shlex.split(FTS5_TOKENIZE[self.tokenizer])
         self._tokenize = self._connection.fts5_tokenizer(name, arguments)
         self._words = self._tokenize
         if self.finds_parts:
@@ -228,7 +243,7 @@ class Analyzer:
         """
         letters = len(word.text)
         shared = max(_LEAST_PREFIX, letters - max(_ENDING, letters // 3))
-        if self.finds_parts or word.gram or shared >= letters or not word.text.isalpha():
+        if self.finds_parts or word.gram or shared >= letters or not _is_alphabetic(word.text):
             return None
         return word._replace(term=word.term[:shared], prefix=True)
 
@@ -251,6 +266,10 @@ class Analyzer:
                     terms = self._cut(self._words, word)
                     known[word] = terms[0] if len(terms) == 1 else ""
         return known
+
+
+def _is_alphabetic(word: str) -> bool:
+    return all(sign.isalpha() or sign in VOWEL_SIGNS for sign in word)
 
 
 class _BareLetters(dict[int, str]):

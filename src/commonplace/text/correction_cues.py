@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
-from commonplace.text.analysis import folded
+from commonplace.text.analysis import folded, words_of
 
 __all__ = [
     "WordKind",
@@ -24,6 +24,7 @@ __all__ = [
     "has_word",
     "is_addition",
     "is_doubtful",
+    "is_question",
     "is_revision",
     "is_unspaced",
     "is_word",
@@ -33,7 +34,6 @@ __all__ = [
     "places_of",
     "recalls",
     "replaced_words",
-    "words_of",
 ]
 
 WordKind = Literal[
@@ -83,11 +83,6 @@ _BETWEEN = 5
 """Words from one part of a cue to the other, at most."""
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, in lower case and without accents."""
-    return _WORD.findall(folded(text))
-
-
 def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) -> bool:
     """Return whether a text says that something has changed: "no longer", "moved to", "→".
 
@@ -105,7 +100,7 @@ def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) 
 
 def is_doubtful(words: Sequence[str], text: str = "") -> bool:
     """Return whether a text asks, plans, reports, quotes or remembers rather than states."""
-    if _OPEN_TASK in text or _asks(text):
+    if _OPEN_TASK in text or is_question(text):
         return True
     if not _cues("recall").words.isdisjoint(words[:1]):
         return True
@@ -129,7 +124,7 @@ def is_addition(phrases: Iterable[Sequence[str]]) -> bool:
     return any(words[-1:] == ["too"] or also.are_in(words, "") for words in phrases)
 
 
-def _asks(text: str) -> bool:
+def is_question(text: str) -> bool:
     """Return whether a text ends with a question, or begins with one and comments on it."""
     sentences = _SENTENCE_END.split(text.strip())
     # What a speaker asks first, "Ann: My favourite colour? Green", is often answered behind it.

@@ -22,6 +22,7 @@ __all__ = [
     "correction_links",
     "is_struck",
     "strike",
+    "struck_parts",
     "struck_spans",
     "with_links_blanked",
     "without_strikethrough",
@@ -88,6 +89,11 @@ def struck_spans(text: str) -> list[tuple[int, int]]:
         elif opened is None and not text[end : end + 1].isspace() and end < len(text):
             opened = start
     return spans
+
+
+def struck_parts(line: str) -> list[str]:
+    """Return the struck parts of a line, without their tildes."""
+    return [line[start + 2 : end - 2] for start, end in struck_spans(line)]
 
 
 def is_struck(line: str) -> bool:

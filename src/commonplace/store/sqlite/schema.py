@@ -134,7 +134,7 @@ SCHEMA = (
     """CREATE TABLE word_segments (
         segment INTEGER PRIMARY KEY, ends TEXT NOT NULL, checksum INTEGER NOT NULL)""",
 )
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 """``PRAGMA user_version`` of these tables; versions 1 to 12 were never released."""
 
 
@@ -202,7 +202,7 @@ def create_words(connection: apsw.Connection, tokenizer: str) -> None:
     """
     connection.execute(
         "CREATE VIRTUAL TABLE chunks_fts USING fts5(text, grams, content='chunk_texts', "
-        f"content_rowid='seq', tokenize='{FTS5_TOKENIZE[tokenizer]}')"
+        f"""content_rowid='seq', tokenize="{FTS5_TOKENIZE[tokenizer]}")"""
     )
     _configure_words(connection, "hashsize", _PENDING_BYTES)
     _configure_words(connection, "automerge", 0)

@@ -7,57 +7,80 @@ import re
 __all__ = ["MONTH_HEADS", "MONTH_NAMES", "with_english_months"]
 
 _MONTHS = {
-    "january": "januar januari janvier enero gennaio janeiro январь января январе styczeń stycznia "
-    "styczniu ledna lednu ocak ocakta ιανουάριο ιανουάριος ιανουαρίου січень січня "
-    "січні tammikuu tammikuussa tammikuun ianuarie januárban يناير जनवरी",
+    "january": "januar januari janvier enero gennaio janeiro январь января январе styczeń "
+    "stycznia styczniu ledna lednu ocak ocakta ιανουάριο ιανουάριος ιανουαρίου січень січня "
+    "січні tammikuu tammikuussa tammikuun ianuarie يناير जनवरी januára januári januaru siječanj "
+    "siječnja siječnju јануар јануару януари gener jaanuar jaanuaris ژانویه",
     "february": "februar februari február februára février fevrier febrero febbraio fevereiro "
     "февраль февраля феврале luty lutego lutym únor února únoru şubat şubatta φεβρουάριο "
-    "φεβρουάριος φεβρουαρίου лютий лютого лютому helmikuu helmikuussa helmikuun februarie "
-    "februárban فبراير फरवरी फ़रवरी",
-    "march": "märz maerz maart mars marzo março marco март марта марте marzec marcu "
-    "březen března březnu μάρτιο μάρτιος μαρτίου березень березня березні "
-    "maaliskuu maaliskuussa maaliskuun márciusban مارس मार्च",
-    "april": "avril abril aprile апрель апреля апреле kwiecień kwietnia kwietniu duben dubna dubnu "
-    "απρίλιο απρίλιος απριλίου квітень квітня квітні huhtikuu huhtikuussa "
-    "huhtikuun aprilie áprilisban أبريل अप्रैल",
-    "may": "mai mei maj maju mayo maggio maio май мая мае květen května květnu mayıs "
-    "mayısta μάιο μάιος μαΐου травень травня травні toukokuu toukokuussa toukokuun "
-    "májusban مايو मई",
+    "φεβρουάριος φεβρουαρίου лютий лютого лютому helmikuu helmikuussa helmikuun februarie فبراير "
+    "फरवरी फ़रवरी februári februaru veljača veljače veljači фебруар фебруару февруари febrer "
+    "veebruar veebruaris فوریه شباط",
+    "march": "märz maerz maart mars marzo março marco март марта марте marzec marcu březen "
+    "března březnu μάρτιο μάρτιος μαρτίου березень березня березні maaliskuu maaliskuussa "
+    "maaliskuun مارس मार्च marts marec marca marci martu ožujak ožujka ožujku maret märts "
+    "märtsis martta آذار",
+    "april": "avril abril aprile апрель апреля апреле kwiecień kwietnia kwietniu duben dubna "
+    "dubnu απρίλιο απρίλιος απριλίου квітень квітня квітні huhtikuu huhtikuussa huhtikuun "
+    "aprilie أبريل अप्रैल apríl apríla apríli aprilu travanj travnja travnju април nisan nisanda "
+    "aprill aprillis آوریل نيسان",
+    "may": "mai mei maj maju mayo maggio maio май мая мае květen května květnu mayıs mayısta "
+    "μάιο μάιος μαΐου травень травня травні toukokuu toukokuussa toukokuun مايو मई máj mája máji "
+    "svibanj svibnja svibnju мај мају maig أيار",
     "june": "juni juin junio giugno junho июнь июня июне czerwiec czerwca czerwcu červen června "
-    "červnu haziran haziranda ιούνιο ιούνιος ιουνίου червень червня червні kesäkuu "
-    "kesäkuussa kesäkuun iunie júniusban يونيو जून",
+    "červnu haziran haziranda ιούνιο ιούνιος ιουνίου червень червня червні kesäkuu kesäkuussa "
+    "kesäkuun iunie يونيو जून jún júna júni junu lipanj lipnja lipnju јун јуну юни juny juuni "
+    "juunis ژوئن حزيران",
     "july": "juli juillet julio luglio julho июль июля июле lipiec lipca lipcu červenec července "
-    "červenci temmuz temmuzda ιούλιο ιούλιος ιουλίου липень липня липні heinäkuu "
-    "heinäkuussa heinäkuun iulie júliusban يوليو जुलाई",
-    "august": "augustus augusti août aout agosto август августа августе sierpień sierpnia sierpniu "
-    "srpen srpna srpnu ağustos ağustosta αύγουστο αύγουστος αυγούστου серпень серпня "
-    "серпні elokuu elokuussa elokuun augusztusban أغسطس अगस्त",
+    "červenci temmuz temmuzda ιούλιο ιούλιος ιουλίου липень липня липні heinäkuu heinäkuussa "
+    "heinäkuun iulie يوليو जुलाई júl júla júli julu srpanj srpnja srpnju јул јулу юли juliol "
+    "juuli juulis ژوئیه تموز",
+    "august": "augustus augusti août aout agosto август августа августе sierpień sierpnia "
+    "sierpniu srpen srpna srpnu ağustos ağustosta αύγουστο αύγουστος αυγούστου серпень серпня "
+    "серпні elokuu elokuussa elokuun أغسطس अगस्त augusta auguste avgust avgustu kolovoz kolovoza "
+    "kolovozu августу agost agustus augustis اوت",
     "september": "septembre septiembre settembre setembro сентябрь сентября сентябре wrzesień "
     "września wrześniu září eylül eylülde σεπτέμβριο σεπτέμβριος σεπτεμβρίου вересень вересня "
-    "вересні syyskuu syyskuussa syyskuun septembrie szeptemberben سبتمبر सितंबर",
+    "вересні syyskuu syyskuussa syyskuun septembrie سبتمبر सितंबर septembra septembri septembar "
+    "septembru rujan rujna rujnu септембар септембру септември setembre septembris سپتامبر أيلول",
     "october": "oktober octobre octubre ottobre outubro октябрь октября октябре październik "
     "października październiku říjen října říjnu ekim ekimde οκτώβριο οκτώβριος οκτωβρίου "
-    "жовтень жовтня жовтні lokakuu lokakuussa lokakuun octombrie októberben أكتوبر "
-    "अक्टूबर",
+    "жовтень жовтня жовтні lokakuu lokakuussa lokakuun octombrie أكتوبر अक्टूबर októbra októbri "
+    "oktobar oktobru октобар октобру октомври oktoober oktoobris اکتبر",
     "november": "novembre noviembre novembro ноябрь ноября ноябре listopad listopada listopadzie "
-    "listopadu kasım kasımda νοέμβριο νοέμβριος νοεμβρίου листопад листопада листопаді "
-    "marraskuu marraskuussa marraskuun noiembrie novemberben نوفمبر नवंबर",
+    "listopadu kasım kasımda νοέμβριο νοέμβριος νοεμβρίου листопад листопада листопаді marraskuu "
+    "marraskuussa marraskuun noiembrie نوفمبر नवंबर novembra novembri novembar novembru studeni "
+    "studenoga studenom новембар новембру ноември novembris نوامبر",
     "december": "dezember desember décembre decembre diciembre dicembre dezembro декабрь декабря "
-    "декабре grudzień grudnia grudniu prosinec prosince prosinci "
-    "δεκέμβριο δεκέμβριος δεκεμβρίου грудень грудня грудні joulukuu joulukuussa joulukuun "
-    "decembrie decemberben ديسمبر दिसंबर",
+    "декабре grudzień grudnia grudniu prosinec prosince prosinci δεκέμβριο δεκέμβριος δεκεμβρίου "
+    "грудень грудня грудні joulukuu joulukuussa joulukuun decembrie ديسمبر दिसंबर decembra "
+    "decembri decembar decembru prosinac prosinca prosincu децембар децембру декември desembre "
+    "detsember detsembris aralık aralıkta دسامبر",
 }
+_HUNGARIAN = (
+    "január február március április május június július augusztus szeptember október november "
+    "december"
+)
+_HEBREW = "ינואר פברואר מרץ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר"
 _ENGLISH = {name: month for month, names in _MONTHS.items() for name in (month, *names.split())}
+for _month, _name, _other in zip(_MONTHS, _HUNGARIAN.split(), _HEBREW.split(), strict=True):
+    _endings = ("", "i", "ban", "ben", "ában", "ében", "jában", "jében")
+    _ENGLISH |= {f"{_name}{ending}": _month for ending in _endings}
+    _ENGLISH |= {f"{prefix}{_other}": _month for prefix in ("", "ב")}
 MONTH_NAMES = "|".join(sorted(_ENGLISH, key=len, reverse=True))
 """Alternatives of a pattern: the months in some twenty languages, as questions inflect them."""
 MONTH_HEADS = "|".join(sorted({name[:3] for name in _ENGLISH}))
 """Alternatives of a pattern that is fast: three letters, with which a month begins in any form."""
 
+_SAYS_IN = re.compile(
+    "ב.+|.+(?:kuussa|b[ae]n)|(?:oca|şuba|nis|mayı|hazi|temm|ağus|mar|eyl|eki|kas|ara)\\w+[dt][ae]"
+)
+"""A month with an ending or a prefix for "in": ``februárban``, ``helmikuussa``, ``şubatta``."""
 _SINCE = ("seit", "sinds", "depuis", "desde", "da", "dal")
 _DATE = re.compile(
-    r"\b(?:(?P<lead>im|in|en|em|nel|au|seit|sinds|depuis|desde|da|dal|в|во|w|we|v|τον|στον) )?"
-    r"(?:(?P<day>\d{1,2})\.? (?:de )?)?"
-    rf"(?P<month>{MONTH_NAMES})(?!\w)(?: (?:de |del |του )?(?P<year>\d{{4}})\b)?"
+    r"\b(?:(?P<lead>im|in|en|em|nel|au|seit|sinds|depuis|desde|da|dal|в|во|w|we|v|у|τον|στον|في) )?"
+    r"(?:(?P<first_year>\d{4})(?:[.,]|-?\w{2})? )?(?:(?P<day>\d{1,2})\.? (?:de )?)?"
+    rf"(?P<month>{MONTH_NAMES})(?!\w)(?: (?:de |del |του )?(?P<year>\d{{4}})(?!\d))?"
 )
 
 
@@ -67,6 +90,11 @@ _SIGNED = re.compile(
     r"|(?<!\d)(?P<only_year>\d{4}) ?[年년](?! ?[前間间전])"
 )
 """A date whose numbers stand before the signs of year, month and day: ``2026年2月``."""
+_NUMBERED = re.compile(
+    r"\b(?:ngày (?P<day>3[01]|[12]\d|0?[1-9]) )?tháng (?P<month>1[0-2]|0?[1-9])(?!\d)"
+    r"(?:(?: năm |/)(?P<year>\d{4}))?(?P<only_year>)"
+)
+"""A date of Vietnamese, whose months have numbers: ``tháng 2 năm 2026``."""
 
 
 def with_english_months(text: str) -> str:
@@ -74,7 +102,8 @@ def with_english_months(text: str) -> str:
 
     A name alone may be a person's or a planet's; a word for "in", a day or a year makes it a month.
     """
-    return _DATE.sub(_in_english, _SIGNED.sub(_in_words, text))
+    text = _NUMBERED.sub(_in_words, _SIGNED.sub(_in_words, text))
+    return _DATE.sub(_in_english, text)
 
 
 def _in_words(match: re.Match[str]) -> str:
@@ -85,8 +114,10 @@ def _in_words(match: re.Match[str]) -> str:
 
 def _in_english(match: re.Match[str]) -> str:
     lead, day, month, year = match.group("lead", "day", "month", "year")
-    is_english = month == _ENGLISH[month] and lead in (None, "in")
-    if is_english or not (lead or day or year):
+    year = year or match["first_year"]
+    is_english = month == _ENGLISH[month] and lead in (None, "in") and not match["first_year"]
+    says_in = _SAYS_IN.fullmatch(month) is not None
+    if is_english or not (lead or day or year or says_in):
         return match[0]
-    first = ("since" if lead in _SINCE else "in") if lead else ""
+    first = ("since" if lead in _SINCE else "in") if lead or says_in else ""
     return " ".join(filter(None, (first, day, _ENGLISH[month], year)))
