@@ -150,6 +150,11 @@ class Question:
         return has_word("how_many", self.words)
 
     @cached_property
+    def asks_time(self) -> bool:
+        """Whether it asks at what time something is."""
+        return has_word("when", self.words)
+
+    @cached_property
     def may_be_coming(self) -> bool:
         """Whether a month that it names may be the next one: "how are we going in June?"."""
         is_english = not ENGLISH.isdisjoint(self.words)

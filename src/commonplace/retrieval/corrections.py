@@ -8,6 +8,7 @@ the newer one speaks of another subject, asks, plans or quotes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,7 @@ from commonplace.retrieval.subjects import (
     speaks_of_relative,
 )
 from commonplace.text.analysis import words_of
-from commonplace.text.correction_cues import is_question, is_revision, is_word
+from commonplace.text.correction_cues import is_doubtful, is_question, is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ _AROUND = 3
 """Words on each side of a number that say what it is of."""
 _OPENING = 4
 """Words of a line that begin it."""
+_CODE = re.compile(r"(?<![\d-])(?!(?:19|20)\d\d\b)\d(?:[ .-]?\d){3,}")
+_CLOCK_TIME = re.compile(r"\b\d{1,2}(?:[:.h]\d\d\b| ?(?:[ap]m|uhr|h)\b)", re.IGNORECASE)
 _LONG_VALUE = 3
 """Words from which on a value is a sentence."""
 
@@ -75,7 +78,7 @@ def judge(
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
-        is_as_doubtful = older.is_doubtful and (
+        is_as_doubtful = is_doubtful(older.words, older.text, is_newer=False) and (
             is_question(older.text) or not is_question(newer.text)
         )
         if is_as_doubtful or is_asked_for:
@@ -100,9 +103,9 @@ def judge(
         may_miss = newer.has_cue and question.kept(older, newer) >= _MOST
         has_other = has_other_subject(question, older, newer, may_miss=may_miss)
         return None if has_other else Judgement("cue")
-    restated = not is_other and restates(
-        question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near
-    )
+    if is_other or _lacks_exact_value(question, older, newer):
+        return None
+    restated = restates(question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near)
     return Judgement("value") if restated else None
 
 
@@ -312,6 +315,8 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
     "The VPN listens on port 51820" still says more than "Moved the VPN to another port".
     """
+    if _lacks_exact_value(question, older, newer):
+        return True
     parts = map(words_of, older.text.split(", "))  # "port: *8443*", not "food, *60* g"
     is_given = any(
         (older.term_of(word) in question.attributes and other.isdigit())
@@ -319,9 +324,18 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
         for part in parts
         for word, other in pairwise(part)
     )
-    return is_given and not any(
-        any(map(str.isdigit, word)) or is_word("negation", word) for word in newer.words
-    )
+    return is_given and not _has_number(newer)
+
+
+def _lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether the older line has the code or the time that is asked for, the newer none."""
+    code = question.attributes and _CODE.search(older.text)
+    is_given = code or (question.asks_time and _CLOCK_TIME.search(older.text))
+    return bool(is_given) and not _has_number(newer)
+
+
+def _has_number(line: ComparedLine) -> bool:
+    return any(any(map(str.isdigit, word)) or is_word("negation", word) for word in line.words)
 
 
 def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -311,7 +311,10 @@ def answer_confidence(windows: list[Window], lines: LineScores, analyzed: Analyz
     if not best:
         return 0.0
     nearest = None if lines.near is None else float(lines.near.cosines.max())
-    answer = confidence(max(coverage(lines, analyzed, window.rows) for window in best), nearest)
+    covered = max(coverage(lines, analyzed, window.rows) for window in best)
+    answer = confidence(covered, nearest)
+    if covered and language_of(analyzed.query.text) != "en":  # the vectors may know English alone
+        answer = max(answer, confidence(covered, None))
     if analyzed.only_days is not None:  # then the days are what the answer has to cover
         days = lines.table.days[[window.first for window in best]]
         closest = float(closeness(days, analyzed.only_days).max())
@@ -327,13 +330,10 @@ def confidence(covered: float, cosine: float | None) -> float:
             occur in the notes count against it.
         cosine: Cosine of the nearest line; None without vectors.
     """
-    if cosine is None:
-        return _logistic(_BIAS_WORDS_ONLY + _COVERAGE_WORDS_ONLY * covered)
-    return _logistic(_BIAS + _COVERAGE * covered + _COSINE * cosine)
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
+    logit = _BIAS_WORDS_ONLY + _COVERAGE_WORDS_ONLY * covered
+    if cosine is not None:
+        logit = _BIAS + _COVERAGE * covered + _COSINE * cosine
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
 
 
 def coverage(lines: LineScores, analyzed: AnalyzedQuery, rows: slice) -> float:

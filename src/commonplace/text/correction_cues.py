@@ -54,11 +54,12 @@ WordKind = Literal[
     "pronoun",
     "relative",
     "third_person",
+    "when",
     "which",
     "who",
 ]
 """Kinds of words: before a noun; "for"; "but"; "with"; "is"; before a German noun; "left"; "my";
-"from"; "how many"; "a"; "not"; "new"; "other"; "we"; "sister"; "her"; "which"; "who"."""
+"from"; "how many"; "a"; "not"; "new"; "other"; "we"; "sister"; "her"; "when"; "which"; "who"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -98,15 +99,18 @@ def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) 
     )
 
 
-def is_doubtful(words: Sequence[str], text: str = "") -> bool:
-    """Return whether a text asks, plans, reports, quotes or remembers rather than states."""
+def is_doubtful(words: Sequence[str], text: str = "", *, is_newer: bool = True) -> bool:
+    """Return whether a text asks, plans, reports, quotes or remembers rather than states.
+
+    "Still" is what the older of two lines says of its own time, and the newer one of a time before.
+    """
     if _OPEN_TASK in text or is_question(text):
         return True
     if not _cues("recall").words.isdisjoint(words[:1]):
         return True
     if _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer"):
         return True
-    return _cues("once").are_in(words, text) and not is_revision(words, text)
+    return is_newer and _cues("once").are_in(words, text) and not is_revision(words, text)
 
 
 def recalls(words: Sequence[str], text: str) -> bool:
@@ -126,7 +130,7 @@ def is_addition(phrases: Iterable[Sequence[str]]) -> bool:
 
 def is_question(text: str) -> bool:
     """Return whether a text ends with a question, or begins with one and comments on it."""
-    sentences = _SENTENCE_END.split(text.strip())
+    sentences = [part for part in _SENTENCE_END.split(text.strip()) if _WORD.search(part)] or [""]
     # What a speaker asks first, "Ann: My favourite colour? Green", is often answered behind it.
     return any(part.endswith(("?", "？")) for part in (sentences[0], sentences[-1]))
 
