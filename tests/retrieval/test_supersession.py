@@ -344,6 +344,31 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
             "Nadia works at the Harbour Office as a clerk",
             "Nadia's cousin Piet left the post and started at the Harbour Office",
         ),
+        (
+            "Who looks after the release checklist?",
+            "Ann: release checklist is mine, ping me if a box is unclear",
+            "Kurt: hey, is Samira taking the release checklist over or what's the deal?",
+        ),
+        (
+            "Où habite Camille ?",
+            "Camille toujours en coloc à Villeurbanne, 3e étage sans ascenseur",
+            "Camille reparle de partir vivre à Montréal un jour, mais bon, Camille parle beaucoup",
+        ),
+        (
+            "What is the phone number of Toni the plumber?",
+            "Phone of Toni the plumber: 655 010 233, better in the afternoon",
+            "Toni the plumber now has a mail address for quotes: toni@example.org",
+        ),
+        (
+            "By when do we have to pick Ida up from nursery?",
+            "Ida's nursery: pick-up 16:00 sharp, they charge for late",
+            "nursery: Ida moved up to the Hedgehogs group, peg with an owl on it",
+        ),
+        (
+            "दुकान में चायपत्ती किसके यहाँ से आती है?",
+            "चायपत्ती: गुप्ता ट्रेडर्स से, 15 दिन की उधारी, 20 किलो का बोरा",
+            "वाघ बकरी वाले एजेंट से चायपत्ती की बात चली थी, रेट नहीं जमा, मना कर दिया",
+        ),
     ],
     ids=[
         *("first word", "object", "condition", "other was", "other end", "number", "of another"),
@@ -351,7 +376,8 @@ def test_a_correction_is_told_by_stems_and_by_what_stands_in_one_place(
         *("from what is not said", "numbers of a person", "no person", "a plan in part", "arrow"),
         *("japanese noun", "italian name", "german name", "owner in the genitive"),
         *("one more", "other amount", "for another", "other office", "other letter"),
-        *("article first", "cousin at the same place"),
+        *("article first", "cousin at the same place", "asked of a doubt", "still of its time"),
+        *("no number", "no time", "hindi"),
     ],
 )
 def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
@@ -479,13 +505,28 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
             "Galinheiro: temos 6 galinhas, todas a pôr bem.",
             "Agora já são 9 galinhas no galinheiro, chegaram mais três da quinta do Abel.",
         ),
+        (
+            "Em que moeda quer o Duarte os relatórios de despesas?",
+            "O Duarte pede os relatórios de despesas em euros, com IVA à parte",
+            "relatórios de despesas (Duarte): ~~euros~~ francos suíços, por causa do cliente",
+        ),
+        (
+            "What's the code for the bike shed?",
+            "bike shed code 4471, turn the knob left first",
+            "bike shed: 9032 (caretaker came by after the break-in)",
+        ),
+        (
+            "Who supplies our electricity?",
+            "Electricity bill from Greenvolt, £92, goes out by direct debit",
+            "Left Greenvolt, the first direct debit to Northlight Energy went out",
+        ),
     ],
     ids=[
         *("value named", "name shared", "instead of", "now", "negation", "german"),
         *("denied beside", "inches", "part of a word", "end of phrase", "few words"),
         *("no speaker", "subject alone", "key now", "portuguese", "german noun"),
         *("no sign at all", "missing noun", "another form", "a number each", "from this week"),
-        *("no subject", "of is not from"),
+        *("no subject", "of is not from", "struck in part", "no word for the code", "value alone"),
     ],
 )
 def test_a_correction_in_other_words_comes_first(opened, question, line, newer):
@@ -713,6 +754,11 @@ def test_a_line_that_is_struck_in_part_still_answers(opened):
 def test_struck_lines_alone_are_still_found(opened):
     memory = opened({"MEMORY.md": f"- {STRUCK}\n"})
     assert memory.search("On which port does the VPN listen?")[0].snippet.endswith(STRUCK)
+
+
+def test_a_question_in_another_language_keeps_a_weak_answer(opened):
+    memory = opened(logs("- Buster seisoo trailerilla Rantasen hallissa, akku kotona"))
+    assert "Buster" in memory.search("Missä meidän Buster on?")[0].snippet
 
 
 # Keys and values.

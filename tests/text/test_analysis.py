@@ -31,6 +31,24 @@ def test_a_query_for_trigrams_is_cut_into_words_and_runs_into_threes():
     assert Analyzer("trigram").terms("Vpns") == ["vpn", "pns"]
 
 
+@pytest.mark.parametrize("tokenizer", ["porter", "trigram"])
+@pytest.mark.parametrize("text", ["दुकान में चायपत्ती", "বাংলা ভাষা", "தமிழ் மொழி", "తెలుగు భాష", "བོད་སྐད་ ཡིག"])
+def test_vowel_signs_are_part_of_a_word(text, tokenizer):
+    words = [word.text for word in Analyzer(tokenizer).words(text.replace("་", " "))]
+    assert words == [word for word in text.replace("་", " ").split() if len(word) > 2] or (
+        tokenizer == "porter" and words == text.replace("་", " ").split()
+    )
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "memory"])
+def test_a_word_with_vowel_signs_is_found_as_a_whole(tmp_path, engine):
+    (tmp_path / "MEMORY.md").write_text("# Memory\n\n- चायपत्ती: गुप्ता ट्रेडर्स से\n- रोहन का स्कूल\n")
+    index = tmp_path / "index.sqlite" if engine == "sqlite" else "memory://"
+    with Memory.open(tmp_path, embedder=None, index=index) as memory:
+        assert "गुप्ता" in memory.search("चायपत्ती कहाँ से आती है?")[0].snippet
+        assert not memory.search("चाय कप")  # no letters, words
+
+
 @pytest.mark.parametrize(
     ("word", "prefix"),
     [

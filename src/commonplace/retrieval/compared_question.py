@@ -129,6 +129,14 @@ class Question:
         return {term.term for term in self._terms.known if term.text.lower() in asked}
 
     @cached_property
+    def asks_attribute(self) -> bool:
+        """Whether it asks for something of its subject: "which port", "what is the number of"."""
+        pairs = pairwise(self.words)
+        return bool(asked_attributes(self.words)) or any(
+            is_word("copula", verb) and is_word("article", article) for verb, article in pairs
+        )
+
+    @cached_property
     def is_doubtful(self) -> bool:
         """Whether it asks for plans or quotations."""
         return is_doubtful(self.words)

@@ -329,7 +329,7 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
 def _lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether the older line has the code or the time that is asked for, the newer none."""
-    code = question.attributes and _CODE.search(older.text)
+    code = question.asks_attribute and _CODE.search(older.text)
     is_given = code or (question.asks_time and _CLOCK_TIME.search(older.text))
     return bool(is_given) and not _has_number(newer)
 

@@ -47,16 +47,16 @@ VOWEL_SIGNS = "".join(
 )
 """Signs within Indic and Tibetan words, most of them vowels, which are no letters to Unicode."""
 
+_WORDS = f"unicode61 remove_diacritics 2 tokenchars '{VOWEL_SIGNS}'"
 FTS5_TOKENIZE = {
-    "porter": f"porter unicode61 remove_diacritics 2 tokenchars '{VOWEL_SIGNS}'",
+    "porter": f"porter {_WORDS}",
     "unicode61": "unicode61",
     "trigram": "trigram remove_diacritics 1",
 }
 """FTS5's ``tokenize`` option for each name of `SearchSettings.tokenizer`.
 
-``unicode61`` removes diacritics as SQLite does by default: not all of them."""
-_WORDS_OF_TRIGRAM = "unicode61 remove_diacritics 2"
-"""What finds the words of a query whose index has trigrams: each is a phrase of them."""
+``unicode61`` is SQLite's default: it removes some diacritics, and cuts Indic words at their vowel
+signs. The words of a query whose index has trigrams are found as with ``porter``."""
 _TRIGRAM = 3
 
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
@@ -197,7 +197,7 @@ class Analyzer:
         self._tokenize = self._connection.fts5_tokenizer(name, arguments)
         self._words = self._tokenize
         if self.finds_parts:
-            name, *arguments = _WORDS_OF_TRIGRAM.split()
+            name, *arguments = shlex.split(_WORDS)
             self._words = self._connection.fts5_tokenizer(name, arguments)
         self._lock = threading.Lock()  # SQLite's tokenizers fold words in a shared buffer
         self._terms: dict[str, str] = {}

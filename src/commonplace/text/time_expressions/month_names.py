@@ -68,7 +68,7 @@ for _month, _name, _other in zip(_MONTHS, _HUNGARIAN.split(), _HEBREW.split(), s
     _ENGLISH |= {f"{_name}{ending}": _month for ending in _endings}
     _ENGLISH |= {f"{prefix}{_other}": _month for prefix in ("", "ב")}
 MONTH_NAMES = "|".join(sorted(_ENGLISH, key=len, reverse=True))
-"""Alternatives of a pattern: the months in some twenty languages, as questions inflect them."""
+"""Alternatives of a pattern: the months in some thirty languages, as questions inflect them."""
 MONTH_HEADS = "|".join(sorted({name[:3] for name in _ENGLISH}))
 """Alternatives of a pattern that is fast: three letters, with which a month begins in any form."""
 
