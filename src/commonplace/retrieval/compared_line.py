@@ -14,6 +14,7 @@ from commonplace.text.correction_cues import (
     arrow_starts,
     has_word,
     is_doubtful,
+    is_question,
     is_revision,
     is_unspaced,
     is_word,
@@ -245,11 +246,6 @@ class ComparedLine:
         return has_word("first_person", self.words)
 
     @cached_property
-    def is_third_person(self) -> bool:
-        """Whether it speaks of another one."""
-        return has_word("third_person", self.words)
-
-    @cached_property
     def relatives(self) -> list[str]:
         """Terms of the relatives, friends and neighbours that it speaks of."""
         words = self.words
@@ -298,6 +294,14 @@ class ComparedLine:
     def is_doubtful(self) -> bool:
         """Whether it asks, plans or quotes."""
         return is_doubtful(self.words, self.text)
+
+    def is_as_doubtful_as(self, newer: ComparedLine) -> bool:
+        """Return whether it states no more than a newer line that is doubtful."""
+        if newer.is_turn:  # many turns of a conversation ask
+            return self.is_doubtful
+        if is_question(newer.text):
+            return is_question(self.text)
+        return is_doubtful(self.words, self.text, is_newer=False)
 
     @cached_property
     def keys(self) -> list[tuple[tuple[str, ...], str]]:

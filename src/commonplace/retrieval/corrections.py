@@ -23,7 +23,7 @@ from commonplace.retrieval.subjects import (
     speaks_of_relative,
 )
 from commonplace.text.analysis import words_of
-from commonplace.text.correction_cues import is_doubtful, is_question, is_revision, is_word
+from commonplace.text.correction_cues import is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ def judge(
     """
     if newer.is_doubtful or _quotes(older, newer):
         is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
-        is_as_doubtful = is_doubtful(older.words, older.text, is_newer=False) and (
-            is_question(older.text) or not is_question(newer.text)
-        )
-        if is_as_doubtful or is_asked_for:
+        if older.is_as_doubtful_as(newer) or is_asked_for:
             return None
         return _stands_back("doubt", question, older, newer)
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):

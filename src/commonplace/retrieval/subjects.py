@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.retrieval.compared_question import labels_in
 from commonplace.text.analysis import words_of
-from commonplace.text.correction_cues import is_addition, is_word, parts_in, places_of
+from commonplace.text.correction_cues import has_word, is_addition, is_word, parts_in, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -178,7 +178,7 @@ def _is_of_third_person(question: Question, older: ComparedLine, newer: Compared
     return (
         question.is_first_person
         and older.is_first_person
-        and newer.is_third_person
+        and has_word("third_person", newer.words)
         and not newer.is_first_person
     )
 
