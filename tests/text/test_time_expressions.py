@@ -98,6 +98,7 @@ OTHER_LANGUAGES = {
     "kirası 2024 Şubat'ında ne kadardı?": "2024-02-01..2024-02-29",
     "في شباط 2024": "2024-02-01..2024-02-29",
     "veebruaris 2024": "2024-02-01..2024-02-29",
+    "mi volt februárban 2024": "2024-02-01..2024-02-29",
     "ποιος ήρθε τον Φεβρουάριο του 2024;": "2024-02-01..2024-02-29",
     "من جاء في فبراير 2024؟": "2024-02-01..2024-02-29",
     "फरवरी 2024 में कौन आया": "2024-02-01..2024-02-29",
@@ -179,6 +180,7 @@ YEARS = {
     "in 2023 was there": "2023-01-01..2023-12-31",
     "since 2022": "2022-01-01..2024-05-15",
     "between 2019 and 2021": "2019-01-01..2021-12-31",
+    "in 2023 mars was bright": "2023-01-01..2023-12-31",
 }
 
 
@@ -215,6 +217,7 @@ def test_a_question_names_days(query: str, expected: str) -> None:
         "decide",
         "augustus",
         "life on mars",
+        "co je duben?",
         "was gibt es hier zu essen?",
         "wat is hier te doen?",
         "the hierarchy of the passwords",

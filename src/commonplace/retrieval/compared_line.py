@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any
 
 from commonplace.retrieval.value_slots import ValueSlot, amounts, key_values, value_slots
@@ -214,11 +214,17 @@ class ComparedLine:
             for words, part in sentences
         )
 
-    def slots(self, left_out: Collection[str] = ()) -> list[ValueSlot]:
-        """Return its numbers and names, each with what is around it, but for some terms."""
-        pairs = zip(self.words, self.terms, strict=True)
-        kept = [(word, term) for word, term in pairs if term not in left_out]
-        return list(value_slots(kept, self.values))
+    @cached_property
+    def slots(self) -> list[ValueSlot]:
+        """Numbers and names, each with what is around it."""
+        return list(value_slots(self.words, self.terms, self.values))
+
+    @cached_property
+    def bare_slots(self) -> list[ValueSlot]:
+        """The same, less the terms of what the question asks of its subject."""
+        bare = [term not in self._question.attributes for term in self.terms]
+        words, terms = (list(compress(all_, bare)) for all_ in (self.words, self.terms))
+        return list(value_slots(words, terms, self.values))
 
     @cached_property
     def amounts(self) -> dict[str, set[str]]:
@@ -239,11 +245,6 @@ class ComparedLine:
             for at in places_of("new", self.words)
             for term in self.terms[at + 1 : at + 2]
         )
-
-    @cached_property
-    def is_first_person(self) -> bool:
-        """Whether its writer speaks of himself."""
-        return has_word("first_person", self.words)
 
     @cached_property
     def relatives(self) -> list[str]:

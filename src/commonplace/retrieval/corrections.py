@@ -91,17 +91,16 @@ def judge(
         return Judgement("cue")
     if speaks_of_another(question, older, newer) or _is_of_other_matter(question, older, newer):
         return _stands_back("relative", question, older, newer)
+    if is_other or _lacks_exact_value(question, older, newer):
+        return None
     if (
-        not is_other
-        and not question.asks_event
+        not question.asks_event
         and _corrects(question, older, newer)
         and not _lacks_value(question, older, newer)
     ):
         may_miss = newer.has_cue and question.kept(older, newer) >= _MOST
         has_other = has_other_subject(question, older, newer, may_miss=may_miss)
         return None if has_other else Judgement("cue")
-    if is_other or _lacks_exact_value(question, older, newer):
-        return None
     restated = restates(question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near)
     return Judgement("value") if restated else None
 
@@ -267,7 +266,9 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
         return False
     asked = question.term_set
     said = question.unasked_values(older).intersection(newer.words)
-    is_ended = _ends_value(question, older, newer)
+    is_ended = bool(said) and any(
+        said.intersection(words) and _ends(words) for words in newer.phrases
+    )
     if not (is_ended or newer.has_cue):
         return False
     both = (older.term_set & newer.term_set) - ENGLISH - asked
@@ -283,12 +284,6 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     return (is_sure or is_replaced) and not has_other_subject(
         question, older, newer, may_miss=is_ended
     )
-
-
-def _ends_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a phrase of a line says that a value of the other one is over."""
-    said = question.unasked_values(older).intersection(newer.words)
-    return bool(said) and any(said.intersection(words) and _ends(words) for words in newer.phrases)
 
 
 def _ends(words: Sequence[str]) -> bool:
@@ -312,8 +307,6 @@ def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -
 
     "The VPN listens on port 51820" still says more than "Moved the VPN to another port".
     """
-    if _lacks_exact_value(question, older, newer):
-        return True
     parts = map(words_of, older.text.split(", "))  # "port: *8443*", not "food, *60* g"
     is_given = any(
         (older.term_of(word) in question.attributes and other.isdigit())

@@ -43,7 +43,7 @@ from commonplace.retrieval.snippets import (
     window_results,
 )
 from commonplace.retrieval.source_quota import merge_sources
-from commonplace.retrieval.supersession import COMPARED_NATS, supersede
+from commonplace.retrieval.supersession import COMPARED_LINES, COMPARED_NATS, supersede
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import FileRecord, StoredChunk
@@ -152,16 +152,17 @@ def _may_supersede(lines: LineScores) -> bool:
 
     Two speak of the question, or one does and another one names what it says, or one is struck.
     """
-    near = (lines.share > lines.share.max() * np.exp(-COMPARED_NATS)).nonzero()[0]
+    best = (-lines.share).argsort(kind="stable")[:COMPARED_LINES]
+    near = best[lines.share[best] > lines.share[best[0]] * np.exp(-COMPARED_NATS)]
     held = lines.present[near].any(axis=1)
     if int(held.sum()) > 1 or holds(lines.table.text, "~~"):
         return True
-    names = [_names(lines.table.text_of(row)) for row in near.tolist()]
-    said = frozenset().union(*compress(names, held))
-    return not all(map(said.isdisjoint, compress(names, ~held)))
+    values = [_values_in(lines.table.text_of(row)) for row in near.tolist()]
+    said = frozenset().union(*compress(values, held))
+    return not all(map(said.isdisjoint, compress(values, ~held)))
 
 
-def _names(text: str) -> frozenset[str]:
+def _values_in(text: str) -> frozenset[str]:
     """Return the words of a line that may be names, and its numbers."""
     return frozenset(word for word in _WORD.findall(text) if not word[0].islower())
 

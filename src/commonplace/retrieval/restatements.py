@@ -83,12 +83,11 @@ def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> 
     if not _may_answer_alike(question, older, newer, least=0):
         return False
     if question.kept(older, newer) >= _ALL:
-        return next(other_values(older.slots(), newer.slots()), None) is not None
-    asked = question.attributes
+        return next(other_values(older.slots, newer.slots), None) is not None
     lost = {term for term, own, other in question.held_subjects(older, newer) if own > other}
-    return lost <= asked and any(
+    return lost <= question.attributes and any(
         slot.is_number and [*map(len, slot.value)] == [*map(len, other.value)]
-        for slot, other in other_values(older.slots(asked), newer.slots(asked))
+        for slot, other in other_values(older.bare_slots, newer.bare_slots)
     )
 
 

@@ -177,9 +177,9 @@ def _is_of_third_person(question: Question, older: ComparedLine, newer: Compared
     """Return whether "do *I* fast" is asked, and the newer line has "*she* fasts"."""
     return (
         question.is_first_person
-        and older.is_first_person
+        and has_word("first_person", older.words)
         and has_word("third_person", newer.words)
-        and not newer.is_first_person
+        and not has_word("first_person", newer.words)
     )
 
 

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from commonplace.text.analysis import Analyzer
     from commonplace.types import SupersessionReason
 
-__all__ = ["COMPARED_NATS", "supersede"]
+__all__ = ["COMPARED_LINES", "COMPARED_NATS", "supersede"]
 
 COMPARED_NATS = 13.5
 """Nats behind the best line within which lines are compared: a stale line, and its correction."""
-_COMPARED = 16
+COMPARED_LINES = 16
 """Best lines that are compared with each other, at most."""
 _STALE_NATS = 6.0
 """Nats behind the best line within which a line may be stale: others come late anyway."""
@@ -87,7 +87,7 @@ class _Comparison:
         self._today = analyzed.query.now.date()
         self._scores = np.log(np.maximum(lines.share, 1e-300))
         self.struck = frozenset(_struck_rows(lines.table))
-        best = (-self._scores).argsort(kind="stable")[:_COMPARED]
+        best = (-self._scores).argsort(kind="stable")[:COMPARED_LINES]
         least = self._scores[best[0]] - COMPARED_NATS
         self._best = [
             row for row in best[self._scores[best] > least].tolist() if row not in self.struck

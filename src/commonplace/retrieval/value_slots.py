@@ -51,15 +51,17 @@ class ValueSlot(NamedTuple):
     behind: Sequence[str]
 
 
-def value_slots(words: Sequence[tuple[str, str]], names: Collection[str]) -> Iterator[ValueSlot]:
+def value_slots(
+    words: Sequence[str], terms: Sequence[str], names: Collection[str]
+) -> Iterator[ValueSlot]:
     """Yield the numbers and names of a line.
 
     Args:
-        words: The words of the line, each with its term.
+        words: The words of the line.
+        terms: Their terms.
         names: Which of the words are names.
     """
-    kinds = ("number" if word.isdigit() else "name" if word in names else "" for word, _ in words)
-    terms = [term for _, term in words]
+    kinds = ("number" if word.isdigit() else "name" if word in names else "" for word in words)
     end = 0
     for kind, run in groupby(kinds):
         start, end = end, end + sum(1 for _ in run)

@@ -18,7 +18,7 @@ __all__ = [
     "shared_tables",
 ]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 5
 """Version 2 added what is published for hosts without the folder, 3 the histories of those with it,
 4 what a host is about to make of an inbox step, 5 change groups of the inbox."""
 

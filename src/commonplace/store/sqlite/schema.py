@@ -134,7 +134,7 @@ SCHEMA = (
     """CREATE TABLE word_segments (
         segment INTEGER PRIMARY KEY, ends TEXT NOT NULL, checksum INTEGER NOT NULL)""",
 )
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 13
 """``PRAGMA user_version`` of these tables; versions 1 to 12 were never released."""
 
 

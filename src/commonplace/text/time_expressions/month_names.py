@@ -8,74 +8,83 @@ __all__ = ["MONTH_HEADS", "MONTH_NAMES", "with_english_months"]
 
 _MONTHS = {
     "january": "januar januari janvier enero gennaio janeiro январь января январе styczeń "
-    "stycznia styczniu ledna lednu ocak ocakta ιανουάριο ιανουάριος ιανουαρίου січень січня "
-    "січні tammikuu tammikuussa tammikuun ianuarie يناير जनवरी januára januári januaru siječanj "
-    "siječnja siječnju јануар јануару януари gener jaanuar jaanuaris ژانویه",
+    "stycznia styczniu ledna lednu ocak ιανουάριο ιανουάριος ιανουαρίου січень січня січні "
+    "tammikuu tammikuun ianuarie يناير जनवरी januára januári januaru siječanj siječnja siječnju "
+    "јануар јануару януари gener jaanuar ژانویه január ינואר",
     "february": "februar februari február februára février fevrier febrero febbraio fevereiro "
-    "февраль февраля феврале luty lutego lutym únor února únoru şubat şubatta φεβρουάριο "
-    "φεβρουάριος φεβρουαρίου лютий лютого лютому helmikuu helmikuussa helmikuun februarie فبراير "
-    "फरवरी फ़रवरी februári februaru veljača veljače veljači фебруар фебруару февруари febrer "
-    "veebruar veebruaris فوریه شباط",
+    "февраль февраля феврале luty lutego lutym únor února únoru şubat φεβρουάριο φεβρουάριος "
+    "φεβρουαρίου лютий лютого лютому helmikuu helmikuun februarie فبراير फरवरी फ़रवरी februári "
+    "februaru veljača veljače veljači фебруар фебруару февруари febrer veebruar فوریه شباط פברואר",
     "march": "märz maerz maart mars marzo março marco март марта марте marzec marcu březen "
-    "března březnu μάρτιο μάρτιος μαρτίου березень березня березні maaliskuu maaliskuussa "
-    "maaliskuun مارس मार्च marts marec marca marci martu ožujak ožujka ožujku maret märts "
-    "märtsis martta آذار",
+    "března březnu μάρτιο μάρτιος μαρτίου березень березня березні maaliskuu maaliskuun مارس "
+    "मार्च marts marec marca marci martu ožujak ožujka ožujku maret märts آذار március márciusi "
+    "מרץ",
     "april": "avril abril aprile апрель апреля апреле kwiecień kwietnia kwietniu duben dubna "
-    "dubnu απρίλιο απρίλιος απριλίου квітень квітня квітні huhtikuu huhtikuussa huhtikuun "
-    "aprilie أبريل अप्रैल apríl apríla apríli aprilu travanj travnja travnju април nisan nisanda "
-    "aprill aprillis آوریل نيسان",
-    "may": "mai mei maj maju mayo maggio maio май мая мае květen května květnu mayıs mayısta "
-    "μάιο μάιος μαΐου травень травня травні toukokuu toukokuussa toukokuun مايو मई máj mája máji "
-    "svibanj svibnja svibnju мај мају maig أيار",
+    "dubnu απρίλιο απρίλιος απριλίου квітень квітня квітні huhtikuu huhtikuun aprilie أبريل "
+    "अप्रैल apríl apríla apríli aprilu travanj travnja travnju април nisan aprill آوریل نيسان "
+    "április áprilisi אפריל",
+    "may": "mai mei maj maju mayo maggio maio май мая мае květen května květnu mayıs μάιο μάιος "
+    "μαΐου травень травня травні toukokuu toukokuun مايو मई máj mája máji svibanj svibnja "
+    "svibnju мај мају maig أيار május májusi מאי",
     "june": "juni juin junio giugno junho июнь июня июне czerwiec czerwca czerwcu červen června "
-    "červnu haziran haziranda ιούνιο ιούνιος ιουνίου червень червня червні kesäkuu kesäkuussa "
-    "kesäkuun iunie يونيو जून jún júna júni junu lipanj lipnja lipnju јун јуну юни juny juuni "
-    "juunis ژوئن حزيران",
+    "červnu haziran ιούνιο ιούνιος ιουνίου червень червня червні kesäkuu kesäkuun iunie يونيو "
+    "जून jún júna júni junu lipanj lipnja lipnju јун јуну юни juny juuni ژوئن حزيران június "
+    "júniusi יוני",
     "july": "juli juillet julio luglio julho июль июля июле lipiec lipca lipcu červenec července "
-    "červenci temmuz temmuzda ιούλιο ιούλιος ιουλίου липень липня липні heinäkuu heinäkuussa "
-    "heinäkuun iulie يوليو जुलाई júl júla júli julu srpanj srpnja srpnju јул јулу юли juliol "
-    "juuli juulis ژوئیه تموز",
+    "červenci temmuz ιούλιο ιούλιος ιουλίου липень липня липні heinäkuu heinäkuun iulie يوليو "
+    "जुलाई júl júla júli julu srpanj srpnja srpnju јул јулу юли juliol juuli ژوئیه تموز július "
+    "júliusi יולי",
     "august": "augustus augusti août aout agosto август августа августе sierpień sierpnia "
-    "sierpniu srpen srpna srpnu ağustos ağustosta αύγουστο αύγουστος αυγούστου серпень серпня "
-    "серпні elokuu elokuussa elokuun أغسطس अगस्त augusta auguste avgust avgustu kolovoz kolovoza "
-    "kolovozu августу agost agustus augustis اوت",
+    "sierpniu srpen srpna srpnu ağustos αύγουστο αύγουστος αυγούστου серпень серпня серпні "
+    "elokuu elokuun أغسطس अगस्त augusta auguste avgust avgustu kolovoz kolovoza kolovozu августу "
+    "agost agustus اوت augusztus augusztusi אוגוסט",
     "september": "septembre septiembre settembre setembro сентябрь сентября сентябре wrzesień "
-    "września wrześniu září eylül eylülde σεπτέμβριο σεπτέμβριος σεπτεμβρίου вересень вересня "
-    "вересні syyskuu syyskuussa syyskuun septembrie سبتمبر सितंबर septembra septembri septembar "
-    "septembru rujan rujna rujnu септембар септембру септември setembre septembris سپتامبر أيلول",
+    "września wrześniu září eylül σεπτέμβριο σεπτέμβριος σεπτεμβρίου вересень вересня вересні "
+    "syyskuu syyskuun septembrie سبتمبر सितंबर septembra septembri septembar septembru rujan "
+    "rujna rujnu септембар септембру септември setembre سپتامبر أيلول szeptember szeptemberi "
+    "ספטמבר",
     "october": "oktober octobre octubre ottobre outubro октябрь октября октябре październik "
-    "października październiku říjen října říjnu ekim ekimde οκτώβριο οκτώβριος οκτωβρίου "
-    "жовтень жовтня жовтні lokakuu lokakuussa lokakuun octombrie أكتوبر अक्टूबर októbra októbri "
-    "oktobar oktobru октобар октобру октомври oktoober oktoobris اکتبر",
+    "października październiku říjen října říjnu ekim οκτώβριο οκτώβριος οκτωβρίου жовтень "
+    "жовтня жовтні lokakuu lokakuun octombrie أكتوبر अक्टूबर októbra októbri oktobar oktobru "
+    "октобар октобру октомври oktoober اکتبر október októberi אוקטובר",
     "november": "novembre noviembre novembro ноябрь ноября ноябре listopad listopada listopadzie "
-    "listopadu kasım kasımda νοέμβριο νοέμβριος νοεμβρίου листопад листопада листопаді marraskuu "
-    "marraskuussa marraskuun noiembrie نوفمبر नवंबर novembra novembri novembar novembru studeni "
-    "studenoga studenom новембар новембру ноември novembris نوامبر",
+    "listopadu kasım νοέμβριο νοέμβριος νοεμβρίου листопад листопада листопаді marraskuu "
+    "marraskuun noiembrie نوفمبر नवंबर novembra novembri novembar novembru studeni studenoga "
+    "studenom новембар новембру ноември نوامبر novemberi נובמבר",
     "december": "dezember desember décembre decembre diciembre dicembre dezembro декабрь декабря "
     "декабре grudzień grudnia grudniu prosinec prosince prosinci δεκέμβριο δεκέμβριος δεκεμβρίου "
-    "грудень грудня грудні joulukuu joulukuussa joulukuun decembrie ديسمبر दिसंबर decembra "
-    "decembri decembar decembru prosinac prosinca prosincu децембар децембру декември desembre "
-    "detsember detsembris aralık aralıkta دسامبر",
+    "грудень грудня грудні joulukuu joulukuun decembrie ديسمبر दिसंबर decembra decembri decembar "
+    "decembru prosinac prosinca prosincu децембар децембру декември desembre detsember aralık "
+    "دسامبر decemberi דצמבר",
 }
-_HUNGARIAN = (
-    "január február március április május június július augusztus szeptember október november "
-    "december"
-)
-_HEBREW = "ינואר פברואר מרץ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר"
-_ENGLISH = {name: month for month, names in _MONTHS.items() for name in (month, *names.split())}
-for _month, _name, _other in zip(_MONTHS, _HUNGARIAN.split(), _HEBREW.split(), strict=True):
-    _endings = ("", "i", "ban", "ben", "ában", "ében", "jában", "jében")
-    _ENGLISH |= {f"{_name}{ending}": _month for ending in _endings}
-    _ENGLISH |= {f"{prefix}{_other}": _month for prefix in ("", "ב")}
+_IN_MONTHS = {
+    "january": "tammikuussa ocakta jaanuaris januárban januárjában בינואר",
+    "february": "helmikuussa şubatta veebruaris februárban februárjában בפברואר",
+    "march": "maaliskuussa martta märtsis márciusban márciusában במרץ",
+    "april": "huhtikuussa nisanda aprillis áprilisban áprilisában באפריל",
+    "may": "toukokuussa mayısta májusban májusában במאי",
+    "june": "kesäkuussa haziranda juunis júniusban júniusában ביוני",
+    "july": "heinäkuussa temmuzda juulis júliusban júliusában ביולי",
+    "august": "elokuussa ağustosta augustis augusztusban augusztusában באוגוסט",
+    "september": "syyskuussa eylülde septembris szeptemberben szeptemberében בספטמבר",
+    "october": "lokakuussa ekimde oktoobris októberben októberében באוקטובר",
+    "november": "marraskuussa kasımda novembris novemberben novemberében בנובמבר",
+    "december": "joulukuussa aralıkta detsembris decemberben decemberében בדצמבר",
+}
+"""The same with an ending or a prefix for "in"."""
+_ENGLISH = {
+    name: month
+    for month, names in _MONTHS.items()
+    for name in (month, *names.split(), *_IN_MONTHS[month].split())
+}
+_SAYING_IN = frozenset(name for names in _IN_MONTHS.values() for name in names.split())
 MONTH_NAMES = "|".join(sorted(_ENGLISH, key=len, reverse=True))
 """Alternatives of a pattern: the months in some thirty languages, as questions inflect them."""
 MONTH_HEADS = "|".join(sorted({name[:3] for name in _ENGLISH}))
 """Alternatives of a pattern that is fast: three letters, with which a month begins in any form."""
 
-_SAYS_IN = re.compile(
-    "ב.+|.+(?:kuussa|b[ae]n)|(?:oca|şuba|nis|mayı|hazi|temm|ağus|mar|eyl|eki|kas|ara)\\w+[dt][ae]"
-)
-"""A month with an ending or a prefix for "in": ``februárban``, ``helmikuussa``, ``şubatta``."""
+_OTHER_WORDS = ("march", "may", "mars")
+"""Months that a year right before them does not make one: "in 2023 may"."""
 _SINCE = ("seit", "sinds", "depuis", "desde", "da", "dal")
 _DATE = re.compile(
     r"\b(?:(?P<lead>im|in|en|em|nel|au|seit|sinds|depuis|desde|da|dal|в|во|w|we|v|у|τον|στον|في) )?"
@@ -116,8 +125,10 @@ def _in_english(match: re.Match[str]) -> str:
     lead, day, month, year = match.group("lead", "day", "month", "year")
     year = year or match["first_year"]
     is_english = month == _ENGLISH[month] and lead in (None, "in") and not match["first_year"]
-    says_in = _SAYS_IN.fullmatch(month) is not None
+    says_in = month in _SAYING_IN
     if is_english or not (lead or day or year or says_in):
+        return match[0]
+    if match["first_year"] and month in _OTHER_WORDS:
         return match[0]
     first = ("since" if lead in _SINCE else "in") if lead or says_in else ""
     return " ".join(filter(None, (first, day, _ENGLISH[month], year)))
