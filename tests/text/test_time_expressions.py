@@ -124,6 +124,20 @@ FROM_TODAY_IN_OTHER_LANGUAGES = {
         "na semana passada; förra veckan; sidste uge; viime viikolla; w zeszłym tygodniu;"
         "geçen hafta; a múlt héten; на прошлой неделе; 先週"
     ),
+    "2024-05-10": (
+        "was war letzten Freitag?; vendredi dernier; el viernes pasado; el pasado viernes;"
+        "venerdì scorso; lo scorso venerdì; na sexta-feira passada; afgelopen vrijdag; i fredags;"
+        "sidste fredag; viime perjantaina; w zeszły piątek; minulý pátek; geçen cuma;"
+        "múlt pénteken; vinerea trecută; в прошлую пятницу; минулої п'ятниці;"
+        "την περασμένη παρασκευή"
+    ),
+    "2024-05-12": "letzten Sonntag; domenica scorsa; i söndags; την περασμένη Κυριακή",
+    "2024-05-11..2024-05-12": (
+        "letztes Wochenende; le week-end dernier; el fin de semana pasado; lo scorso weekend;"
+        "no fim de semana passado; afgelopen weekend; förra helgen; forrige weekend;"
+        "viime viikonloppuna; w zeszły weekend; minulý víkend; geçen hafta sonu; múlt hétvégén;"
+        "weekendul trecut; на прошлых выходных"
+    ),
     "2024-04-01..2024-04-30": (
         "im letzten Monat; le mois dernier; el mes pasado; il mese scorso; lo scorso mese;"
         "no mês passado; afgelopen maand; forrige måned; minulý měsíc; 上个月"
