@@ -359,6 +359,15 @@ def test_a_named_note_has_no_day(notes):
         memory.append("note", path="MEMORY.md", when=date(2026, 11, 20))
 
 
+def test_the_day_of_a_note_may_be_a_text(notes):
+    with notes.open() as memory:
+        assert memory.append("- Oak.", when="2026-11-02") == "memory/2026-11-02.md"
+        with pytest.raises(ValueError, match="when is '2 November'"):
+            memory.append("- Elm.", when="2 November")
+        with pytest.raises(TypeError, match=r"text is None; a text was expected\."):
+            memory.append(None)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
 def test_notes_are_not_written_through_links(notes, tmp_path):
     (notes.root / "memory" / "2026-11-20.md").unlink()
@@ -377,8 +386,8 @@ def test_notes_are_not_written_through_links(notes, tmp_path):
 
 @pytest.mark.parametrize(
     "embedder",
-    [HashedWords(), None, Raising(), "unknown:embedder"],
-    ids=["local", "none", "failing", "unknown"],
+    [HashedWords(), None, Raising(), "voyage"],
+    ids=["local", "none", "failing", "without a key"],
 )
 def test_a_note_is_indexed_before_append_returns_at_least_by_its_words(notes, embedder):
     with notes.open() as memory:

@@ -299,6 +299,13 @@ def test_a_get_answer_has_the_shape_of_the_contract():
     }
 
 
+def test_a_get_answer_is_of_the_lines_that_a_citation_names():
+    memory = FakeMemory("a\nb\nc\nd")
+    asked = get_answer(memory, {"path": "MEMORY.md", "from": 2, "lines": 2})
+    assert get_answer(memory, {"path": "MEMORY.md#L2-L3"}) == asked
+    assert asked["text"] == "b\nc"
+
+
 def test_a_get_answer_has_at_most_120_lines_and_says_where_to_go_on():
     memory = FakeMemory("\n".join(map(str, range(300))))
     for asked in ({}, {"lines": 5000}):

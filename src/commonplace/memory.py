@@ -270,7 +270,8 @@ class Memory(ReopenedInChild, AsyncTwins):
             SettingsError: The default settings file is wrong; or the profile does not go with the
                 index engine or the reranker.
             StoreError: The index path names a Markdown file, or no engine has the URL's scheme.
-            EmbedderError: The embedder is an object without the functions of one.
+            EmbedderError: No embedder has that name, or it is an object without the functions of
+                one.
         """
         from commonplace.store.registry import default_index_path, open_store
 
@@ -856,7 +857,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         text: str,
         *,
         path: str | None = None,
-        when: date | datetime | None = None,
+        when: date | datetime | str | None = None,
         origin: Origin | None = None,
     ) -> str:
         """Append a note to a day's log, or to another note, and return its path.
@@ -868,7 +869,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             text: The note, written as it is.
             path: The note to append to: ``MEMORY.md`` or one below ``memory/``, which is created
                 where it is missing; the day's log by default.
-            when: The day of the log; today by default. A time must be aware.
+            when: The day of the log, a date or an ISO text; today by default. A time must be aware.
             origin: Where the text comes from; a user by default.
 
         Raises:
@@ -952,6 +953,8 @@ class Memory(ReopenedInChild, AsyncTwins):
         return create_file(self._place_of(path), text)
 
     def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
+        if not isinstance(text, str):
+            raise TypeError(f"text is {brief.repr(text)}; a text was expected.")
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
         with bounded_waits():
@@ -1248,7 +1251,7 @@ class Memory(ReopenedInChild, AsyncTwins):
     def _local_now(self) -> datetime:
         return self._now().astimezone(self._zone)
 
-    def _day(self, when: date | datetime | None) -> date:
+    def _day(self, when: date | datetime | str | None) -> date:
         if when is None:
             return self._local_now().date()
         if isinstance(when, datetime):
@@ -1257,7 +1260,7 @@ class Memory(ReopenedInChild, AsyncTwins):
                     f"when is {when!r}, a time without a zone; give a date or an aware datetime."
                 )
             return when.astimezone(self._zone).date()
-        return when
+        return when if isinstance(when, date) else parse_day(when, name="when")
 
 
 def _state_location(

@@ -388,6 +388,23 @@ def test_get_prints_some_lines(run):
     assert result.stdout == "- The VPN listens on port 51820.\n"
 
 
+def test_get_takes_a_citation(run):
+    shown = run("get", "MEMORY.md", "--from", "5", "--lines", "1").stdout
+    assert run("get", "MEMORY.md#L5").stdout == shown
+    assert json.loads(run("get", "MEMORY.md#L5-L5", "--json").stdout)["text"] == shown.rstrip("\n")
+    assert "ends before it begins" in one_line(run("get", "MEMORY.md#L5-L4"))
+    assert run("get", "MEMORY.md", "--from", "-3").exit_code == 2
+
+
+def test_what_was_exported_comes_back_into_a_new_folder(run, tmp_path):
+    assert run("export", str(tmp_path / "out")).exit_code == 0
+    new = ["-w", str(tmp_path / "new"), "import", "commonplace"]
+    assert CliRunner().invoke(app, [*new, str(tmp_path / "none")]).exit_code == 1
+    assert not (tmp_path / "new").exists()
+    assert CliRunner().invoke(app, [*new, str(tmp_path / "out")]).exit_code == 0
+    assert (tmp_path / "new" / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
+
+
 def test_get_as_json_is_the_memory_get_answer(run):
     answer = json.loads(run("get", "MEMORY.md", "--from", "5", "--lines", "1", "--json").stdout)
     assert answer == {

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.errors import StoreError
+from commonplace.errors import EmbedderError, StoreError
 from commonplace.indexing import pipeline
 from commonplace.memory import Memory
 from commonplace.settings import CacheSettings, ChunkingSettings, SearchSettings
@@ -343,8 +343,8 @@ def test_an_unknown_embedder_is_told_and_the_index_stays(notes):
     with notes.open() as memory:
         memory.index()
     before = notes.rows()
-    with notes.open("nonsense") as memory, pytest.raises(Exception, match="no embedder 'nonsense'"):
-        memory.index()
+    with pytest.raises(EmbedderError, match="no embedder 'nonsense'"):
+        notes.open("nonsense")
     assert notes.rows() == before
 
 

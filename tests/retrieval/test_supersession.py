@@ -962,6 +962,31 @@ def test_a_line_with_the_number_that_is_asked_for_does_not_stand_back_for_one_wi
         assert "51820" in memory.search("which port does the VPN use?")[0].snippet
 
 
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("What is my weight?", "Weight was 81 kg this morning.", "Weight was 79 kg this morning."),
+        ("What is my blood pressure?", "Blood pressure was 142/91.", "Blood pressure was 138/88."),
+        (
+            "How much ramipril do I take?",
+            "Blood pressure 142/91, doctor put me on ramipril 5 mg.",
+            "Ramipril raised to 10 mg, blood pressure was 138/88.",
+        ),
+    ],
+)
+def test_what_a_log_says_was_so_on_its_day_is_not_what_it_denies(opened, question, older, newer):
+    results = opened(logs(f"- {older}", f"- {newer}")).search(question)
+    assert newer in results[0].snippet
+    assert not results[0].snippet.startswith(f"- {older}")
+
+
+def test_before_a_month_earlier_days_count_and_the_month_does_not(opened):
+    old, new = "Blood pressure 142/91.", "Blood pressure was 138/88."
+    memory = opened(logs(f"- {old}", "", "", f"- {new}"))
+    assert old in memory.search("What was my blood pressure before April?")[0].snippet
+    assert new in memory.search("What was my blood pressure in April?")[0].snippet
+
+
 def test_each_cue_is_a_word_a_stem_or_two_words():
     text = (files("commonplace.text") / "correction_cues.toml").read_text("utf-8")
     for kind, lists in tomllib.loads(text).items():

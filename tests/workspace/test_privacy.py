@@ -36,6 +36,8 @@ def test_the_note_of_a_session_is_the_users_alone(memory):
     assert found(memory, "zebra") == ["memory/2026-11-20.md"]
     with pytest.raises(PathNotAllowedError, match="the user's alone"):
         get_answer(memory, {"path": path}, private=False)
+    with pytest.raises(PathNotAllowedError, match="the user's alone"):
+        get_answer(memory, {"path": f"{path}#L1-L3"}, private=False)
     answer = search_answer(memory, {"query": "zebra", "minScore": 0}, private=False)
     assert "nobody else" not in str(answer)
 

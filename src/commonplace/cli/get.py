@@ -15,14 +15,19 @@ __all__ = ["get"]
 
 @click.command()
 @click.argument("path", shell_complete=complete_note)
-@click.option("--from", "from_line", type=int, metavar="N", help="Begin with line N.")
+@click.option(
+    "--from", "from_line", type=click.IntRange(min=1), metavar="N", help="Begin with line N."
+)
 @click.option("--lines", type=click.IntRange(min=1), metavar="N", help="Show N lines.")
 @json_option
 @pass_options
 def get(
     options: Options, path: str, *, from_line: int | None, lines: int | None, as_json: bool
 ) -> None:
-    """Show a file of the memory, or some of its lines."""
+    """Show a file of the memory, or some of its lines; PATH may be a citation, MEMORY.md#L3-L4."""
+    from commonplace.history.citations import cited_lines
+
+    path, from_line, lines = cited_lines(path, from_line, lines)
     with options.open_memory() as memory:
         if as_json:
             arguments = {"path": path, "from": from_line, "lines": lines}

@@ -71,8 +71,10 @@ def import_(
 
 
 def _restore(options: Options, path: Path, *, dry_run: bool) -> None:
-    from commonplace.export import restore_export
+    from commonplace.export import EXPORT_FILE, restore_export
 
+    if (path / EXPORT_FILE).is_file() and not dry_run and options.url is None:
+        options.workspace.mkdir(parents=True, exist_ok=True)
     with options.open_memory() as memory:
         report = restore_export(memory, path, dry_run=dry_run)
     print_text(

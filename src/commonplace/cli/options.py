@@ -59,10 +59,6 @@ class Options:
         """
         from commonplace.memory import Memory
 
-        if self.embedder is not None:
-            from commonplace.embeddings.registry import check_name
-
-            check_name(self.embedder)
         settings = self.settings()
         if not background:
             sync = replace(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from commonplace.store.base import Store
     from commonplace.types import Excerpt
 
-__all__ = ["CitationFinder", "Place", "parse_citation"]
+__all__ = ["CitationFinder", "Place", "cited_lines", "parse_citation"]
 
 _CITATION = re.compile(r"(?P<path>.+)#L(?P<first>[0-9]{1,9})(?:-L(?P<last>[0-9]{1,9}))?")
 _LEAST_PART_CHARS = 60
@@ -57,6 +57,20 @@ def parse_citation(citation: str) -> Place:
     if last < first:
         raise EditError(f"{citation!r} ends before it begins; give the first line first.")
     return Place(match["path"], first, last)
+
+
+def cited_lines(
+    path: str, from_line: int | None, lines: int | None
+) -> tuple[str, int | None, int | None]:
+    """Return path, first line and number of lines: those of a citation given as the path, if any.
+
+    Raises:
+        EditError: The citation ends before it begins.
+    """
+    if from_line is not None or lines is not None or not _CITATION.fullmatch(path.strip()):
+        return path, from_line, lines
+    place = parse_citation(path)
+    return place.path, place.first, place.last - place.first + 1
 
 
 class CitationFinder:

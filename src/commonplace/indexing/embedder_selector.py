@@ -34,14 +34,18 @@ class EmbedderSelector:
         requested: The embedder as `Memory.open` takes it.
 
     Raises:
-        EmbedderError: It is an object that does not embed.
+        EmbedderError: No embedder has that name, or it is an object that does not embed.
     """
 
     def __init__(self, settings: Settings, requested: str | Embedder | Any | None) -> None:
-        if requested is not None and not isinstance(requested, str):
+        if isinstance(requested, str):  # a slip is an error here, not at the first search
+            from commonplace.embeddings.registry import check_name
+
+            check_name(requested)
+        elif requested is not None:
             from commonplace.embeddings.adapters import EmbedderAdapter
 
-            EmbedderAdapter(requested)  # a wrong object is an error here, not at the first search
+            EmbedderAdapter(requested)
         self._settings = settings.embedding
         # Measured for lines; a chunk that is embedded as a whole keeps the vector of its model.
         self._pairs = settings.search.unit == "line"

@@ -78,15 +78,9 @@ class ComparedLine:
     """
 
     def __init__(
-        self,
-        row: int,
-        text: str,
-        held: NDArray[Any],
-        question: Question,
-        analyzer: Analyzer,
-        *,
+        self, row: int, text: str, held: NDArray[Any], question: Question, analyzer: Analyzer, *,
         around: str,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.row, self.text, self.held = row, text, held
         self._question, self._analyzer, self._around = question, analyzer, around
 
@@ -127,14 +121,21 @@ class ComparedLine:
         return found + [{term} for term in self._denied_values()]
 
     def _denied_values(self) -> Iterator[str]:
-        """Yield the numbers and names right behind a negation, or behind one word more."""
-        words = self.words
-        for at in places_of("negation", words):
-            if words[at] == "no" and self._question.language != "es":
-                continue  # "no. 12", and Portuguese "no Porto"
-            for place, word in enumerate(words[at + 1 : at + 1 + _NEAR], start=at + 1):
-                if word.isdigit() or word in self.values:
-                    yield self.terms[place]
+        """Yield the numbers and names right behind a negation, or behind one word more.
+
+        "Weight *was* 80 kg" denies nothing, unless the line says that the weight has changed.
+        """
+        asked = self._question
+        for words in self.phrases:
+            for at in places_of("negation", words):
+                if words[at] == "no" and asked.language != "es":
+                    continue  # "no. 12", and Portuguese "no Porto"
+                changes = self.has_cue and not asked.term_set.isdisjoint(map(self.term_of, words))
+                if at and is_word("was", words[at]) and not changes:
+                    continue
+                for word in words[at + 1 : at + 1 + _NEAR]:
+                    if word.isdigit() or word in self.values:
+                        yield self.term_of(word)
 
     @cached_property
     def left_behind(self) -> list[set[str]]:
@@ -239,12 +240,9 @@ class ComparedLine:
 
     def _has_new(self) -> bool:
         """Return whether it has a new one of what is asked for: "the *new code* is 5218"."""
-        asked = self._question.term_set
-        return self.is_short and any(
-            term in asked
-            for at in places_of("new", self.words)
-            for term in self.terms[at + 1 : at + 2]
-        )
+        terms = self.terms
+        new = (term for at in places_of("new", self.words) for term in terms[at + 1 : at + 2])
+        return self.is_short and not self._question.term_set.isdisjoint(new)
 
     @cached_property
     def relatives(self) -> list[str]:

@@ -225,7 +225,7 @@ class _Comparison:
         asks_past = self._asks_past
         if self._days is not None:
             was, day = self._table.days[[older, newer]].tolist()
-            first, last = (named.toordinal() for named in self._days)
+            first, last = (named.toordinal() for named in self._days[:2])
             may_come = was > last and self._question.may_be_coming
             asks_past = day > last and not may_come
             if not (asks_past or may_come or self._asks_now or day < first):

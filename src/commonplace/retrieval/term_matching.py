@@ -204,7 +204,7 @@ def occurrences_within(
         (column, form)
         for column, form in set(pairs)
         if form == own_forms[column]
-        or terms[form] == wanted[column]
+        or (terms[form] == wanted[column] and form not in ENGLISH)  # "use" is not "us"
         or (words[column].prefix and form.startswith(wanted[column]))
     }
     held = np.fromiter(map(matching.__contains__, pairs), np.bool_, len(pairs))

@@ -54,6 +54,7 @@ WordKind = Literal[
     "pronoun",
     "relative",
     "third_person",
+    "was",
     "when",
     "which",
     "who",

@@ -119,6 +119,10 @@ def get_answer(
     """
     values = ToolArguments(arguments, tool=GET_TOOL.of_memory(name))
     path, first, lines = values.text("path"), values.integer("from"), values.integer("lines")
+    if "#L" in path:  # before its privacy is looked at
+        from commonplace.history.citations import cited_lines
+
+        path, first, lines = cited_lines(path, first, lines)
     excerpt = visible_memory(memory, private=private).get(
         path,
         from_line=min(max(first or 1, 1), _LAST_LINE),

@@ -16,21 +16,33 @@ _GRACE_DAYS = 3
 _FADE_DAYS = 7
 """Distance, in days, at which closeness reaches 0."""
 
+_EARLIER = 0.5
+"""Closeness of a day long before a time, where what held before that time is asked for."""
+
 _NEAR = 0.8
 """Closeness of a day beside a span: notes of the day itself tell more of it."""
 
 
 class Days(NamedTuple):
-    """A span of days, both ends included."""
+    """A span of days, both ends included.
+
+    Attributes:
+        first: The first of them.
+        last: The last.
+        is_before: Whether they are named as before a time: of what held then, earlier days tell as
+            well, and later ones do not.
+    """
 
     first: date
     last: date
+    is_before: bool = False
 
 
 def closeness(days: ArrayLike, named: Days) -> NDArray[np.float32]:
     """Score days by their distance from a span: 1 within it, 0.8 up to three days later, then less.
 
-    From a week before it, and a week after those days, the score is 0.
+    From a week before it, and a week after those days, the score is 0. Of a span before a time, it
+    is 0.5 before the span and 0 after it.
 
     Args:
         days: Proleptic ordinals; 0 means undated and scores 0.
@@ -41,6 +53,8 @@ def closeness(days: ArrayLike, named: Days) -> NDArray[np.float32]:
     after = ordinals - named.last.toordinal()
     beyond = np.maximum(before, after - _GRACE_DAYS)
     near = _NEAR * np.clip(1 - beyond / _FADE_DAYS, 0, 1)
+    if named.is_before:
+        near = np.where(before > 0, _EARLIER, 0)
     close = np.where((before <= 0) & (after <= 0), 1, near)
     return np.where(ordinals == 0, 0, close).astype(np.float32)
 

@@ -174,7 +174,8 @@ def in_context(days: Days, words: Words, today: date) -> Days:
     if lead in ("before", "prior to") and not words.get("part"):
         if has_unit:
             return Days(days.first - _length(words), days.last)
-        return Days(days.first - timedelta(_BEFORE_DAYS), days.first - timedelta(1))
+        last = days.first - timedelta(1)
+        return Days(days.first - timedelta(_BEFORE_DAYS), last, is_before=True)
     if has_unit and (lead in ("after", "following") or (lead == "of" and words.get("day"))):
         return Days(days.first, days.last + _length(words))
     return days

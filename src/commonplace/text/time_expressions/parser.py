@@ -107,6 +107,6 @@ def _spans(found: Iterable[Phrase], today: date, year: str) -> Iterator[Days]:
 
 def _union(spans: Iterable[Days]) -> Days | None:
     known = list(spans)
-    if not known:
-        return None
+    if len(known) < 2:
+        return known[0] if known else None
     return Days(min(span.first for span in known), max(span.last for span in known))
