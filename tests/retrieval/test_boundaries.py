@@ -217,6 +217,14 @@ def test_a_line_that_only_looks_like_an_admonition_is_text(line):
         (":::tip\n\nPort 7.\n\n:::\n\nEnd.", ":::tip\n\nPort 7.", ":::tip\n\nPort 7.\n\n:::"),
         ("::: tip\nAll.\n:::\nPort 7.\n:::", "All.\n:::\nPort 7.", "All.\n:::\nPort 7."),
         ("::: tip\nPort 7.\nMore.\n:::", "::: tip\nPort 7.", "::: tip\nPort 7."),
+        ("/// tip\nPort 7.\n///\nEnd.", "/// tip\nPort 7.", "/// tip\nPort 7.\n///"),
+        (
+            "<div class='a'>\nPort 7.\n</div>",
+            "<div class='a'>\nPort 7.",
+            "<div class='a'>\nPort 7.\n</div>",
+        ),
+        ("<p>\nPort 6.\n</p>\nPort 7.\n</div>", "</p>\nPort 7.", "Port 7."),
+        ("<!--\n" + "All.\n" * 80 + "-->\nPort 7.", "All.\n-->\nPort 7.", "Port 7."),
         ("Port 7:\n\n$$\nport = 7\n$$", "Port 7:\n\n$$\nport = 7", "Port 7:\n\n$$\nport = 7\n$$"),
         ("Port 7.\n\n<!--\nTo do.\n-->", "Port 7.\n\n<!--\nTo do.", "Port 7."),
         ("Port 7.\n<!-- to do -->", "Port 7.\n<!-- to do -->", "Port 7.\n<!-- to do -->"),
@@ -324,6 +332,47 @@ def test_of_any_markdown_no_fence_is_left_half_open(embedder, text, query, chars
     [hits] = searched(text, query, embedder=embedder, max_chars=chars)
     for hit in hits:
         check(text, hit)
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ('<div class="termy">', "</div>"),
+        ("/// tip | Ports", "///"),
+        (":::tip[Ports of all]", ":::"),
+        ('<TabItem label="Ports of all">', "</TabItem>"),
+    ],
+)
+def test_what_opens_and_closes_an_element_stands_beside_what_it_holds(opening, closing):
+    code = ["```sh", *(f"deploy port {at} of many words and more" for at in range(40)), "```"]
+    rest = " ".join(["Then feed the heron."] * 30)
+    lines = ["Open the vpn so:", "", opening, "", *code, "", closing, "", rest]
+    for hit in chain.from_iterable(searched("\n".join(lines), "open the vpn", "feed the heron")):
+        assert not hit.snippet.endswith(opening)
+        assert not hit.snippet.startswith(closing)
+
+
+def test_no_snippet_begins_or_ends_with_a_comment_about_other_text():
+    many = [f"Line {at} of it speaks of slow rivers and old bridges." for at in range(20)]
+    apples, pears = "Apples were picked in September.", "Pears were picked in October."
+    text = "\n".join([apples, "", "<!--", *many, "-->", "", pears])
+    [hits] = searched(text, "when were apples picked", embedder=HashedWords())
+    assert {apples, pears} <= {hit.snippet for hit in hits}
+    red, accents = "The primary color is red.", " ".join(["Accents are many."] * 40)
+    text = "\n".join([*many, red, "", "## Accent", "", "<!-- since 2.0 -->", "", accents])
+    for hit in searched(text, "primary color red", embedder=HashedWords())[0]:
+        assert not hit.snippet.endswith("-->")
+
+
+def test_results_score_by_the_best_evidence_also_where_it_is_a_heading_alone(tmp_path):
+    (tmp_path / "memory").mkdir()
+    texts = ("# Volcano\n\n### Hazards of Stromboli\n", "The stove burns alcohol.\n", "Tea.\n")
+    for number, text in enumerate(texts):
+        (tmp_path / "memory" / f"{number}.md").write_text(text, encoding="utf-8")
+    with Memory.open(tmp_path, embedder=HashedWords(), index="memory://", now=clock()) as memory:
+        hits = memory.search("hazards of Stromboli", min_score=0)
+    assert hits
+    assert all(hit.score < 0.9 for hit in hits)
 
 
 MATTER = [

@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.query import SNIPPET_CHARS
-from commonplace.text.blocks import Block, block_at, context_at, find_blocks
+from commonplace.text.blocks import Block, block_at, context_at, find_blocks, is_markup
 from commonplace.text.chunking import is_wrapped, starts_unit
 
 if TYPE_CHECKING:
@@ -33,20 +33,9 @@ _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
 _TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
-_KINDS = (
-    "note|abstract|info|tip|hint|success|question|important|caution|warning|failure|danger|bug|"
-    "example|quote"
-)
-_ADMONITION = (
-    rf":{{3,}}[ \t]*(?:[\w-]*|(?:{_KINDS}|details)[ \t].*|[\w-]+(?:[ \t].*)?:{{3,}})"
-    rf"|\[!\w+\][+-]?|===[+!]?[ \t]\".*\"|(?:!!!|\?\?\?\+?)[ \t](?:{_KINDS})"
-    r"(?:[ \t]+inline(?:[ \t]+end)?)?(?:[ \t]+\".*\")?"
-)
-_NO_TEXT = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|</?\w+>|{_ADMONITION})[ \t\r]*$")
-"""Headings, comments, single tags without attributes, and what opens or ends an admonition, a tab
-or a column."""
 _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
-_CONTAINER_END = re.compile(r"[ \t]*:{3,}[ \t\r]*$")
+_CLOSING = re.compile(r"[ \t]*(?:(:{3}):*|(/{3})|<(/[A-Za-z][\w.:-]*)>)[ \t\r]*$")
+"""Line that closes an admonition or an element."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 
@@ -147,27 +136,38 @@ class _Cutter:
         return Cut(start, min(end, start + self._longest), self._context())
 
     def _close_container(self) -> None:
-        """Add the line of colons that closes an admonition, where that is all that is missing."""
-        shown = self._lines[self._first : self._last + 1]
-        marks = [line.strip() for line in shown if line.lstrip().startswith(":::")]
+        """Add the line that closes an admonition or an element, where it is all that is missing."""
         end = self._last + 1
         while end < len(self._lines) and not self._lines[end].strip():
             end += 1
-        is_open = bool(marks) and not marks[-1].endswith(":::")
-        if is_open and self._may_be(self._first, end) and _CONTAINER_END.match(self._lines[end]):
+        closing = _CLOSING.match(self._lines[end]) if self._may_be(self._first, end) else None
+        if closing is None:
+            return
+        mark = next(filter(None, closing.groups()))
+        shown = (line.strip() for line in self._lines[self._first : self._last + 1])
+        marks = [line for line in shown if line.startswith(f"<{mark[1:]}") or mark in line]
+        if marks and not marks[-1].endswith((mark, f"{mark}>")):
             self._last = end
 
     def _drop_ends(self) -> None:
-        """Drop blank lines at both ends, and headings of what is not shown at the end."""
-        while not self._lines[self._first].strip():
+        """Drop blank lines at both ends, what closes what is not shown, and the headings of it."""
+        while not self._lines[self._first].strip() or self._is_rest(self._first):
             self._first += 1
         while not self._lines[self._last].strip() or self._is_left_over(self._last):
             self._last -= 1
 
-    def _is_left_over(self, number: int) -> bool:
+    def _is_rest(self, number: int) -> bool:
+        """Return whether a line at the beginning closes something, or is the rest of a comment."""
         block = block_at(self._blocks, number)
         if block is not None:
-            return block.kind == "comment" and block.last > number  # half of one
+            is_half = block.kind == "comment" and block.first < number
+            return is_half and block.last < self._middle
+        return _CLOSING.match(self._lines[number]) is not None
+
+    def _is_left_over(self, number: int) -> bool:
+        block = block_at(self._blocks, number)
+        if block is not None:  # half of a comment, or one about what is not shown
+            return block.kind == "comment" and (block.last > number or block.first > self._middle)
         if not self._says(number):
             return self._has_text(self._first, number - 1)
         # The chunk may end with the header row of a table, of which then nothing else is known.
@@ -219,7 +219,7 @@ class _Cutter:
         if block is not None and block.kind == "table":
             is_header = number == block.first and block.last > block.first + 1
             return not is_header and number != block.first + 1
-        if not _TEXT.search(line) or _NO_TEXT.match(line) or block is not None:
+        if not _TEXT.search(line) or is_markup(line) or block is not None:
             return False
         return not self._is_title(number)
 

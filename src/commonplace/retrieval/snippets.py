@@ -41,10 +41,9 @@ _ITEM_STARTS = ("- ", "* ", "> ")
 _BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
 _ENDS = ".!?:\n"
 """Marks of texts at which a window is cut without a look at the Markdown around it."""
-_GOES_ON = ("\n ", "\n\t", "\n=", "\n--", "\n:::", "\n\n:::")
+_GOES_ON = ("\n ", "\n\t", "\n=", "\n--", "\n:::", "\n\n:::", "\n</", "\n\n</", "\n///", "\n\n///")
 """Beginnings of a line that belongs to the one above it."""
-_DIGITS = 6
-"""Decimals of a score."""
+_DIGITS = 6  # decimals of a score
 
 
 class Budget:
@@ -246,7 +245,7 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     merit = merits(evidence.lines)
     found = (
         _result(cuts[window.first], window, evidence.lines.table, score, merit=merit)
-        for window, score in zip(windows, _scores(windows, evidence.confidence), strict=True)
+        for window, score in zip(windows, _scores(windows, evidence), strict=True)
         if score >= query.min_score
     )
     results = within_budget(found, query.max_chars)
@@ -260,12 +259,13 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
 
 
-def _scores(windows: list[Window], answer: float) -> list[float]:
+def _scores(windows: list[Window], evidence: Evidence) -> list[float]:
     """Return the score of each window; a reranked order is strictly descending."""
     scores: list[float] = []
+    best = evidence.windows[0].mass  # it may be of a heading, which is not shown
     for window in windows:
         # Rounded, so that sums that differ by the order of additions are equal.
-        score = round(answer * window_part(window.mass / windows[0].mass), _DIGITS)
+        score = round(evidence.confidence * window_part(window.mass / best), _DIGITS)
         if scores and windows[0].rerank is not None:
             score = max(0.0, min(score, round(scores[-1] - 10**-_DIGITS, _DIGITS)))
         scores.append(score)
@@ -308,7 +308,7 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
     last = text[(at := int(table.start[window.last])) : at + 2]
     begins = start == passage.start or text[start - 2] in _ENDS
     return (
-        (text.startswith(_ITEM_STARTS, start) or (begins and not text[start].isspace()))
+        (text.startswith(_ITEM_STARTS, start) or (begins and text[start] not in " \t\xa0</:"))
         and (last[0].isalnum() or last in _ITEM_STARTS)
         and (end == len(text) or text[end - 1] in _ENDS or text.startswith(_BREAKS, end))
         and not text.startswith(_GOES_ON, end)

@@ -23,6 +23,7 @@ __all__ = [
     "context_at",
     "find_blocks",
     "is_like_delimiter",
+    "is_markup",
     "may_hold_blocks",
 ]
 
@@ -44,6 +45,18 @@ _INDENT = 4
 _PADDING = re.compile(r"(?<=\S)[ \t]{2,}")
 _LONG_RULE = re.compile(r"-{4,}")
 _OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
+
+_KINDS = (
+    "note|abstract|info|tip|hint|success|question|important|caution|warning|failure|danger|bug|"
+    "example|quote"
+)
+_ADMONITION = (
+    rf":{{3,}}[ \t]*(?:[\w-]*(?:\[.*\])?|(?:{_KINDS}|details)[ \t].*|[\w-]+(?:[ \t].*)?:{{3,}})"
+    rf"|\[!\w+\][+-]?|===[+!]?[ \t]\".*\"|(?:!!!|\?\?\?\+?)[ \t](?:{_KINDS})"
+    r"(?:[ \t]+inline(?:[ \t]+end)?)?(?:[ \t]+\".*\")?|/{3}(?:[ \t]*[\w-]+(?:[ \t]*\|.*)?)?"
+)
+_TAGS = r"(?:</?(?!img\b)[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>[ \t]*)+"
+_MARKUP = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|{_TAGS}|{_ADMONITION})[ \t\r]*$")
 
 
 class Block(NamedTuple):
@@ -91,6 +104,15 @@ def may_hold_blocks(text: str) -> bool:
 def is_like_delimiter(line: str) -> bool:
     """Return whether a line can make a table of the one above it."""
     return "-" in line and _DELIMITER.match(line) is not None
+
+
+def is_markup(line: str) -> bool:
+    """Return whether a line says nothing without others.
+
+    Such are headings, comments, tags but those of images, and what opens or ends an admonition, a
+    tab or a column.
+    """
+    return _MARKUP.match(line) is not None
 
 
 def block_at(blocks: Sequence[Block], line: int) -> Block | None:
