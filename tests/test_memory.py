@@ -360,8 +360,9 @@ def test_a_named_note_has_no_day(notes):
 
 
 def test_the_day_of_a_note_may_be_a_text(notes):
-    with notes.open() as memory:
+    with notes.open(settings=Settings(timezone="UTC")) as memory:
         assert memory.append("- Oak.", when="2026-11-02") == "memory/2026-11-02.md"
+        assert memory.append("- Ash.", when="2026-11-02T23:30-05:00") == "memory/2026-11-03.md"
         with pytest.raises(ValueError, match="when is '2 November'"):
             memory.append("- Elm.", when="2 November")
         with pytest.raises(TypeError, match=r"text is None; a text was expected\."):

@@ -1260,7 +1260,9 @@ class Memory(ReopenedInChild, AsyncTwins):
                     f"when is {when!r}, a time without a zone; give a date or an aware datetime."
                 )
             return when.astimezone(self._zone).date()
-        return when if isinstance(when, date) else parse_day(when, name="when")
+        if isinstance(when, date):
+            return when
+        return parse_day(when, name="when", timezone=self._local_now().tzinfo)
 
 
 def _state_location(

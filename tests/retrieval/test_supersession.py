@@ -980,13 +980,6 @@ def test_what_a_log_says_was_so_on_its_day_is_not_what_it_denies(opened, questio
     assert not results[0].snippet.startswith(f"- {older}")
 
 
-def test_before_a_month_earlier_days_count_and_the_month_does_not(opened):
-    old, new = "Blood pressure 142/91.", "Blood pressure was 138/88."
-    memory = opened(logs(f"- {old}", "", "", f"- {new}"))
-    assert old in memory.search("What was my blood pressure before April?")[0].snippet
-    assert new in memory.search("What was my blood pressure in April?")[0].snippet
-
-
 def test_each_cue_is_a_word_a_stem_or_two_words():
     text = (files("commonplace.text") / "correction_cues.toml").read_text("utf-8")
     for kind, lists in tomllib.loads(text).items():

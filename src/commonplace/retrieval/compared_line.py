@@ -130,8 +130,11 @@ class ComparedLine:
             for at in places_of("negation", words):
                 if words[at] == "no" and asked.language != "es":
                     continue  # "no. 12", and Portuguese "no Porto"
-                changes = self.has_cue and not asked.term_set.isdisjoint(map(self.term_of, words))
-                if at and is_word("was", words[at]) and not changes:
+                if (
+                    at
+                    and is_word("was", words[at])
+                    and not (self.has_cue and asked.term_set.intersection(map(self.term_of, words)))
+                ):
                     continue
                 for word in words[at + 1 : at + 1 + _NEAR]:
                     if word.isdigit() or word in self.values:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from commonplace.text.analysis import language_of
+from commonplace.text.time_expressions.meanings import WEEKDAYS
 
 __all__ = ["RELATIVE_HEADS", "with_english_days"]
 
@@ -40,7 +41,6 @@ _PHRASES = {
         r"|anul trecut|в прошлом году|минулого року|πέρυ?σι"
     ),
 }
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _LAST_WEEKDAYS = (
     (
         "(?:letzte|vorige|vergangene)[mnrs]? {}",
@@ -114,7 +114,7 @@ def with_english_days(text: str) -> str:
 def _phrases() -> dict[str, str]:
     """Return the pattern of each English phrase; a weekend comes before the week in it."""
     phrases = {"last weekend": _LAST_WEEKEND, **_PHRASES}
-    for at, weekday in enumerate(_WEEKDAYS):
+    for at, weekday in enumerate(WEEKDAYS):
         alternatives = (form.format(names.split()[at]) for form, names in _LAST_WEEKDAYS)
         phrases[f"last {weekday}"] = "|".join(alternatives)
     return phrases
