@@ -260,12 +260,13 @@ def test_closing_within_the_block_ends_the_watching(notes):
 
 @pytest.mark.parametrize("thread", ["commonplace-watch", "commonplace-index"])
 def test_a_signal_while_a_thread_is_started_ends_the_watching(notes, thread, monkeypatch):
-    started = threading.Thread.start
+    started, main = threading.Thread.start, threading.current_thread()
 
     def interrupted(self):
-        if self.name == thread:
+        if self.name != thread:
+            started(self)
+        elif threading.current_thread() is main:  # the watcher may ask for a run, too
             raise KeyboardInterrupt
-        started(self)
 
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with (
