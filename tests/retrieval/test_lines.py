@@ -389,12 +389,16 @@ def test_a_question_for_nothing_but_a_time_is_answered_from_that_time(found, que
     assert hits[0].score > 0.5
 
 
+@both
 @pytest.mark.parametrize(
     "query",
     [
         "what happened on 6 August?",
         "what did we talk about on August 6th?",
         "summarize 2026-08-06",
+        "what did we work on on 6 August?",
+        "show me my notes of 2026-08-06",
+        "what was going on on August 6th?",
         "Was ist am 6. August passiert?",
         "Que s'est-il passé le 6 août ?",
         "¿Qué pasó el 6 de agosto?",
@@ -404,12 +408,14 @@ def test_a_question_for_nothing_but_a_time_is_answered_from_that_time(found, que
         "Vad hände den 6 augusti?",
     ],
 )
-def test_a_question_for_a_whole_day_is_answered_by_its_log_before_any_line_like_it(found, query):
+def test_a_question_for_a_whole_day_is_answered_by_its_log_before_any_line_like_it(
+    found, query, embedder
+):
     like = (
         "- August 6th (Aug, August, août, agosto, augustus): what happened that day, talk topics.\n"
     )
     logs = year_of_logs({date(2026, 8, 6): "- Two chairs came.\n", date(2026, 2, 12): like})
-    assert found(logs, query)[0].path == "memory/2026-08-06.md"
+    assert found(logs, query, embedder=embedder)[0].path == "memory/2026-08-06.md"
 
 
 def test_a_day_that_is_named_comes_before_the_days_behind_it(found):

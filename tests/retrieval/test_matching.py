@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.retrieval.candidates import reciprocal_ranks, thin_ties
+from commonplace.retrieval.candidates import reciprocal_ranks
 from commonplace.retrieval.passages import passage_table
+from commonplace.retrieval.redundancy import thin_ties
 from commonplace.retrieval.term_matching import occurrences, terms_of_lines, weighted_terms
 from commonplace.store.records import StoredChunk
 from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, folded

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,6 +19,7 @@ import numpy as np
 from commonplace.retrieval.compared_question import names_in
 from commonplace.retrieval.headings import part_named, title_words
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
+from commonplace.retrieval.redundancy import TERM_ROUNDING, thin_ties
 from commonplace.retrieval.term_matching import (
     QueryTerms,
     content_words,
@@ -67,10 +67,10 @@ _RRF_K = 10
 _VECTOR_ROUNDING = 1e-6
 """Difference up to which scores of vectors are equal: they are float32, and the mean that is taken
 off is summed in the order of the rows, which is not the same in each copy of an index."""
-_TERM_ROUNDING = 1e-9
-"""Difference up to which scores of terms are equal."""
 _NAMES_OF_ONE_FORM = frozenset(("de", "es", "fr", "it", "nl", "pt", "sv"))
 """Languages in whose sentences a name does not change its form."""
+_WORK_ON = re.compile(r"\bwork(?:ed|ing)? on\b", re.IGNORECASE)
+"""Asks for all of a time; "worked" alone is a subject."""
 _LATER_DAYS = 7
 """Days after a named span whose logs are candidates, too."""
 
@@ -128,7 +128,7 @@ def analyze_query(
         mean = snapshot.mean_line(source)
         direction = query.vector if mean is None else query.vector - mean
     words, only_days = content_words(query.text, analyzer), None
-    if days is not None and direction is not None:  # without a vector, terms bring candidates
+    if days is not None:
         others = _words_beside_times(words, query.text, analyzer)
         if all(is_date_word(word.text) for word in others):
             words, only_days = others, days
@@ -185,9 +185,11 @@ def candidate_chunks(
             hits = snapshot.nearest(analyzed.direction, depth, rows, exact=False)
             ranked.append((hits, _VECTOR_ROUNDING))
             lists.append(hits)
+        elif analyzed.only_days is not None and rows is not query.rows:
+            lists.append(_chunks_of(snapshot, rows, most=depth))
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
-            ranked.append((hits, _TERM_ROUNDING))
+            ranked.append((hits, TERM_ROUNDING))
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
     best = _fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     chunks = snapshot.chunks(best)
@@ -195,6 +197,15 @@ def candidate_chunks(
         chunks = {seq: chunk for seq, chunk in chunks.items() if query.found.answers(chunk.path)}
         chunks |= {chunk.seq: chunk for chunk in query.found.chunks}
     return list(chunks.values()), reciprocal_ranks(ranked)
+
+
+def _chunks_of(snapshot: Snapshot, rows: RowFilter, *, most: int) -> Hits:
+    """Return the first chunks of the logs of some days, which all score alike."""
+    files = snapshot.files().values()
+    logs = [file for file in files if file.day and rows.passes(file.source, file.day)]
+    logs.sort(key=lambda file: (file.day, file.path))
+    places = itertools.chain.from_iterable(snapshot.places(file.path) for file in logs)
+    return [(place.seq, 0.0) for place in itertools.islice(places, most)]
 
 
 def linked_chunks(
@@ -291,24 +302,6 @@ def reciprocal_ranks(lists: Iterable[tuple[Hits, float]]) -> dict[int, float]:
     return sums
 
 
-def thin_ties(snapshot: Snapshot, hits: Hits, *, most: int) -> Hits:
-    """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
-    scores = [round(score / _TERM_ROUNDING) for _, score in hits]
-    if len(set(scores)) == len(hits):
-        return hits
-    versions = snapshot.versions([seq for seq, _ in hits])
-    kept: Hits = []
-    start = 0
-    for count in Counter(scores).values():  # hits of one score stand behind each other
-        if count == 1:
-            kept.append(hits[start])
-        else:
-            group = hits[start : start + count]
-            kept += sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
-        start += count
-    return kept
-
-
 def add_path_terms(
     analyzed: AnalyzedQuery, table: PassageTable, analyzer: Analyzer
 ) -> AnalyzedQuery:
@@ -329,7 +322,8 @@ def _words_beside_times(words: list[Term], query: str, analyzer: Analyzer) -> li
     """Return the words outside time expressions, less those that ask for all of a time."""
     language = language_of(query)
     broad = function_words(language) | WHOLE_DAY_REQUESTS.get(language, frozenset())
-    left = {folded(word.text) for word in analyzer.words(without_times(query))} - broad
+    beside = _WORK_ON.sub(" ", without_times(query))
+    left = {folded(word.text) for word in analyzer.words(beside)} - broad
     return [word for word in words if folded(word.text) in left]
 
 

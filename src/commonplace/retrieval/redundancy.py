@@ -8,6 +8,7 @@ whatever its age.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.passages import PassageTable
     from commonplace.settings import SearchSettings
+    from commonplace.store.base import Snapshot
+    from commonplace.store.records import Hits
     from commonplace.vectors import Matrix, Vector
 
     Floats = NDArray[np.float32]
@@ -33,7 +36,11 @@ __all__ = [
     "redundancy_losses",
     "similarity_of_texts",
     "similarity_of_vectors",
+    "thin_ties",
 ]
+
+TERM_ROUNDING = 1e-9
+"""Difference up to which scores of terms are equal."""
 
 _COMPARED = 64
 """Best lines that are compared with each other, at most."""
@@ -50,6 +57,24 @@ _SIMILAR_COSINES = (0.7, 0.9)
 """Centred cosines between which similarity rises from 0 to 1."""
 _SIMILAR_WORDS = (0.4, 0.8)
 """The same for the share of common words (Jaccard)."""
+
+
+def thin_ties(snapshot: Snapshot, hits: Hits, *, most: int) -> Hits:
+    """Keep so many hits of one score, the newest first: chunks of equal text score alike."""
+    scores = [round(score / TERM_ROUNDING) for _, score in hits]
+    if len(set(scores)) == len(hits):
+        return hits
+    versions = snapshot.versions([seq for seq, _ in hits])
+    kept: Hits = []
+    start = 0
+    for count in Counter(scores).values():  # hits of one score stand behind each other
+        if count == 1:
+            kept.append(hits[start])
+        else:
+            group = hits[start : start + count]
+            kept += sorted(group, key=lambda hit: versions[hit[0]], reverse=True)[:most]
+        start += count
+    return kept
 
 
 def redundancy_losses(

@@ -245,6 +245,16 @@ class RowFilter:
     after: int | None = None
     before: int | None = None
 
+    def passes(self, source: Source, day: int | None) -> bool:
+        """Return whether a chunk of this source and day passes."""
+        if self.sources is not None and source not in self.sources:
+            return False
+        if day is None:
+            return self.after is None and self.before is None
+        return (self.after is None or day >= self.after) and (
+            self.before is None or day <= self.before
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:

@@ -62,9 +62,10 @@ PREAMBLE = ENGLISH_REQUESTS - {"like"} | _words("""
 WHOLE_DAY_REQUESTS = {
     "en": ENGLISH_REQUESTS
     | _words("""
-        happen happened happens happening talk talked topic topics discuss discussed chat
-        chatted conversation conversations recap summary summarize summarise overview
-        everything anything lot lots
+        happen happened happens happening occur occurred going talk talked topic topics discuss
+        discussed chat chatted conversation conversations recap summary summarize summarise overview
+        everything anything lot lots note noted notes entry entries log logged logs write wrote
+        written record recorded journal diary
     """),
     "de": _words("passiert passierte geschehen geschah los gemacht getan besprochen alles"),
     "fr": _words("passe passes fait faites faisait arrive discute parle tout"),

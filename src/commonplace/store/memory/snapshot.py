@@ -200,12 +200,7 @@ class MemorySnapshot:
     def _passing(self, rows: RowFilter) -> Iterator[tuple[int, StateRow]]:
         for seq, row in self._state.rows.items():
             source, day = self._state.files[row.path].source, row.item.day
-            if (
-                self._passes(row.path)
-                and (rows.sources is None or source in rows.sources)
-                and (rows.after is None or (day is not None and day >= rows.after))
-                and (rows.before is None or (day is not None and day <= rows.before))
-            ):
+            if self._passes(row.path) and rows.passes(source, day):
                 yield seq, row
 
     def mean_line(self, source: Source | None = None) -> Vector | None:
