@@ -19,6 +19,8 @@ _MOST_SOUGHT = 50
 _MARKS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 """Marks in front of a line's text: quotes, lists, headings, tasks."""
 _ESCAPED = re.compile(r"\\([^\w\s])")
+_NO_TEXT = re.compile("[\udc80-\udcff]+")
+"""Bytes that are no UTF-8, as they are decoded to be written again."""
 
 
 def line_key(line: str) -> bytes | None:
@@ -37,9 +39,15 @@ def normal_line(line: str) -> str:
     """Return what a line says: without marks, strikethrough and additional white space."""
     if "~~" in line or "([correct" in line:
         line = without_strikethrough(line)
-    text = unicodedata.normalize("NFC", line.replace("\0", "\ufffd"))  # as files are read
+    line = _NO_TEXT.sub(_as_read, line.replace("\0", "\ufffd"))
+    text = unicodedata.normalize("NFC", line)
     text = _ESCAPED.sub(r"\1", text[_MARKS.match(text).end() :])  # type: ignore[union-attr]
     return " ".join(text.split())
+
+
+def _as_read(escapes: re.Match[str]) -> str:
+    """Return what is read, and shown, for bytes that are no UTF-8."""
+    return escapes[0].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def matching_blocks(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int]]:
