@@ -128,6 +128,7 @@ def test_random_commands_are_answered_as_the_sdk_answers_them(memory, tmp_path, 
 
 @WORDED_ALIKE
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_thousands_of_random_commands_are_answered_as_the_sdk_answers_them(memory, tmp_path):
     for seed in range(100, 105):

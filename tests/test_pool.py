@@ -241,7 +241,7 @@ async def test_a_cancelled_wait_keeps_no_place(open_pool):
 def test_threads_that_ask_at_random_see_their_own_lines_only(open_pool):
     pool = open_pool(max_open=3)
     users = [f"user{number}" for number in range(20)]
-    asked = users + random.Random(3).choices(users, k=200)
+    asked = users + random.Random(3).choices(users, k=100)
 
     def talk(user):
         with pool.memory(user) as memory:

@@ -55,6 +55,7 @@ def test_the_same_query_engine_runs_with_a_real_model(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_the_same_chain_runs_with_a_real_model(folder):
     pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")

@@ -10,7 +10,7 @@ import pytest
 
 from support import rot
 
-FLIPS = int(os.environ.get("FLIPS", "40"))
+FLIPS = int(os.environ.get("FLIPS", "20"))
 
 
 @pytest.fixture(scope="module")

@@ -344,6 +344,7 @@ def test_what_json5_does_not_allow_is_refused(text):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @pytest.mark.timeout(180)
 def test_ten_megabytes_are_read_in_seconds(home):

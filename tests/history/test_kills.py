@@ -89,7 +89,7 @@ def _cases():
     """Yield verbs by swap and by its fallback; those of a gate are of the most different verbs."""
     for fallback, name in (("", "swap"), ("FALLBACK", "fallback")):
         for verb in VERBS:
-            is_gated = not fallback and verb in ("write", "move", "undo")
+            is_gated = not fallback and verb in ("move", "undo")
             marks = () if is_gated else pytest.mark.full
             yield pytest.param(verb, fallback, id=f"{verb}-{name}", marks=marks)
 

@@ -247,7 +247,7 @@ def test_after_a_kill_at_any_moment_only_what_is_missing_is_embedded(notes, star
             memory.index(force=bool(sys.argv[2]))
         """
     chance = random.Random(1)
-    for _ in range(4):
+    for _ in range(3):
         kept, before = lines_with_vectors(notes.index), len(log.read_text())
         process = start(code, log, "x" if force else "")
         process.stdout.readline()

@@ -449,6 +449,15 @@ def test_what_the_asker_said_comes_before_what_a_model_said(found, asker, query)
     assert found(chat_with(asker), query, mmr=False)[0].path == "memory/1.md"
 
 
+def test_a_speaker_says_all_of_a_long_line(found):
+    begun = "The weather was fine, and so was the food of the small inn by the lake. " * 12
+    said = {"0": f"- AI: {begun}", "1": f"- User: {begun}"}
+    lines = {f"memory/{at}.md": f"{it}The music is rock and jazz.\n" for at, it in said.items()}
+    hits = found({**lines, "memory/2.md": filler(40)}, "my music, rock or jazz?", mmr=False)
+    assert hits[0].path == "memory/1.md"
+    assert "jazz" in hits[0].snippet
+
+
 @pytest.mark.parametrize("query", ["What music is for the drive?", "Which music did you name?"])
 def test_a_question_in_no_first_person_asks_for_no_speaker(found, query):
     assert found(chat_with("**Me**"), query, mmr=False)[0].path == "memory/0.md"

@@ -283,7 +283,7 @@ def test_no_write_is_lost_or_doubled_while_backends_are_terminated(admin, store,
     thread.start()
     written, lost, final = {}, 0, False
     with contextlib.closing(open_store(f"{url}&application_name=hit")) as hit:
-        until = time.monotonic() + 12
+        until = time.monotonic() + 6
         for version in range(1, 10_000):
             if time.monotonic() > until or final:
                 break

@@ -214,15 +214,14 @@ def table_headers(table: PassageTable, is_row: NDArray[np.bool_]) -> Numbers:
 
 
 def rows_said_by(table: PassageTable, names: frozenset[str]) -> list[int]:
-    """Return the lines that begin with one of some names, in lower case: "Ann: …"."""
+    """Return the units of lines that begin with one of some names, in lower case: "Ann: …"."""
     spans = zip(table.start.tolist(), table.end.tolist(), strict=True)
-    found: dict[str, bool] = {}  # few begin differently
-    rows = []
+    found: dict[str, bool] = {"": False}  # few begin differently
+    rows, head = [], ""
     for row, (first, behind) in enumerate(spans):
-        colon = table.text.find(":", first, behind)
-        if colon < 0:
-            continue
-        head = table.text[first:colon]
+        if not first or table.text[first - 1] == "\n":  # else a part of the line before
+            colon = table.text.find(":", first, behind)
+            head = table.text[first : max(first, colon)]
         if head not in found:
             match = _SPEAKER.fullmatch(head)
             found[head] = match is not None and not names.isdisjoint(match[1].lower().split())
