@@ -396,6 +396,12 @@ def test_get_takes_a_citation(run):
     assert run("get", "MEMORY.md", "--from", "-3").exit_code == 2
 
 
+def test_get_prints_a_blank_line(run):
+    blank = run("get", "MEMORY.md#L2")
+    assert (blank.stdout, blank.stderr) == ("\n", "")
+    assert "ends before line 99" in one_line(run("get", "MEMORY.md#L99"))
+
+
 def test_what_was_exported_comes_back_into_a_new_folder(run, tmp_path):
     assert run("export", str(tmp_path / "out")).exit_code == 0
     new = ["-w", str(tmp_path / "new"), "import", "commonplace"]

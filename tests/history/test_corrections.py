@@ -73,6 +73,20 @@ def test_a_correction_strikes_the_line_and_links_it_with_what_is_right(memory):
     assert any("51820" in hit.snippet for hit in memory.search("VPN port"))
 
 
+def test_a_correction_comes_first_among_lines_that_are_no_list(memory, folder):
+    log = folder / "memory" / "2026-11-16.md"
+    log.parent.mkdir()
+    log.write_text(
+        "Marina Orth and Marina Neustadt have signed: 21 marinas\n"
+        "The price of Nordnet is 44.90 a month from December on, they say\n"
+        "and the notice period of the old line ends in the middle of May.\n"
+    )
+    memory.index()
+    memory.correct("memory/2026-11-16.md#L2", "- Nordnet is 42.90 from December")
+    assert memory.search("price of Nordnet")[0].best_line == 3
+    assert memory.search("price of Nordnet")[0].path == LOG
+
+
 def test_one_undo_takes_a_correction_back_as_a_whole(memory):
     version = memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
     memory.undo(version.id)

@@ -390,3 +390,27 @@ def test_of_what_held_before_a_time_earlier_days_tell_and_later_ones_do_not() ->
 
     assert named is not None
     assert closeness(ordinals, named) == pytest.approx([0.5, 1, 0])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what did we do between 12 and 14 October?",
+        "12th to 14th of October",
+        "12-14 October 2026",
+        "zwischen dem 12. und dem 14. Oktober",
+        "vom 12.–14. Oktober",
+        "entre el 12 y el 14 de octubre",
+    ],
+)
+def test_a_month_that_is_named_once_is_the_month_of_both_days(query):
+    named = days_named(query, date(2026, 11, 27))
+    assert named is not None
+    assert (named.first, named.last) == (date(2026, 10, 12), date(2026, 10, 14))
+
+
+@pytest.mark.parametrize("query", ["am 19. September", "was war am 19. september los?"])
+def test_a_day_with_a_dot_is_one_day_in_months_that_english_spells_alike(query):
+    named = days_named(query, date(2026, 11, 27))
+    assert named is not None
+    assert named.first == named.last == date(2026, 9, 19)

@@ -31,7 +31,9 @@ __all__ = ["Question", "labels_in", "names_in"]
 _NAME = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w-]*")
 _LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ]))\b")
 """A word with a digit or a letter alone, which is no initial of a name: "H. Osei"."""
-_EVENT = re.compile(r"\b(?:when|why|how) (?:did|was|were)\b", re.IGNORECASE)
+_EVENT = re.compile(
+    r"\b(?:when|why|how) (?:did|was|were)\b|^(?:which|what) \w{2,}[^\Ws]s did\b", re.IGNORECASE
+)
 _OVER = re.compile(
     r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
@@ -143,7 +145,7 @@ class Question:
 
     @cached_property
     def asks_event(self) -> bool:
-        """Whether it asks when, why or how something was."""
+        """Whether it asks when, why or how something was, or "which books did I read"."""
         return _EVENT.search(self.text) is not None
 
     @cached_property

@@ -17,7 +17,7 @@ from itertools import chain
 
 from commonplace.settings import ChunkingSettings
 from commonplace.text.blocks import BLOCK_MARKS, Block, block_at, context_at, find_blocks
-from commonplace.text.strikethrough import without_strikethrough
+from commonplace.text.strikethrough import is_struck, without_strikethrough
 from commonplace.text.tokens import NEWLINE_UNITS, UNITS_PER_TOKEN, Piece, measured_pieces
 from commonplace.types import Chunk, ChunkPlace
 
@@ -249,15 +249,14 @@ _MAX_UNIT_CHARS = 350
 _HAS_TEXT = re.compile(r"\w\W*\w")
 _SENTENCE_END = re.compile(r"[.!?…]['\")\]]*\s+|[。！？]+\s*")
 _UNIT_START = re.compile(
-    r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|#{1,6}\s|>|\||```|~~~|:?-{3,}|<|\[|[^\W\d_][\w .'-]{0,30}:\s)"
+    r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|#{1,6}\s|>|\||```|~~|:?-{3,}|<|\[|[^\W\d_][\w .'-]{0,30}:\s)"
 )
-"""Beginnings of a new unit: items, headings, quotes, rows, fences, rules, ``Ann: …``."""
+"""Beginnings of a new unit: items, headings, quotes, rows, fences, struck lines, ``Ann: …``."""
 _FREQUENT_STARTS = ("- ", "* ", "> ", "# ", "## ", "### ")
 """The most frequent beginnings, checked before the regular expression."""
 _WRAPPED_CHARS = 41
 _ENDS_SENTENCE = ".!?…:;。！？|"
 _UNIT_MARKS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*(?:\[[ xX]\]\s+)?")
-
 
 LineUnit = tuple[int, int, int]
 """A unit within a text: its first line, from 0, and the offsets of its start and end."""
@@ -300,7 +299,9 @@ def starts_unit(line: str) -> bool:
 def is_wrapped(line: str) -> bool:
     """Check whether a line continues in the next: it is long and does not end a sentence."""
     said = line.rstrip()
-    return len(said) >= _WRAPPED_CHARS and said[-1] not in _ENDS_SENTENCE
+    if len(said) < _WRAPPED_CHARS or said[-1] in _ENDS_SENTENCE:
+        return False
+    return "~~" not in said or not is_struck(said)
 
 
 def _fallback_unit(text: str) -> LineUnit:

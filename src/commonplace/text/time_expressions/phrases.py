@@ -63,7 +63,7 @@ _TWO_WEEKS_BEFORE = rf"(?:(?:{_COUNT} )?{_UNIT} (?=after|before|following|of|pri
 _DATES = (
     rf"{_TWO_WEEKS_BEFORE}{_YEAR}[-/]{_MONTH_NUMBER}(?:[-/]{_DAY})?(?![-/]?\d)",
     rf"{_TWO_WEEKS_BEFORE}{_DAY}\.{_MONTH_NUMBER}\.{_YEAR}",
-    rf"{_TWO_WEEKS_BEFORE}{_NTH_DAY}(?: of)? {_MONTH}{_OF_YEAR}?",
+    rf"{_TWO_WEEKS_BEFORE}{_NTH_DAY}\.?(?: of)? {_MONTH}{_OF_YEAR}?",
     rf"{_TWO_WEEKS_BEFORE}{_MONTH} (?:the )?{_NTH_DAY}{_OF_YEAR}?",
 )
 _WEEK_OF_MONTH = (
@@ -91,6 +91,14 @@ _IN_YEAR = (
     rf"|{_PART}){_YEAR}(?! \w{{4,}}s\b)"  # "in 2000 lines" names none
     r"(?:(?: and | to |-)(?P<to_year>(?:19|20)\d\d)\b)?"
 )
+
+
+DAYS_OF_MONTH = re.compile(
+    r"\b(?P<first>[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\.? ?"
+    r"(?:[-–]|(?:and|or|to|through|till|until|und|oder|bis|et|ou|au|y|o|al|e|en|of|tot|och|til|og)"
+    rf"(?: (?:the|dem|le|el|il))? ) ?{_DAY}(?:st|nd|rd|th)?\.? (?:of |de )?{_MONTH}"
+)
+"""Days of one month, which is named once: "12 and 14 October"."""
 
 
 @cache
