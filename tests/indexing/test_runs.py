@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from commonplace.errors import EmbedderError, StoreError
-from commonplace.indexing import pipeline
+from commonplace.indexing import chunk_embedder, pipeline, runner
 from commonplace.memory import Memory
 from commonplace.settings import CacheSettings, ChunkingSettings, SearchSettings
+from commonplace.text.chunking import whole_unit
 from support.engines import index_at
 from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
 from support.notes import CHUNKS, LINES, MEMORY, find, paths
@@ -519,3 +520,19 @@ def test_a_file_of_the_same_size_and_time_with_another_text_is_noticed(
     assert alike.index().updated == count
     assert [hit.path for hit in alike.search(animal)][:1] == ["memory/one.md"]
     assert not [hit for hit in alike.search("heron") if hit.path == "memory/one.md"]
+
+
+def test_an_index_whose_lines_were_cut_in_another_way_is_as_a_fresh_one(notes, monkeypatch):
+    notes.write("memory/2026-11-01.md", "The printer is Gutenberg.\nIt stands on floor 2.\n")
+    with monkeypatch.context() as before:
+        before.setattr(chunk_embedder, "line_units", whole_unit)
+        before.setattr(runner, "_SCHEMA", runner._SCHEMA - 1)
+        with notes.open(HashedWords(), LINES) as memory:
+            memory.index()
+        old = notes.rows()
+    fresh = notes.index_at("fresh")
+    for index in (None, fresh):
+        with notes.open(HashedWords(), LINES, index) as memory:
+            memory.index()
+    assert notes.rows() != old
+    assert notes.rows() == notes.rows(fresh)

@@ -980,6 +980,14 @@ def test_what_a_log_says_was_so_on_its_day_is_not_what_it_denies(opened, questio
     assert not results[0].snippet.startswith(f"- {older}")
 
 
+def test_of_several_events_none_corrects_another(opened):
+    read = "Read The Summer Book to the end."
+    memory = opened(
+        logs(f"- {read}", "", "", "- Harbour chat moved, Mattermost is read from now on.")
+    )
+    assert read in memory.search("Which books did I read?")[0].snippet
+
+
 def test_each_cue_is_a_word_a_stem_or_two_words():
     text = (files("commonplace.text") / "correction_cues.toml").read_text("utf-8")
     for kind, lists in tomllib.loads(text).items():

@@ -40,7 +40,7 @@ def get(
             f"there is no file {excerpt.path} in {place}. "
             "'commonplace search' shows the paths that there are."
         )
-    if excerpt.text or (from_line and excerpt.lines):  # a blank line is one
+    if excerpt.lines:
         print_text(excerpt.text)
     elif from_line and from_line > 1:
         warn(f"{excerpt.path} ends before line {from_line}")

@@ -39,7 +39,7 @@ def normal_line(line: str) -> str:
     """Return what a line says: without marks, strikethrough and additional white space."""
     if "~~" in line or "([correct" in line:
         line = without_strikethrough(line)
-    line = _NO_TEXT.sub(_as_read, line.replace("\0", "\ufffd"))
+    line = _NO_TEXT.sub(_as_read, line.replace("\0", "\ufffd"))  # NUL, too, is read so
     text = unicodedata.normalize("NFC", line)
     text = _ESCAPED.sub(r"\1", text[_MARKS.match(text).end() :])  # type: ignore[union-attr]
     return " ".join(text.split())

@@ -134,7 +134,7 @@ class ChunkEmbedder:
         """
         latest = self._latest[0] | self._latest[1]
         vectors = {key: latest[key] for key in wanted if key in latest}
-        vectors |= self._known([key for key in wanted if key not in vectors])
+        vectors |= self._known({key: wanted[key] for key in wanted if key not in vectors})
         at_hand = {text for key in vectors for text in self._texts(wanted[key])}
         given = EmbeddedBatch(vectors, cached=len(at_hand))
         self._make({key: text for key, text in wanted.items() if key not in vectors}, given)
@@ -153,7 +153,7 @@ class ChunkEmbedder:
             self._store.cache_vectors({}, drop=[key for key in self._kept if key in indexed])
             self._kept = [key for key in self._kept if key not in indexed]
 
-    def _known(self, hashes: list[str]) -> dict[str, ChunkVectors]:
+    def _known(self, wanted: dict[str, str]) -> dict[str, ChunkVectors]:
         """Return the vectors of chunk texts that are in an index or its cache."""
         identity = self._identity
         known: dict[str, ChunkVectors] = {}
@@ -165,11 +165,11 @@ class ChunkEmbedder:
                 self._learn_dimension(dimension)
                 identity = replace(identity, dimension=dimension)
         for source in self._sources:
-            missing = [key for key in hashes if key not in known]
+            missing = [key for key in wanted if key not in known]
             if missing:
                 with source.snapshot() as snapshot:
                     known |= snapshot.vectors_of(missing, identity)
-        return {key: embedded for key, embedded in known.items() if _is_whole(embedded)}
+        return {key: made for key, made in known.items() if self._is_whole(made, wanted[key])}
 
     def _stored_dimension(self, identity: IndexIdentity) -> int | None:
         """Return the dimension of the model's stored vectors, without asking the model."""
@@ -249,6 +249,13 @@ class ChunkEmbedder:
         """Return the texts of a chunk that are embedded: its lines, or the whole of it."""
         return [text] if self._whole_chunks else unit_texts(text, self._units(text))
 
+    def _is_whole(self, made: ChunkVectors, text: str) -> bool:
+        """Return whether each line has a vector, see `_combined`, and is cut as it was before."""
+        if made.lines is None:
+            return True
+        vectors = unpack(made.lines, len(made.vector))
+        return len(vectors) == len(self._units(text)) and bool(vectors.any(axis=1).all())
+
     def _combined(
         self, parts: dict[str, list[str]], vectors: dict[str, Vector]
     ) -> dict[str, ChunkVectors]:
@@ -314,7 +321,7 @@ class ChunkEmbedder:
 
     def lacking(self, wanted: dict[str, str]) -> dict[str, list[str]]:
         """Return the texts of the chunks, by hash, that have no vectors in an index or cache."""
-        known = self._known(list(wanted))
+        known = self._known(wanted)
         return {key: self._texts(text) for key, text in wanted.items() if key not in known}
 
     def missing(self, parts: dict[str, list[str]]) -> list[str]:
@@ -325,10 +332,8 @@ class ChunkEmbedder:
 
     def take(self, parts: dict[str, list[str]], answers: Iterable[EmbeddingResult]) -> int:
         """Cache what was embedded before a run; return the number of texts."""
-        reused = self._lines or {}
-        vectors = {
-            text: reused[text] for lines in parts.values() for text in lines if text in reused
-        }
+        known = self._lines or {}
+        vectors = {text: known[text] for lines in parts.values() for text in lines if text in known}
         pending = PendingChunks(parts, vectors)
         count = 0
         for answer in answers:
@@ -343,8 +348,3 @@ def _end_of(record: FileRecord) -> int | None:
     """Return the line from which on a run replaces a file's chunks; None for all of them."""
     cursor = ReadCursor.from_record(record) if record.progress else None
     return cursor.resume_at.line if cursor else None
-
-
-def _is_whole(made: ChunkVectors) -> bool:
-    """Return whether each line has a vector; see `ChunkEmbedder._combined`."""
-    return made.lines is None or bool(unpack(made.lines, len(made.vector)).any(axis=1).all())

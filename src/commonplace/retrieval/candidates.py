@@ -186,7 +186,7 @@ def candidate_chunks(
             ranked.append((hits, _VECTOR_ROUNDING))
             lists.append(hits)
         elif analyzed.only_days is not None and rows is not query.rows:
-            lists.append(_chunks_of(snapshot, rows, most=depth))
+            lists.append(_chunks_of_days(snapshot, rows, most=depth))
         if settings.text_weight and not (every and terms.unknown):
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             ranked.append((hits, TERM_ROUNDING))
@@ -199,7 +199,7 @@ def candidate_chunks(
     return list(chunks.values()), reciprocal_ranks(ranked)
 
 
-def _chunks_of(snapshot: Snapshot, rows: RowFilter, *, most: int) -> Hits:
+def _chunks_of_days(snapshot: Snapshot, rows: RowFilter, *, most: int) -> Hits:
     """Return the first chunks of the logs of some days, which all score alike."""
     files = snapshot.files().values()
     logs = [file for file in files if file.day and rows.passes(file.source, file.day)]

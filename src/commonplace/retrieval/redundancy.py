@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 __all__ = [
+    "TERM_ROUNDING",
     "decay_factors",
     "losses_of_similar",
     "merits",

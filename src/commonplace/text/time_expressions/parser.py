@@ -14,7 +14,7 @@ from commonplace.text.time_expressions.month_names import (
     MONTH_NAMES,
     with_english_months,
 )
-from commonplace.text.time_expressions.phrases import DAYS_OF_MONTH, Phrase, phrases, rules
+from commonplace.text.time_expressions.phrases import Phrase, phrases, rules, with_each_month
 from commonplace.text.time_expressions.relative_days import RELATIVE_HEADS, with_english_days
 
 __all__ = ["TIME_WORD", "days_named", "is_date_word", "without_times"]
@@ -48,7 +48,7 @@ def days_named(query: str, today: date) -> Days | None:
     if not TIME_WORD.search(query.lower()):
         return None
     text = with_english_months(with_english_days(" ".join(query.lower().split())))
-    text = DAYS_OF_MONTH.sub(r"\g<first> \g<month> to \g<day> \g<month>", text)
+    text = with_each_month(text)
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
 

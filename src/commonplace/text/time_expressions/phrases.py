@@ -91,14 +91,16 @@ _IN_YEAR = (
     rf"|{_PART}){_YEAR}(?! \w{{4,}}s\b)"  # "in 2000 lines" names none
     r"(?:(?: and | to |-)(?P<to_year>(?:19|20)\d\d)\b)?"
 )
-
-
-DAYS_OF_MONTH = re.compile(
-    r"\b(?P<first>[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\.? ?"
-    r"(?:[-–]|(?:and|or|to|through|till|until|und|oder|bis|et|ou|au|y|o|al|e|en|of|tot|och|til|og)"
+_DAYS_OF_MONTH = (
+    r"\b(?P<first>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\.? ?"
+    r"(?:[-–]|(?:and|or|to|through|till|until|und|oder|bis|et|ou|au|y|o|al|e|en|tot|och|til|og)"
     rf"(?: (?:the|dem|le|el|il))? ) ?{_DAY}(?:st|nd|rd|th)?\.? (?:of |de )?{_MONTH}"
 )
-"""Days of one month, which is named once: "12 and 14 October"."""
+
+
+def with_each_month(text: str) -> str:
+    """Name the month of each day: "12 and 14 october" becomes "12 october to 14 october"."""
+    return re.sub(_DAYS_OF_MONTH, r"\g<first> \g<month> to \g<day> \g<month>", text)
 
 
 @cache
