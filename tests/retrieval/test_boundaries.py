@@ -400,3 +400,62 @@ def test_no_line_of_front_matter_is_in_a_snippet(name, newline, mark, matter):
             lines = {line.strip() for line in f"{hit.context}\n{hit.snippet}".split("\n")}
             assert not lines & {line.strip() for line in matter}
             assert "heron" not in f"{hit.context}{hit.snippet}"
+
+
+STEPS = ["- unplug the heron kettle", "- wait for an hour", "- rinse it twice"]
+REST = [
+    f"Line {at} speaks of slow rivers and of old bridges that nobody crosses." for at in range(6)
+]
+
+
+@pytest.mark.parametrize(
+    ("below", "shown"),
+    [
+        (STEPS, STEPS[0]),
+        (["```sh", "descale --twice", "```"], "descale --twice\n```"),
+        (["| step | what |", "| --- | --- |", "| 1 | unplug |"], "| 1 | unplug |"),
+        (
+            ["Unplug it first, for it may well be on, even", "when it looks off."],
+            "when it looks off.",
+        ),
+        (["### By hand", "", *STEPS], STEPS[0]),
+    ],
+)
+@pytest.mark.parametrize("colon", [":", ":**", "："])
+def test_what_the_last_line_of_a_snippet_introduces_is_shown(below, shown, colon):
+    opening = "**" if colon.endswith("**") else ""
+    introduction = f"{opening}To descale the kettle of the office{colon}"
+    text = "\n".join(["# Kitchen", "", introduction, "", *below, "", *REST])
+    window = Cut(text.index(introduction), text.index(introduction) + len(introduction))
+    region = Region(text.split("\n"), start=0, context="", after=0, until=len(text))
+    found = cut(region, window, longest=700, middle=window.start)
+    assert text[found.start : found.end].endswith(shown)
+
+
+def test_a_sentence_that_introduces_what_is_not_shown_is_no_end_of_a_snippet():
+    said = "The port of the gateway is 8443."
+    introduction = "Whoever changes the port has to change these\nfiles of the gateway, too:"
+    long = [
+        "```ini",
+        *(f"gateway-{at}.conf = a long value of many words" for at in range(30)),
+        "```",
+    ]
+    text = "\n".join([said, "", introduction, "", *long])
+    window = Cut(0, text.index(introduction) + len(introduction))
+    region = Region(text.split("\n"), start=0, context="", after=0, until=len(text))
+    found = cut(region, window, longest=700, middle=0)
+    assert text[: found.end] == said
+    # As the best line of all, it is shown without them.
+    found = cut(region, window, longest=700, middle=text.index(introduction))
+    assert text[: found.end] == f"{said}\n\n{introduction}"
+    # The next snippet shows them.
+    until = text.index("```")
+    found = cut(region._replace(until=until), window, longest=700, middle=0)
+    assert text[: found.end] == said
+
+
+def test_a_list_is_shown_below_the_line_that_introduces_it():
+    text = "\n".join(["# Kitchen", "", *REST, "", "To descale the kettle:", "", *STEPS, "", *REST])
+    for hits in searched(text, "descale the kettle", "how to descale a kettle?"):
+        [hit] = [hit for hit in hits if "descale" in hit.snippet]
+        assert STEPS[0] in hit.snippet

@@ -8,17 +8,20 @@ a snippet that begins below a header row has the header and delimiter rows as it
 
 Sentences over several lines, and list items with their parents and with what is indented below
 them, are whole where that adds few characters. A text of headings, rules, fences and comments alone
-is no snippet, and no snippet ends with the heading of what it does not show.
+is no snippet, and none ends with the heading of what it does not show, or with a sentence that
+introduces it, unless that has the most evidence.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.text.blocks import Block, block_at, context_at, find_blocks, is_markup
 from commonplace.text.chunking import is_wrapped, starts_unit
+from commonplace.text.list_items import is_item, item_above, item_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +40,9 @@ _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
 _CLOSING = re.compile(r"[ \t]*(?:(:{3}):*|(/{3})|<(/[A-Za-z][\w.:-]*)>)[ \t\r]*$")
 """Line that closes an admonition or an element."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
+
+
+_INTRODUCES = re.compile(r"[:：][*_ \t\r]*$")
 
 
 class Region(NamedTuple):
@@ -125,6 +130,7 @@ class _Cutter:
             self._complete_start()
         if block_at(self._blocks, self._last) is None:
             self._complete_end()
+            self._show_introduced()
         self._begin_with_block()
         for block in self._blocks:
             self._settle(block)
@@ -179,10 +185,7 @@ class _Cutter:
         return context if len(context) <= self._longest else ""
 
     def _line_at(self, offset: int) -> int:
-        line = 0
-        while line + 1 < len(self._lines) and self._offsets[line + 1] <= offset:
-            line += 1
-        return line
+        return min(bisect_right(self._offsets, offset), len(self._lines)) - 1
 
     def _span(self, first: int, last: int) -> tuple[int, int]:
         """Return the offsets of lines; the window's own first and last line may be parts."""
@@ -228,13 +231,10 @@ class _Cutter:
         below = self._lines[number + 1 : number + 2]
         if not below or not _UNDERLINE.match(below[0]):
             return False
-        return not _ITEM.match(self._lines[number]) and self._lines[number][:1] not in "#>|"
+        return not is_item(self._lines[number]) and self._lines[number][:1] not in "#>|"
 
     def _reach_text(self) -> bool:
-        """Add the lines below a heading with the most evidence, up to the first text.
-
-        False for a window of headings alone, where there is none.
-        """
+        """Add the lines below a heading with the most evidence, up to a text; False for none."""
         last = self._last
         while not self._has_text(self._middle, last):
             last += 1
@@ -251,44 +251,47 @@ class _Cutter:
     def _complete_start(self) -> None:
         """Begin with the line that the first one continues, and with the parents of its item."""
         first = self._first
-        while first > 0 and _continues(self._lines[first - 1], self._lines[first]):
+        while first and _continues(*self._lines[first - 1 : first + 1]):
             first -= 1
         if first < self._first and self._may_be(first, self._last, most=_WHOLE_CHARS):
             self._first = first
-        while (parent := self._parent(self._first)) is not None:
+        while (parent := item_above(self._lines, self._first)) is not None:
             if not self._may_be(parent, self._last, most=_WHOLE_CHARS):
                 break
             self._first = parent
 
-    def _parent(self, number: int) -> int | None:
-        """Return the list item that an indented line belongs to."""
-        indent = _indent(self._lines[number])
-        if not indent or not self._lines[number].strip():
-            return None
-        for above in range(number - 1, -1, -1):
-            line = self._lines[above]
-            if line.strip() and _indent(line) < indent:
-                return above if _ITEM.match(line) else None
-        return None
-
     def _complete_end(self) -> None:
         """End with the last line of a list item, or at least of a sentence, over several lines."""
-        last = sentence = self._last
-        while sentence + 1 < len(self._lines) and _continues(*self._lines[sentence : sentence + 2]):
-            sentence += 1
-        item = last if _ITEM.match(self._lines[last]) else self._parent(last)
-        if item is not None:
-            while self._is_within(item, last + 1):
-                last += 1
-        for end in (last, sentence):
-            if end > self._last and self._may_be(self._first, end, most=_WHOLE_CHARS):
-                self._last = end
-                break
+        for end in self._ends(self._last):
+            if self._may_be(self._first, end, most=_WHOLE_CHARS):
+                self._last = max(end, self._last)
+                return
 
-    def _is_within(self, item: int, number: int) -> bool:
-        """Return whether a line is indented below a list item."""
-        line = "".join(self._lines[number : number + 1])
-        return bool(line.strip()) and _indent(line) > _indent(self._lines[item])
+    def _ends(self, number: int) -> list[int]:
+        """Return the last lines of the code, or of the list item and the sentence, of a line."""
+        block = block_at(self._blocks, number)
+        if block is not None and block.kind == "code":
+            return [block.last]
+        sentence = number
+        while _continues(*self._lines[sentence : sentence + 2]):
+            sentence += 1
+        return sorted((item_end(self._lines, number), sentence), reverse=True)
+
+    def _show_introduced(self) -> None:
+        """Show the beginning of what the last sentence introduces, or drop the sentence."""
+        first = last = self._last
+        if not _INTRODUCES.search(self._lines[last]):
+            return
+        while first and _continues(*self._lines[first - 1 : first + 1]):
+            first -= 1
+        most = _BLOCK_CHARS if first > self._middle else None
+        below = next(filter(self._says, range(last + 1, len(self._lines))), None)
+        for shown in () if below is None else self._ends(below):
+            if self._may_be(self._first, shown, most=most):
+                self._last = shown
+                return
+        if first > self._middle and self._has_text(self._first, first - 1):
+            self._last = first - 1
 
     # Code blocks and tables.
 
@@ -339,12 +342,7 @@ class _Cutter:
             self._last = block.first - 1
 
 
-def _continues(above: str, line: str) -> bool:
+def _continues(above: str, line: str = "") -> bool:
     """Return whether a line goes on with the sentence, or the tag, of the line above it."""
     goes_on = is_wrapped(above) or _OPEN_TAG.match(above)
     return bool(line.strip()) and bool(goes_on) and not starts_unit(line)
-
-
-def _indent(line: str) -> int:
-    shown = line.expandtabs(4)
-    return len(shown) - len(shown.lstrip())
