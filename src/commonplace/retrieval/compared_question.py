@@ -38,6 +38,8 @@ _OVER = re.compile(
     r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
 """A question with this asks for a time that is over."""
+_FEW_LINES = 3
+"""Lines that may all be about one thing: a value, its corrections, and what refers to them."""
 _PRESENT_VERBS = frozenset(("am", "are", "is", "will", "do", "does", "going"))
 """An English question without any of these does so, too."""
 _PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
@@ -62,7 +64,8 @@ def labels_in(text: str) -> frozenset[str]:
 class Question:
     """Question with the weights of its terms, as shares of their sum."""
 
-    def __init__(self, analyzed: AnalyzedQuery) -> None:
+    def __init__(self, analyzed: AnalyzedQuery, present: NDArray[Any]) -> None:
+        self._present = present
         self.text, self._terms = analyzed.query.text, analyzed.terms
         self.terms = [term.term for term in self._terms.known]
         prefixes = (term.term for term in self._terms.known if term.prefix)
@@ -177,6 +180,14 @@ class Question:
         """Yield its terms that name a subject, each with whether the two lines hold it."""
         columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
         return ((term, own, other) for term, weight, own, other in columns if weight)
+
+    def tells_apart(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether few lines hold all of it that two lines hold together.
+
+        A name that is in many lines is in many that have nothing to do with each other.
+        """
+        shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
+        return bool((self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES)
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""

@@ -22,6 +22,7 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
     speaks_of_relative,
 )
+from commonplace.retrieval.value_slots import have_other_amount
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
@@ -135,6 +136,8 @@ def _stands_back(
     if not (older.is_short and newer.is_short):
         return None
     are_close = older.common(newer) >= _THIRD
+    if not are_close and not question.tells_apart(older, newer):
+        return None
     # A conversation says a question's words in many turns, most of them about something else.
     if not are_close and not (older.is_turn and newer.is_turn):
         are_close = question.kept(older, newer) >= _TWO_FIFTHS or _share_subjects(
@@ -243,6 +246,8 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     changes = newer.has_cue or _leaves(question, older, newer)
     if not changes and (shared < _HALF or not _denies(older, newer)):
         return False
+    if not question.tells_apart(older, newer) and not _says_alike(older, newer):
+        return False
     if older.is_short and newer.is_short and shared >= _KEPT:
         are_alike = (
             shared >= _ALL
@@ -254,6 +259,11 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
             return True
     holds_half = shared >= _HALF and older.share >= _HALF
     return holds_half and newer.has_cue and older.common(newer) >= _THIRD
+
+
+def _says_alike(older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have much in common, or other amounts of one unit."""
+    return older.common(newer) >= _HALF or have_other_amount(older.amounts, newer.amounts)
 
 
 def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -275,6 +285,13 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     gone = (*newer.replaced, *newer.denied)
     is_replaced = any(terms & (older.term_set - asked) for terms in gone)
     if not (said or len(both) > 1 or is_replaced):
+        return False
+    if not (
+        is_replaced
+        or any(map(str.isalpha, said))
+        or question.tells_apart(older, newer)
+        or _says_alike(older, newer)
+    ):
         return False
     if speaks_of_relative(question, older, newer):
         return False

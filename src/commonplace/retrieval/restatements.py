@@ -55,6 +55,7 @@ def restates(
     # Two days, one question: "Hollis diary: cold room" holds now, whatever "box 14" was before.
     return (
         is_as_near
+        and question.tells_apart(older, newer)
         and _may_answer_alike(question, older, newer, least=_THREE_FIFTHS)
         and older.common(newer) >= _SOME_WORDS
         and not ((values := question.unasked_values(older)) and values.issubset(newer.words))
@@ -98,13 +99,17 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
     first = question.subjects.intersection(older.terms[:1])
     if first and not newer.may_say(first):
         return False  # "*Door* of the shed", "window of the shed"
-    if _goes_on_from_value(question, older, newer):
+    if have_other_amount(older.amounts, newer.amounts) or _goes_on_from_value(
+        question, older, newer
+    ):
         return True
+    if not question.tells_apart(older, newer):
+        return False
     # German nouns have capitals, too.
     if question.asks_person and question.language != "de":
         left, new = older.values.difference(newer.words), newer.values.difference(older.words)
         return any(map(str.isalpha, left)) and any(map(str.isalpha, new))
-    return have_other_amount(older.amounts, newer.amounts) or (
+    return (
         question.asks_number
         and question.kept(older, newer) >= _MOST
         and _have_other_number(older, newer)

@@ -82,7 +82,7 @@ class _Comparison:
 
     def __init__(self, lines: LineScores, analyzed: AnalyzedQuery, analyzer: Analyzer) -> None:
         self._lines, self._table = lines, lines.table
-        self._question = Question(analyzed)
+        self._question = Question(analyzed, lines.present)
         self._days = analyzed.days
         self._today = analyzed.query.now.date()
         self._scores = np.log(np.maximum(lines.share, 1e-300))
