@@ -74,15 +74,15 @@ class ComparedLine:
         held: Which terms of the question it holds, 0 and 1.
         question: The question.
         analyzer: Maps words to terms.
-        around: The text of all lines.
+        place: How many lines have more evidence.
     """
 
     def __init__(
         self, row: int, text: str, held: NDArray[Any], question: Question, analyzer: Analyzer, *,
-        around: str,
+        place: int,
     ) -> None:  # fmt: skip
-        self.row, self.text, self.held = row, text, held
-        self._question, self._analyzer, self._around = question, analyzer, around
+        self.row, self.text, self.held, self.place = row, text, held, place
+        self._question, self._analyzer = question, analyzer
 
     @cached_property
     def share(self) -> float:
@@ -322,7 +322,7 @@ class ComparedLine:
     def is_turn(self) -> bool:
         """Whether it is a turn of a conversation: its speaker has others, a key has none."""
         match = _SPEAKER.match(self.text)
-        return match is not None and self._around.count(f"{match[1]}:") > _OF_ONE_KEY
+        return match is not None and self._question.around.count(f"{match[1]}:") > _OF_ONE_KEY
 
     def nouns(self, *, before_verbs: bool) -> Iterator[str]:
         """Yield the words that name a subject: behind "the", and before "is"."""

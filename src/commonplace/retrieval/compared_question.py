@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.compared_line import ComparedLine
+    from commonplace.retrieval.line_features import LineScores
 
 __all__ = ["Question", "labels_in", "names_in"]
 
@@ -38,8 +39,10 @@ _OVER = re.compile(
     r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
 """A question with this asks for a time that is over."""
-_FEW_LINES = 3
-"""Lines that may all be about one thing: a value, its corrections, and what refers to them."""
+_FEW_LINES = 4
+"""Lines that may all be about one thing: a value, its correction, and what refers to them."""
+_NEAR_PLACE = 4
+"""Place among the lines with the most evidence down to which a line answers as well, perhaps."""
 _PRESENT_VERBS = frozenset(("am", "are", "is", "will", "do", "does", "going"))
 """An English question without any of these does so, too."""
 _PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
@@ -62,10 +65,15 @@ def labels_in(text: str) -> frozenset[str]:
 
 
 class Question:
-    """Question with the weights of its terms, as shares of their sum."""
+    """Question with the weights of its terms, as shares of their sum.
 
-    def __init__(self, analyzed: AnalyzedQuery, present: NDArray[Any]) -> None:
-        self._present = present
+    Args:
+        analyzed: The question.
+        lines: The lines that were found.
+    """
+
+    def __init__(self, analyzed: AnalyzedQuery, lines: LineScores) -> None:
+        self._present, self.around = lines.present, lines.table.text
         self.text, self._terms = analyzed.query.text, analyzed.terms
         self.terms = [term.term for term in self._terms.known]
         prefixes = (term.term for term in self._terms.known if term.prefix)
@@ -182,12 +190,25 @@ class Question:
         return ((term, own, other) for term, weight, own, other in columns if weight)
 
     def tells_apart(self, older: ComparedLine, newer: ComparedLine) -> bool:
-        """Return whether few lines hold all of it that two lines hold together.
+        """Return whether few lines hold all of it that two lines hold, and the newer one is near.
 
-        A name that is in many lines is in many that have nothing to do with each other.
+        A name that is in many lines is in many that have nothing to do with each other, and a line
+        that corrects another one has nearly as much evidence.
         """
+        if newer.is_turn:  # a speaker's name is in all of his lines
+            return True
+        if newer.place > _NEAR_PLACE:
+            return False
         shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
         return bool((self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES)
+
+    def is_rare(self, word: str) -> bool:
+        """Return whether few lines hold a word, in whatever form."""
+        return self._folded.count(word) <= _FEW_LINES
+
+    @cached_property
+    def _folded(self) -> str:
+        return self.around.lower()
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""

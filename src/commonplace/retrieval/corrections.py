@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.retrieval.restatements import restates
+from commonplace.retrieval.restatements import restates, speak_of_one
 from commonplace.retrieval.subjects import (
     adds_another,
     has_other_subject,
@@ -22,7 +22,6 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
     speaks_of_relative,
 )
-from commonplace.retrieval.value_slots import have_other_amount
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
@@ -136,8 +135,6 @@ def _stands_back(
     if not (older.is_short and newer.is_short):
         return None
     are_close = older.common(newer) >= _THIRD
-    if not are_close and not question.tells_apart(older, newer):
-        return None
     # A conversation says a question's words in many turns, most of them about something else.
     if not are_close and not (older.is_turn and newer.is_turn):
         are_close = question.kept(older, newer) >= _TWO_FIFTHS or _share_subjects(
@@ -246,7 +243,7 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
     changes = newer.has_cue or _leaves(question, older, newer)
     if not changes and (shared < _HALF or not _denies(older, newer)):
         return False
-    if not question.tells_apart(older, newer) and not _says_alike(older, newer):
+    if not speak_of_one(question, older, newer):
         return False
     if older.is_short and newer.is_short and shared >= _KEPT:
         are_alike = (
@@ -259,11 +256,6 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
             return True
     holds_half = shared >= _HALF and older.share >= _HALF
     return holds_half and newer.has_cue and older.common(newer) >= _THIRD
-
-
-def _says_alike(older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines have much in common, or other amounts of one unit."""
-    return older.common(newer) >= _HALF or have_other_amount(older.amounts, newer.amounts)
 
 
 def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -282,23 +274,17 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     if not (is_ended or newer.has_cue):
         return False
     both = (older.term_set & newer.term_set) - ENGLISH - asked
-    gone = (*newer.replaced, *newer.denied)
-    is_replaced = any(terms & (older.term_set - asked) for terms in gone)
-    if not (said or len(both) > 1 or is_replaced):
-        return False
-    if not (
-        is_replaced
-        or any(map(str.isalpha, said))
-        or question.tells_apart(older, newer)
-        or _says_alike(older, newer)
-    ):
+    gone = set[str]().union(*newer.replaced, *newer.denied) & (older.term_set - asked)
+    named = {*gone, *(word for word in said if not word.isdigit())}
+    shares = bool(said) or len(both) > 1 or bool(gone)
+    if not (any(map(question.is_rare, named)) or (shares and speak_of_one(question, older, newer))):
         return False
     if speaks_of_relative(question, older, newer):
         return False
     is_sure = len(both) > 1 or any(map(str.isalpha, said))
     if any(older.held[at] and newer.held[at] for at in question.names):
         return not has_other_subject(question, older, newer, of_name=True, may_miss=is_sure)
-    return (is_sure or is_replaced) and not has_other_subject(
+    return (is_sure or bool(gone)) and not has_other_subject(
         question, older, newer, may_miss=is_ended
     )
 

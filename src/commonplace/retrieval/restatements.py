@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
 
-__all__ = ["restates"]
+__all__ = ["restates", "speak_of_one"]
 
 _ALL, _MOST, _THREE_FIFTHS, _HALF = 0.99, 0.7, 3 / 5, 1 / 2
 _SOME_WORDS = 0.2
@@ -60,6 +60,18 @@ def restates(
         and older.common(newer) >= _SOME_WORDS
         and not ((values := question.unasked_values(older)) and values.issubset(newer.words))
         and not has_other_subject(question, older, newer)
+    )
+
+
+def speak_of_one(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether it is no accident that two lines hold the same words of a question.
+
+    Few lines hold them, or these two have much more in common, or other amounts of one unit.
+    """
+    return (
+        question.tells_apart(older, newer)
+        or older.common(newer) >= _HALF
+        or have_other_amount(older.amounts, newer.amounts)
     )
 
 

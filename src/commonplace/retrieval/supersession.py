@@ -82,7 +82,7 @@ class _Comparison:
 
     def __init__(self, lines: LineScores, analyzed: AnalyzedQuery, analyzer: Analyzer) -> None:
         self._lines, self._table = lines, lines.table
-        self._question = Question(analyzed, lines.present)
+        self._question = Question(analyzed, lines)
         self._days = analyzed.days
         self._today = analyzed.query.now.date()
         self._scores = np.log(np.maximum(lines.share, 1e-300))
@@ -96,15 +96,14 @@ class _Comparison:
         self._analyzer = analyzer
         self._compared: dict[int, ComparedLine] = {}
 
-    def _line(self, row: int) -> ComparedLine:
-        """Return a line to be compared; most of the best lines never are."""
-        line = self._compared.get(row)
+    def _line(self, place: int) -> ComparedLine:
+        """Return one of the best lines to be compared; most never are."""
+        line = self._compared.get(place)
         if line is None:
+            row = self._best[place]
             text, held = self._table.text_of(row), self._lines.present[row]
-            line = ComparedLine(
-                row, text, held, self._question, self._analyzer, around=self._table.text
-            )
-            self._compared[row] = line
+            line = ComparedLine(row, text, held, self._question, self._analyzer, place=place)
+            self._compared[place] = line
         return line
 
     @cached_property
@@ -161,7 +160,7 @@ class _Comparison:
         stale = [at for at in newer_lines if self._scores[self._best[at]] >= least]
         for at in stale:  # grows: what corrects another line may be corrected in its turn
             for later in newer_lines[at]:
-                older, newer = self._line(self._best[at]), self._line(self._best[later])
+                older, newer = self._line(at), self._line(later)
                 judgement = self._judged(older, newer)
                 yield older, newer, judgement
                 is_correction = judgement is not None and judgement.older_stands_back
@@ -195,7 +194,7 @@ class _Comparison:
             is_stale = is_dated & (scores >= self._scores.max() - _STALE_NATS)
             named = possible & ~worth & is_stale[:, None] & is_dated[None, :]
             for older, newer in np.argwhere(named).tolist():
-                lines = self._line(self._best[older]), self._line(self._best[newer])
+                lines = self._line(older), self._line(newer)
                 worth[older, newer] = names_value(self._question, *lines)
         found: dict[int, list[int]] = {}
         for older, newer in np.argwhere(worth).tolist():

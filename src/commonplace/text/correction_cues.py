@@ -93,7 +93,6 @@ def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) 
     return (
         _cues("revision").are_in(words, text)
         or (not is_turn and _cues("recent").are_in(words, text))
-        or not _cues("new").words.isdisjoint(words[:1])
         or _ARROW.search(text) is not None
         or _follow(words, "not", "longer")
         or _follow(words, "parted", "particle")
