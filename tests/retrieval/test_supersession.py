@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import pytest
 
+from benchmarks import crowded
 from benchmarks.corrections import BLOCKS, LATER, cases, is_right
 from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
@@ -877,6 +878,57 @@ def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, the
     assert shares["now"] >= now, shares
     assert shares["trap"] >= trap, shares
     assert shares["then"] >= then, shares
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "least"),
+    [
+        (crowded.TUNED, "stays", 0.54),
+        (crowded.TUNED, "now", 0.6),
+        (crowded.ASIDE, "stays", 0.8),
+        (crowded.ASIDE, "now", 0.36),
+    ],
+)
+def test_in_full_workspaces_lines_of_other_matters_correct_little(names, kind, least, tmp_path):
+    right, plain, asked = 0, 0, 0
+    for name in names:
+        data = crowded.read(name)
+        data["ask"] = [question for question in data["ask"] if question["kind"] == kind]
+        with crowded.opened(data, tmp_path / name, "bundled") as memory:
+            right += crowded.count_right(data, memory, lambda *_: None)[kind]
+            plain += crowded.uncompared(data, memory)[kind]
+        asked += len(data["ask"])
+    assert right >= least * asked, f"{right} of {asked}"
+    if kind == "now":  # what the comparison of lines is for
+        assert right >= 2 * plain, f"{right} of {asked}, {plain} without"
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "Anselm moved the standing desk to the window.",
+        "New badge for Anselm, the old one no longer opens the gate.",
+        "On call from today: Anselm.",
+    ],
+)
+@pytest.mark.parametrize("embedder", ["bundled", None], ids=["hybrid", "words"])
+def test_a_name_that_is_in_many_lines_makes_no_correction(opened, newer, embedder):
+    said = "Anselm is allergic to peanuts."
+    whats = ("wrote the minutes", "met the auditors", "fixed the printer", "brought plums")
+    others = [f"- Anselm {what}.\n" for what in whats]
+    memory = opened(
+        logs(f"- {said}\n{others[0]}", "".join(others[1:]), "", f"- {newer}\n"), embedder=embedder
+    )
+    assert said in memory.search("What is Anselm allergic to?")[0].snippet
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which port did the staging proxy use before 7443?", "What was the old port of the proxy?"],
+)
+def test_what_was_before_something_is_the_line_of_before(opened, question):
+    memory = opened(logs(f"- {OLD_PORT}", "", f"- {NEW_PORT}"))
+    assert OLD_PORT in memory.search(question)[0].snippet
 
 
 @pytest.mark.parametrize(

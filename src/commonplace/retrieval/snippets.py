@@ -39,10 +39,7 @@ _WITH_FRAMES = 1.45
 """Length of all snippets with their frames, at most, as a multiple of the snippets alone."""
 _ITEM_STARTS = ("- ", "* ", "> ")
 _BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
-_ENDS = ".!?\n"
 """Marks of texts at which a window is cut without a look at the Markdown around it."""
-_OPEN_ENDS = ":：*_"
-"""Ends of a line that may introduce what is below it."""
 _GOES_ON = ("\n ", "\n\t", "\n=", "\n--", "\n:::", "\n\n:::", "\n</", "\n\n</", "\n///", "\n\n///")
 """Beginnings of a line that belongs to the one above it."""
 _DIGITS = 6  # decimals of a score
@@ -308,12 +305,12 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
     if passage.source == "sessions":
         return True  # a message is one line
     last = text[(at := int(table.start[window.last])) : at + 2]
-    begins = start == passage.start or text[start - 2] in _ENDS + ":"
+    begins = start == passage.start or text[start - 2] in ".!?:\n"
     return (
         (text.startswith(_ITEM_STARTS, start) or (begins and text[start] not in " \t\xa0</:"))
         and (last[0].isalnum() or last in _ITEM_STARTS)
-        and (end == len(text) or text[end - 1] in _ENDS or text.startswith(_BREAKS, end))
-        and text[end - 1] not in _OPEN_ENDS
+        and (end == len(text) or text[end - 1] in ".!?\n" or text.startswith(_BREAKS, end))
+        and not text.endswith((":", "：", "*", "_"), start, end)  # "To set it up:"
         and not text.startswith(_GOES_ON, end)
         and not chunk.context
         and not (is_marked and _has_marks(chunk.text + text[start : end + SNIPPET_CHARS]))
