@@ -203,12 +203,9 @@ class Question:
         return bool((self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES)
 
     def is_rare(self, word: str) -> bool:
-        """Return whether few lines hold a word, in whatever form."""
-        return self._folded.count(word) <= _FEW_LINES
-
-    @cached_property
-    def _folded(self) -> str:
-        return self.around.lower()
+        """Return whether few lines hold a word or what begins like it, also as a name."""
+        found = self.around.count(word) + self.around.count(word.capitalize())
+        return found <= _FEW_LINES
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""
