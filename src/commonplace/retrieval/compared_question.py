@@ -39,7 +39,7 @@ _OVER = re.compile(
     r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
 """A question with this asks for a time that is over."""
-_FEW_LINES = 4
+_FEW_LINES = 8
 """Lines that may all be about one thing: a value, its correction, and what refers to them."""
 _NEAR_PLACE = 4
 """Place among the lines with the most evidence down to which a line answers as well, perhaps."""
@@ -197,9 +197,11 @@ class Question:
         """
         if newer.is_turn:  # a speaker's name is in all of his lines
             return True
+        shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
+        if shared.sum() > 1:
+            return True  # one thing, told again and again
         if newer.place > _NEAR_PLACE:
             return False
-        shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
         return bool((self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES)
 
     def is_rare(self, word: str) -> bool:

@@ -275,9 +275,11 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
         return False
     both = (older.term_set & newer.term_set) - ENGLISH - asked
     gone = set[str]().union(*newer.replaced, *newer.denied) & (older.term_set - asked)
-    named = {*gone, *(word for word in said if not word.isdigit())}
+    is_named = any(term.isdigit() or question.is_rare(term) for term in gone) or any(
+        not word.isdigit() and question.is_rare(word) for word in said
+    )
     shares = bool(said) or len(both) > 1 or bool(gone)
-    if not (any(map(question.is_rare, named)) or (shares and speak_of_one(question, older, newer))):
+    if not (is_named or (shares and speak_of_one(question, older, newer))):
         return False
     if speaks_of_relative(question, older, newer):
         return False

@@ -55,7 +55,7 @@ def restates(
     # Two days, one question: "Hollis diary: cold room" holds now, whatever "box 14" was before.
     return (
         is_as_near
-        and question.tells_apart(older, newer)
+        and speak_of_one(question, older, newer)
         and _may_answer_alike(question, older, newer, least=_THREE_FIFTHS)
         and older.common(newer) >= _SOME_WORDS
         and not ((values := question.unasked_values(older)) and values.issubset(newer.words))
@@ -115,7 +115,7 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
         question, older, newer
     ):
         return True
-    if not question.tells_apart(older, newer):
+    if not speak_of_one(question, older, newer):
         return False
     # German nouns have capitals, too.
     if question.asks_person and question.language != "de":
