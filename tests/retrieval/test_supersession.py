@@ -914,7 +914,10 @@ def test_in_full_workspaces_lines_of_other_matters_correct_little(names, kind, l
 @pytest.mark.parametrize("embedder", ["bundled", None], ids=["hybrid", "words"])
 def test_a_name_that_is_in_many_lines_makes_no_correction(opened, newer, embedder):
     said = "Anselm is allergic to peanuts."
-    whats = ("wrote the minutes", "met the auditors", "fixed the printer", "brought plums")
+    whats = (
+        *("wrote the minutes", "met the auditors", "fixed the printer", "brought plums"),
+        *("lost a glove", "drew the map", "won at chess", "sang in the lift", "left at noon"),
+    )
     others = [f"- Anselm {what}.\n" for what in whats]
     memory = opened(
         logs(f"- {said}\n{others[0]}", "".join(others[1:]), "", f"- {newer}\n"), embedder=embedder
