@@ -199,7 +199,7 @@ class Question:
             return True
         shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
         if shared.sum() > 1:
-            return True  # one thing, told again and again
+            return True  # two words name one thing, however many lines say it
         if newer.place > _NEAR_PLACE:
             return False
         return bool((self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES)
