@@ -40,8 +40,6 @@ _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
 _CLOSING = re.compile(r"[ \t]*(?:(:{3}):*|(/{3})|<(/[A-Za-z][\w.:-]*)>)[ \t\r]*$")
 """Line that closes an admonition or an element."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
-
-
 _INTRODUCES = re.compile(r"[:：][*_ \t\r]*$")
 
 

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Question", "labels_in", "names_in"]
 
+_FEW_LINES = 8
+"""Lines that may all be about one thing: a value, its correction, and what refers to them."""
+_NEAR_PLACE = 4
+"""Place among the lines with the most evidence down to which a line answers as well, perhaps."""
+
 _NAME = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w-]*")
 _LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ]))\b")
 """A word with a digit or a letter alone, which is no initial of a name: "H. Osei"."""
@@ -39,10 +44,6 @@ _OVER = re.compile(
     r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
 """A question with this asks for a time that is over."""
-_FEW_LINES = 8
-"""Lines that may all be about one thing: a value, its correction, and what refers to them."""
-_NEAR_PLACE = 4
-"""Place among the lines with the most evidence down to which a line answers as well, perhaps."""
 _PRESENT_VERBS = frozenset(("am", "are", "is", "will", "do", "does", "going"))
 """An English question without any of these does so, too."""
 _PRESENT = frozenset(("now", "current", "currently", "latest", "today", "nowadays", "still"))
@@ -190,19 +191,17 @@ class Question:
         return ((term, own, other) for term, weight, own, other in columns if weight)
 
     def tells_apart(self, older: ComparedLine, newer: ComparedLine) -> bool:
-        """Return whether few lines hold all of it that two lines hold, and the newer one is near.
+        """Return whether what two lines hold of it tells that both are of one thing.
 
-        A name that is in many lines is in many that have nothing to do with each other, and a line
-        that corrects another one has nearly as much evidence.
+        Two words do, however many lines say them again; a word alone does where few lines hold it
+        and the newer one is among the best: a name that is in many lines is in many matters. Turns
+        of a conversation are not told apart so, for a speaker's name is in all of his.
         """
-        if newer.is_turn:  # a speaker's name is in all of his lines
-            return True
         shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
-        if shared.sum() > 1:
-            return True  # two words name one thing, however many lines say it
-        if newer.place > _NEAR_PLACE:
-            return False
-        return bool((self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES)
+        if newer.is_turn or shared.sum() > 1:
+            return True
+        few = (self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES
+        return newer.place <= _NEAR_PLACE and bool(few)
 
     def is_rare(self, word: str) -> bool:
         """Return whether few lines hold a word or what begins like it, also as a name."""
