@@ -194,8 +194,8 @@ class Question:
         """Return whether what two lines hold of it tells that both are of one thing.
 
         Two words do, however many lines say them again; a word alone does where few lines hold it
-        and the newer one is among the best: a name that is in many lines is in many matters. Turns
-        of a conversation are not told apart so, for a speaker's name is in all of his.
+        and the newer one is among the best: a name that is in many lines is in many matters. A turn
+        of a conversation needs neither, for a speaker's name is in all of his.
         """
         shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
         if newer.is_turn or shared.sum() > 1:
