@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from commonplace import Settings
 from commonplace.errors import CommonplaceError
-from commonplace.text.chunking import chunk_markdown, line_units, pack_units
+from commonplace.text.chunking import chunk_markdown
 from commonplace.text.front_matter import expiry_ms, is_expired, label_line, read_front_matter
+from commonplace.text.line_units import line_units, pack_units
 from commonplace.text.redaction import redact
 from commonplace.text.time_expressions.parser import days_named
 from commonplace.tools.arguments import ToolArguments

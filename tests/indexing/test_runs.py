@@ -11,7 +11,7 @@ from commonplace.errors import EmbedderError, StoreError
 from commonplace.indexing import chunk_embedder, pipeline, runner
 from commonplace.memory import Memory
 from commonplace.settings import CacheSettings, ChunkingSettings, SearchSettings
-from commonplace.text.chunking import whole_unit
+from commonplace.text.line_units import whole_unit
 from support.engines import index_at
 from support.fakes import NONSENSE, HashedWords, Nonsense, Raising
 from support.notes import CHUNKS, LINES, MEMORY, find, paths

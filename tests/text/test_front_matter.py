@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.chunking import line_units, pack_units
 from commonplace.text.front_matter import expiry_ms, hide_label, label_line, read_front_matter
+from commonplace.text.line_units import line_units, pack_units
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.text.chunking import line_units, unit_texts
+from commonplace.text.line_units import line_units, unit_texts
 from commonplace.text.strikethrough import (
     CorrectionLink,
     correction_links,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.text.chunking import line_units
+from commonplace.text.line_units import line_units
 from commonplace.text.printable import one_line
 from commonplace.text.stopwords import ENGLISH
 from commonplace.types import citation

@@ -16,7 +16,7 @@ from commonplace.indexing.planner import IndexPlan
 from commonplace.indexing.read_document import ReadDocument
 from commonplace.store.base import Store
 from commonplace.store.records import FileRecord, IndexIdentity
-from commonplace.text.chunking import line_units, pack_units, unit_texts, whole_unit
+from commonplace.text.line_units import line_units, pack_units, unit_texts, whole_unit
 from commonplace.transcripts.cursor import ReadCursor
 from commonplace.types import Chunk
 from commonplace.vectors.arrays import ChunkVectors, pack_all, unpack

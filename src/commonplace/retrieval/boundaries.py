@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.text.blocks import Block, block_at, context_at, find_blocks, is_markup
-from commonplace.text.chunking import is_wrapped, starts_unit
+from commonplace.text.line_units import goes_on, starts_unit
 from commonplace.text.list_items import is_item, item_above, item_end
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class _Cutter:
     def _complete_start(self) -> None:
         """Begin with the line that the first one continues, and with the parents of its item."""
         first = self._first
-        while first and _continues(*self._lines[first - 1 : first + 1]):
+        while first and _continues(self._lines, first - 1):
             first -= 1
         if first < self._first and self._may_be(first, self._last, most=_WHOLE_CHARS):
             self._first = first
@@ -271,7 +271,7 @@ class _Cutter:
         if block is not None and block.kind == "code":
             return [block.last]
         sentence = number
-        while _continues(*self._lines[sentence : sentence + 2]):
+        while _continues(self._lines, sentence):
             sentence += 1
         return sorted((item_end(self._lines, number), sentence), reverse=True)
 
@@ -280,7 +280,7 @@ class _Cutter:
         first = last = self._last
         if not _INTRODUCES.search(self._lines[last]):
             return
-        while first and _continues(*self._lines[first - 1 : first + 1]):
+        while first and _continues(self._lines, first - 1):
             first -= 1
         most = _BLOCK_CHARS if first > self._middle else None
         below = next(filter(self._says, range(last + 1, len(self._lines))), None)
@@ -340,7 +340,10 @@ class _Cutter:
             self._last = block.first - 1
 
 
-def _continues(above: str, line: str = "") -> bool:
-    """Return whether a line goes on with the sentence, or the tag, of the line above it."""
-    goes_on = is_wrapped(above) or _OPEN_TAG.match(above)
-    return bool(line.strip()) and bool(goes_on) and not starts_unit(line)
+def _continues(lines: Sequence[str], number: int) -> bool:
+    """Return whether the sentence, or the tag, of a line goes on in the next one."""
+    if goes_on(lines, number):
+        return True
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    opens = bool(below.strip()) and _OPEN_TAG.match(lines[number])
+    return bool(opens) and not starts_unit(below)

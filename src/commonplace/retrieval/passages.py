@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from commonplace.store.records import StoredChunk
 from commonplace.text.blocks import find_blocks
-from commonplace.text.chunking import line_units, pack_units, read_outline
+from commonplace.text.chunking import read_outline
+from commonplace.text.line_units import line_units, pack_units
 from commonplace.types import Source
 from commonplace.vectors.arrays import packed_size, unpack
 

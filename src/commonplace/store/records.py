@@ -134,7 +134,7 @@ class IndexedChunk:
         chunk: What it says, and where.
         embedded: Its vectors; None for none.
         day: Proleptic ordinal of its file's day; None for an evergreen file.
-        units: Where its lines begin and end, as `commonplace.text.chunking` packs it.
+        units: Where its lines begin and end, as `commonplace.text.line_units` packs it.
     """
 
     id: str

@@ -255,7 +255,7 @@ def hide_label(units: bytes, text: str) -> bytes:
     """Mark the unit that is the line of labels, the first line of a chunk, as one not to be shown.
 
     Args:
-        units: Units of the chunk, as `commonplace.text.chunking` packs them.
+        units: Units of the chunk, as `commonplace.text.line_units` packs them.
         text: The chunk's text.
     """
     number, start, end = _UNIT.unpack_from(units)
