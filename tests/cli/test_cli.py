@@ -253,6 +253,19 @@ def test_index_warns_of_a_missing_extra_path(notes, tmp_path):
     assert "vualt is not there" in one_line(CliRunner().invoke(app, [*options, "index"]))
 
 
+def test_words_without_marks_of_quotation_are_one_question(run):
+    quoted = run("search", "which port has the VPN")
+    assert quoted.stdout
+    assert run("search", "which", "port", "has", "the", "VPN").stdout == quoted.stdout
+    assert run("search").exit_code == 2
+
+
+def test_a_search_of_paths_that_no_file_has_says_so(run):
+    told = one_line(run("search", "VPN", "--paths", "memory/nowhere/"))
+    assert "no file of the index matches --paths memory/nowhere/" in told
+    assert "no results for 'xylophone'" in one_line(run("search", "xylophone", "--paths", "*.md"))
+
+
 def test_an_embedder_failure_is_reported_once(run, notes, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     run("index")
@@ -422,6 +435,16 @@ def test_get_as_json_is_the_memory_get_answer(run):
         "truncated": True,
         "nextFrom": 6,
     }
+
+
+@pytest.mark.parametrize(
+    "asked", ["2026-10", "2026-10-14", "memory/2026-10-14", "memory/2026-10-41.md"]
+)
+def test_get_of_a_name_that_is_nearly_a_note_names_the_note(run, notes, asked):
+    (notes / "memory" / "2026-10-14.md").write_text("- Paid the rent.\n")
+    result = run("get", asked)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "id you mean memory/2026-10-14.md?" in one_line(result)
 
 
 def test_get_of_a_missing_file_is_one_line(run):

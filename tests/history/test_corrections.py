@@ -87,6 +87,29 @@ def test_a_correction_comes_first_among_lines_that_are_no_list(memory, folder):
     assert memory.search("price of Nordnet")[0].path == LOG
 
 
+def test_a_row_is_corrected_by_a_row_below_the_same_header(memory):
+    memory.correct("MEMORY.md#L9", "| north | 4712 |")
+    table = "| door | code |\n| --- | --- |\n| north | 4712 |\n"
+    assert text_of(memory, LOG).endswith(f"([corrects](../MEMORY.md#L9))\n\n{table}")
+    [first, *_] = memory.search("code of the north door", explain=True)
+    assert (first.path, "4712" in first.snippet) == (LOG, True)
+
+
+@pytest.mark.parametrize(
+    ("cited", "text"),
+    [
+        ("#L9", "| door | key |\n|---|---|\n| north | 4712 |"),
+        ("#L9", "The north door opens with 4712."),
+        ("#L4", "| VPN | 51820 |"),
+    ],
+)
+def test_a_text_that_needs_no_header_is_written_as_it_is(memory, cited, text):
+    memory.correct(f"MEMORY.md{cited}", text)
+    written = text_of(memory, LOG)
+    assert text in written
+    assert "| door | code |" not in written
+
+
 def test_one_undo_takes_a_correction_back_as_a_whole(memory):
     version = memory.correct("MEMORY.md#L4", "The VPN listens on port 51820.")
     memory.undo(version.id)

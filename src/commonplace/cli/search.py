@@ -44,7 +44,7 @@ def _check_paths(
 
 
 @click.command()
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @click.option(
     "--max-results",
     type=click.IntRange(1, MAX_RESULTS),
@@ -71,7 +71,7 @@ def _check_paths(
 @pass_options
 def search(
     options: Options,
-    query: str,
+    words: tuple[str, ...],
     *,
     max_results: int | None,
     min_score: float | None,
@@ -79,7 +79,8 @@ def search(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find the lines that answer QUERY."""
+    """Find the lines that answer QUERY, one text or several words."""
+    query = " ".join(words)
     with options.open_memory() as memory:
         problem = None if options.url else _update_index(memory)
         try:
@@ -104,7 +105,7 @@ def search(
         if results:
             _show_results(results, explain=explain)
         else:
-            _explain_no_results(memory, results, min_score=min_score)
+            _explain_no_results(memory, results, min_score=min_score, paths=paths)
 
 
 def _update_index(memory: Memory) -> str | None:
@@ -137,7 +138,13 @@ def _warn_about(results: SearchResults, *, keyword_only: bool, problem: str) -> 
             warn(warning)
 
 
-def _explain_no_results(memory: Memory, results: SearchResults, *, min_score: float | None) -> None:
+def _explain_no_results(
+    memory: Memory,
+    results: SearchResults,
+    *,
+    min_score: float | None,
+    paths: tuple[str, ...] | None,
+) -> None:
     """Warn that nothing was found: what was searched, and what to try next."""
     query = _quoted(results.query)
     try:
@@ -150,10 +157,20 @@ def _explain_no_results(memory: Memory, results: SearchResults, *, min_score: fl
         hint = unindexed_notes_hint(memory.workspace)  # the search has logged it
         warn("no results" if hint else f"no results: {empty_workspace_hint(memory.workspace)}")
         return
+    if paths is not None and not _has_file(memory, paths):
+        warn(f"no results: no file of the index matches --paths {' '.join(paths)}")
+        return
     least = memory.settings.search.min_score if min_score is None else min_score
     where = f"{results.mode} search of {state.files} files, {state.chunks} chunks"
     hint = "try other words" + (", or --min-score 0 to see weak matches" if least > 0 else "")
     warn(f"no results for {query}: {where}, minimum score {least:g}; {hint}")
+
+
+def _has_file(memory: Memory, patterns: tuple[str, ...]) -> bool:
+    from commonplace.store.records import FileFilter
+
+    with memory.snapshot() as snapshot:
+        return any(map(FileFilter(patterns).passes, snapshot.files()))
 
 
 def _quoted(query: str) -> str:

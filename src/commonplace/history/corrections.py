@@ -17,6 +17,7 @@ from commonplace.history.citations import CitationFinder, Place
 from commonplace.history.edits import FileCodec, appended_bytes
 from commonplace.history.note_changes import Mutation
 from commonplace.history.service import there
+from commonplace.text.blocks import block_at, find_blocks
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.strikethrough import CorrectionLink, is_struck, strike
 from commonplace.workspace.paths import log_path
@@ -64,19 +65,21 @@ class Corrector:
         finder = CitationFinder(self._notes, self._store, citation)
         found = finder.place
         path, log = found.path, log_path(day)
+        right = text
 
         def struck(before: bytes | None) -> bytes:
-            nonlocal found
+            nonlocal found, right
             data = there(path, before)
             codec = FileCodec.of(data)
             lines = codec.decode(data).split("\n")
             found = finder.find(lines)
+            right = _with_header(text, lines, found)
             link = CorrectionLink(_relative(log, path), day)
             return codec.encode("\n".join(_struck_lines(lines, found, link)))
 
         def noted(before: bytes | None) -> bytes | None:
             link = CorrectionLink(_relative(path, log), line=found.first)
-            return appended_bytes(before, _linked(text, link), title=day.isoformat())
+            return appended_bytes(before, _linked(right, link), title=day.isoformat())
 
         mutations = [Mutation(path, struck), Mutation(log, noted)]
         if path == log:
@@ -164,6 +167,17 @@ def _is_row(lines: Sequence[str], at: int) -> bool:
         first -= 1
     block = lines[first : at + 2]
     return any("-" in line and "|" in line and _DELIMITERS.fullmatch(line) for line in block)
+
+
+def _with_header(text: str, lines: Sequence[str], place: Place) -> str:
+    """Return rows of a table with the header of the table that they correct, if they have none."""
+    rows = text.strip().splitlines()
+    if not rows[0].startswith("|") or find_blocks(rows):
+        return text
+    block = block_at(find_blocks(lines), place.first - 1)
+    if block is None or block.kind != "table":
+        return text
+    return "\n".join((*block.lead, *rows))
 
 
 def _linked(text: str, link: CorrectionLink) -> str:
