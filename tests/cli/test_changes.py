@@ -91,6 +91,8 @@ def test_the_history_is_listed_newest_first(run):
     done(run("edit", "MEMORY.md", "port 1194", "port 51820"))
     done(run("mv", "MEMORY.md", "memory/all.md"))
     lines = done(run("history")).splitlines()
+    two = done(run("history", "--limit", "2")).splitlines()
+    assert [line.split() for line in two] == [line.split() for line in lines[:2]]
     assert [line.split()[0] for line in lines] == ["3", "2", "1"]
     assert lines[0].endswith("move   user  MEMORY.md -> memory/all.md")
     assert re.fullmatch(r"2  \d{4}-\d\d-\d\d \d\d:\d\d  edit   user  MEMORY\.md", lines[1])

@@ -37,13 +37,14 @@ def history(options: Options, path: str | None, *, limit: int, as_json: bool) ->
     Those that other programs made are among them, as index runs met them.
     """
     with options.open_memory() as memory:
-        versions = memory.history(path, limit=limit)
+        # A move is one line of the two that it is in the history.
+        versions = memory.history(path, limit=limit if as_json else 2 * limit)
     if as_json:
         print_json({"versions": [version_payload(version) for version in versions]})
     elif versions:
         left = {(version.id, version.moved_from) for version in versions}
         shown = [version for version in versions if (version.id, version.path) not in left]
-        print_text(_aligned([_version_cells(version) for version in shown]))
+        print_text(_aligned([_version_cells(version) for version in shown[:limit]]))
     else:
         warn(f"no changes of {path} are known" if path else "no changes are known yet")
 
