@@ -856,3 +856,15 @@ def test_a_line_that_holds_the_kind_of_thing_asked_for_comes_first(found, query,
     notes = {"MEMORY.md": f"- {other}\n{filler(20)}\n- {answer}\n{filler(20)}\n"}
     hits = found(notes, query, embedder=None)
     assert first(hits, answer) < first(hits, other)
+
+
+@pytest.mark.parametrize("embedder", ["bundled", None])
+def test_a_line_that_many_notes_repeat_leaves_room_for_others(space, embedder):
+    standup = "- Standup at 9:30 in room Blue.\n"
+    space.write({f"memory/2026-10-{day:02}.md": standup for day in range(1, 31)})
+    space.write({"memory/team.md": "- Ada leads the standup, and tea is served after it.\n"})
+    snippets = [hit.snippet for hit in space.search("standup in room Blue", embedder=embedder)]
+    assert snippets.count(standup.strip()) == 3
+    assert any("Ada" in snippet for snippet in snippets)
+    of_october = space.search("standup between 1 and 7 October", embedder=embedder)
+    assert len({hit.path for hit in of_october if "Blue" in hit.snippet}) >= 7  # a day each

@@ -338,6 +338,17 @@ def test_a_prefix_is_in_the_chunks_with_a_word_that_begins_with_it(store: Store)
     assert list(counts.values()) == [2, 0]
 
 
+def test_a_number_is_in_the_chunks_with_its_parts_in_a_row(store: Store) -> None:
+    texts = ["from 1.5.0 on", "since v1.5.0", "1 and 5 and 0", "11.5.0"]
+    filled(store, a_file("a.md", *texts))
+    bare, behind_v = (Term(text, "1.5.0", number=True) for text in ("1.5.0", "v1.5.0"))
+    with store.snapshot() as snapshot:
+        counts = snapshot.frequencies([bare, behind_v])
+        [(seq, _)] = snapshot.match([bare], every=False, limit=9, rows=ALL)
+        assert snapshot.chunks([seq])[seq].text == texts[0]
+    assert list(counts.values()) == [1, 1]
+
+
 def test_a_prefix_counts_all_of_many_forms(store: Store) -> None:
     forms = [f"räkning{ending}" for ending in "abcdefghijklmnopqrstuvwxyz"]
     filled(store, a_file("a.md", " ".join(forms), f"{forms[0]} {forms[1]} och sedan inget", "rät"))

@@ -63,10 +63,60 @@ def test_a_word_with_vowel_signs_is_found_as_a_whole(tmp_path, engine):
 def test_the_forms_of_a_word_share_its_beginning(word, prefix):
     for tokenizer in ("porter", "unicode61"):
         (term,) = Analyzer(tokenizer).words(word)
-        found = Analyzer(tokenizer).prefix_of(term)
+        found = Analyzer(tokenizer).other_form(term)
         assert (found and found.term) == prefix
     for part in Analyzer("trigram").words(word):
-        assert Analyzer("trigram").prefix_of(part) is None
+        assert Analyzer("trigram").other_form(part) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("What changed in v1.5.0, and in 1.6?", {"v1.5.0": "1.5.0", "1.6": "1.6"}),
+        ("10.0.0.7:8080", {"10.0.0.7:8080": "10.0.0.7:8080"}),
+        ("Wer kommt am 24.12.2026 um 18:30?", {"18:30": "18:30"}),
+        ("rooms 3, 5 and 7. 8 is free; abc1.5, 2026-10-14", {}),
+    ],
+)
+def test_a_number_of_several_parts_is_one_word(query, numbers):
+    words = Analyzer("porter").words(query)
+    assert {word.text: word.term for word in words if word.number} == numbers
+
+
+NUMBERS = """\
+# Machines
+
+- The printer has 192.168.1.20
+- The scanner has 192.168.1.2
+- Postgres on staging is v15.4
+- Postgres in production is 14.9
+- The jobs need Python 3.12.1
+- The old jobs need Python 3.1
+- Chorprobe ist um 19.30 Uhr, für alle
+- hive 3 has a blue queen
+- hive 5 has a white queen
+"""
+
+
+@pytest.mark.parametrize("embedder", ["bundled", None])
+@pytest.mark.parametrize("engine", ["sqlite", "memory"])
+def test_numbers_are_told_apart(tmp_path, engine, embedder):
+    (tmp_path / "MEMORY.md").write_text(NUMBERS)
+    index = tmp_path / "index.sqlite" if engine == "sqlite" else "memory://"
+    with Memory.open(tmp_path, embedder=embedder, index=index) as memory:
+        for question, answer in {
+            "what has 192.168.1.2?": "scanner",
+            "which machine is 192.168.1.20": "printer",
+            "where does 15.4 run?": "v15.4",
+            "where does v14.9 run?": "14.9",
+            "what needs Python 3.12?": "3.12.1",
+            "what needs Python 3.1?": "old jobs",
+            "was ist um 19:30?": "Chorprobe",
+            "which colour has the queen of hive 3?": "blue",
+            "which colour has the queen of hive 5?": "white",
+        }.items():
+            found = memory.search(question)[0]
+            assert answer in found.snippet.split("\n")[found.best_line - found.start_line]
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def matched_spans(text: str, *, terms: Iterable[str]) -> list[tuple[int, int]]:
         for match in _WORD.finditer(text)
         if any(_is_form(_fold(match[0]), of=stem) for stem in stems)
     ]
-    grams = [stem for stem in stems if not stem.isascii()]
-    spans += [(at, at + len(gram)) for gram in grams for at in _places(text, gram)]
+    parts = [stem for stem in stems if not (stem.isascii() and stem.isalnum())]  # "1.5", "東京"
+    spans += [(at, at + len(part)) for part in parts for at in _places(text, part)]
     return _merged(spans)
 
 

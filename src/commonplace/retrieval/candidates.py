@@ -144,22 +144,23 @@ def _frequencies(
     """Return the terms of a query, each with its document frequency.
 
     Stemming is for English: a word of another language stands for all that begin like it, but for
-    a name that has one form: Carla is not Carlo. So does any word that no chunk holds.
+    a name that has one form: Carla is not Carlo. So does any word that no chunk holds, and a number
+    for the same behind a "v".
     """
     found = snapshot.frequencies(words, source)
     language = language_of(text)
     names = names_in(text, language) if language in _NAMES_OF_ONE_FORM else frozenset()
-    prefixes = {
-        word: prefix
+    forms = {
+        word: form
         for word in words
-        if (not found[word] or (language != "en" and word.text not in names))
-        and (prefix := analyzer.prefix_of(word))
+        if (not found[word] or (language != "en" and word.text not in names and not word.number))
+        and (form := analyzer.other_form(word))
     }
-    if not prefixes:
+    if not forms:
         return found
-    begun = snapshot.frequencies(prefixes.values(), source)
-    terms = (prefix if begun.get(prefix := prefixes.get(word, word)) else word for word in words)
-    return {term: begun.get(term) or found[term] for term in terms}
+    others = snapshot.frequencies(forms.values(), source)
+    terms = (form if others.get(form := forms.get(word, word)) else word for word in words)
+    return {term: others.get(term) or found[term] for term in terms}
 
 
 def candidate_chunks(

@@ -36,7 +36,7 @@ from commonplace.retrieval.line_features import LineScores, answer_confidence, s
 from commonplace.retrieval.passages import PassageTable, holds, passage_table
 from commonplace.retrieval.precedence import Precedence, ordered
 from commonplace.retrieval.query import Evidence, Query, Ranking
-from commonplace.retrieval.redundancy import decay_factors
+from commonplace.retrieval.redundancy import decay_factors, surplus_copies
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
 from commonplace.retrieval.snippets import (
     pack_windows,
@@ -123,9 +123,12 @@ class LineRanker:
         precedences: tuple[Precedence, ...] = ()
         if _may_supersede(lines):
             lines, precedences = supersede(lines, analyzed, analyzer)
+        hidden = table.hidden
+        if analyzed.days is None:  # else each day counts that a line is of
+            hidden = hidden | surplus_copies(lines)
         windows = pack_windows(
             lines.share, table.start, table.end, table.passage,
-            max_chars=max(query.max_chars, passages * RERANKED_CHARS), hidden=table.hidden,
+            max_chars=max(query.max_chars, passages * RERANKED_CHARS), hidden=hidden,
         )  # fmt: skip
         confidence = answer_confidence(windows, lines, analyzed)
         return Evidence(windows, lines, analyzed, confidence, precedences)

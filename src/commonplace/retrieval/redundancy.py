@@ -37,6 +37,7 @@ __all__ = [
     "redundancy_losses",
     "similarity_of_texts",
     "similarity_of_vectors",
+    "surplus_copies",
     "thin_ties",
 ]
 
@@ -54,6 +55,10 @@ _SUPERSEDED = 4.0
 """Nats that a very old line loses to the same line of today."""
 _REPEATED = 7.0
 """Nats that a repeat loses at an `mmr_lambda` of 0."""
+_COPIES = 3
+"""Copies of a line that an answer shows, at most: their days tell something, too."""
+_COPY_CHARS = 20
+"""Length of such a line, at least."""
 _SIMILAR_COSINES = (0.7, 0.9)
 """Centred cosines between which similarity rises from 0 to 1."""
 _SIMILAR_WORDS = (0.4, 0.8)
@@ -182,6 +187,21 @@ def merits(lines: LineScores) -> NDArray[np.float64]:
     shares = lines.share * np.exp(np.maximum(lines.faded, repeated))
     is_heading = lines.table.headings == np.arange(len(shares))
     return np.where(is_heading, -1 / (1 + shares), shares)
+
+
+def surplus_copies(lines: LineScores) -> NDArray[np.bool_]:
+    """Return the lines that better ones say word for word, as often as an answer shows them."""
+    table = lines.table
+    extra = np.zeros(len(table), dtype=np.bool_)
+    if lines.repeated is None or np.count_nonzero(lines.repeated) < _COPIES:
+        return extra
+    counts: Counter[str] = Counter()
+    says = lines.present.any(axis=1) & (table.headings != np.arange(len(table)))
+    for row in (-np.where(says, lines.share, 0.0)).argsort(kind="stable")[: says.sum()].tolist():
+        text = table.text_of(row).strip()
+        counts[text] += 1
+        extra[row] = counts[text] > _COPIES and len(text) >= _COPY_CHARS
+    return extra
 
 
 def decay_factors(ages: Sequence[float], settings: SearchSettings) -> list[float]:

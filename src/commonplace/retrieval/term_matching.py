@@ -74,7 +74,8 @@ def content_words(query: str, analyzer: Analyzer) -> list[Term]:
     content = [
         word
         for word in words
-        if word.text.lower() not in ENGLISH and (len(word.text) > 1 or not word.text.isascii())
+        if word.text.lower() not in ENGLISH
+        and (len(word.text) > 1 or word.text.isdigit() or not word.text.isascii())
     ]
     return (content or words)[:_MAX_WORDS]
 
@@ -93,7 +94,7 @@ def weighted_terms(
     found = np.array([*frequencies.values()], dtype=np.float32)
     weights = _idf(found, chunk_count)
     if chunk_count < _LEAST_CHUNKS:
-        names = [_IDENTIFIER.fullmatch(word.text) is not None for word in words]
+        names = [word.number or bool(_IDENTIFIER.fullmatch(word.text)) for word in words]
         weights[names] = _idf(found[names], _LEAST_CHUNKS)
     # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
     counts = np.array([not (days and is_date_word(word.text)) for word in words], dtype=np.bool_)
@@ -192,7 +193,7 @@ def occurrences_within(
     haystack = _Haystack(text)
     own_forms = [folded(word.text) for word in words]
     wanted = [folded(word.term) for word in words]  # the index keeps the signs above some letters
-    is_part = [word.gram or analyzer.finds_parts for word in words]
+    is_part = [word.gram or word.number or analyzer.finds_parts for word in words]
     probes = [
         "" if part else _probe(own, term)
         for own, term, part in zip(own_forms, wanted, is_part, strict=True)
@@ -211,7 +212,8 @@ def occurrences_within(
     columns, places = columns[held], places[held]
     for column, part in enumerate(is_part):
         if part:
-            found = haystack.places(own_forms[column])
+            number = wanted[column] if words[column].number else None
+            found = haystack.numbers(number) if number else haystack.places(own_forms[column])
             places = np.append(places, np.array(found, dtype=np.int64))
             columns = np.append(columns, np.full(len(found), column))
     present = np.zeros((len(starts), len(words)), dtype=np.float32)
@@ -295,6 +297,15 @@ class _Haystack:
             found.append(at)
             at = self._text.find(part, at + len(part))
         return found
+
+    def numbers(self, number: str) -> list[int]:
+        """Return the offsets of a number of several parts, or of a longer one that it begins.
+
+        So "1.5" is "v1.5.2" and "1,5" too, and not "2.1.5" or "1.50".
+        """
+        form = r"[.,: ]".join(re.split(r"\D", number))
+        pattern = rf"(?<!\d)(?<!\d[.,:]){form}(?!\d)"
+        return [match.start() for match in re.finditer(pattern, self._text)]
 
     def likely_forms(
         self, probes: Sequence[str]

@@ -66,6 +66,10 @@ _UNSPACED = re.compile(
     "\U00020000-\U0003ffff]+"
 )
 _WORD = re.compile(rf"[\w{VOWEL_SIGNS}]+")
+_NUMBER = re.compile(
+    r"(?<![\w.,:])(?!\d\d?\.\d\d?\.\d{4}(?!\d))v?(\d+(?:[.,:]\d+)+)(?!\d)", re.IGNORECASE
+)
+"""A number of several parts, no date: "v1.5.0", "10.0.0.7", "18:30"."""
 _LEAST_PREFIX = 4
 """Letters that two forms of a word share, at least."""
 _ENDING = 2
@@ -171,6 +175,7 @@ class Term(NamedTuple):
         gram: Whether it is a gram.
         initial: Whether only chunks hold it whose text begins with it.
         prefix: Whether all words that begin with its term are forms of it.
+        number: Whether it is a number of several parts: a version, an address, a time.
     """
 
     text: str
@@ -178,6 +183,7 @@ class Term(NamedTuple):
     gram: bool = False
     initial: bool = False
     prefix: bool = False
+    number: bool = False
 
 
 class Analyzer:
@@ -218,7 +224,12 @@ class Analyzer:
         return list(found)
 
     def words(self, query: str) -> list[Term]:
-        """Return the distinct words of a query, in order; unspaced runs become grams."""
+        """Return the distinct words of a query; unspaced runs become grams.
+
+        They are in order, but for numbers of several parts, which come last.
+        """
+        numbers = [Term(found[0], found[1], number=True) for found in _NUMBER.finditer(query)]
+        query = _NUMBER.sub(" ", query) if numbers else query
         words: dict[Term, None] = {}
         raw = _utf8(_UNSPACED.sub(" ", query))
         with self._lock:
@@ -231,16 +242,20 @@ class Analyzer:
                 parts = [run[at : at + size] for at in range(len(run) - size + 1)] or [run]
                 grams = (Term(part, part, gram=not self.finds_parts) for part in parts)
                 words.update(dict.fromkeys(grams))
+        words.update(dict.fromkeys(numbers))
         if self.finds_parts:  # shorter words are in no index of trigrams
             words = {word: None for word in words if len(word.text) >= _TRIGRAM}
         unique = {(word.term, word.gram): word for word in reversed(words)}
         return [word for word in words if unique[word.term, word.gram] is word]
 
-    def prefix_of(self, word: Term) -> Term | None:
-        """Return the prefix that the other forms of a word share; None where it may have none.
+    def other_form(self, word: Term) -> Term | None:
+        """Return what the other forms of a word share; None where it may have none.
 
-        Stemming is for English, but most languages have the endings of words at their ends, too.
+        Stemming is for English, but most languages have the endings of words at their ends, too. A
+        version may have a "v" before it.
         """
+        if word.number:
+            return word._replace(text=word.term if word.text[0] in "vV" else f"v{word.term}")
         letters = len(word.text)
         shared = max(_LEAST_PREFIX, letters - max(_ENDING, letters // 3))
         if self.finds_parts or word.gram or shared >= letters or not _is_alphabetic(word.text):
