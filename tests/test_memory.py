@@ -310,6 +310,27 @@ def test_days_are_those_of_the_machine_without_a_zone(notes):
         assert memory.append("other", when=NOON) == f"memory/{local}.md"
 
 
+def test_the_day_of_a_time_is_the_same_when_it_is_searched_for_as_when_it_is_written(notes):
+    late = datetime(2026, 11, 20, 23, 30, tzinfo=timezone(timedelta(hours=-11)))
+    with open_at(notes, NOON) as memory:
+        path = memory.append("a lamp for the hall", when=late)
+        memory.index()
+        assert [hit.path for hit in memory.search("lamp", after=late, before=late)] == [path]
+        with pytest.raises(ValueError, match=r"^after is '', which is not a day"):
+            memory.search("lamp", after="")  # a variable that nothing filled must not widen it
+
+
+def test_a_snippet_of_a_file_with_windows_line_endings_ends_with_its_text(notes):
+    with open_at(notes, NOON) as memory:
+        text = b"# Rooms\r\n\r\n- The printer is in room 3.\r\n- Ada moved it.\r\n"
+        (notes.root / "memory" / "rooms.md").write_bytes(text)
+        memory.index()
+        [hit] = [hit for hit in find(memory, "printer room Ada") if "rooms" in hit.path]
+        assert hit.snippet.endswith("Ada moved it.")
+        memory.edit(hit.path, "- Ada moved it.", "- Ben moved it.")
+        assert (notes.root / hit.path).read_bytes().endswith(b"3.\r\n- Ben moved it.\r\n")
+
+
 def test_a_time_without_a_zone_is_refused(notes):
     with notes.open() as memory, pytest.raises(ValueError, match="aware datetime"):
         memory.append("note", when=datetime(2026, 11, 20))  # noqa: DTZ001 - that is the point

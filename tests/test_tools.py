@@ -150,6 +150,13 @@ def test_secrets_in_what_a_model_writes_are_masked_unless_it_is_turned_off():
     assert secret in memory.calls[-1][0]
 
 
+def test_a_slip_in_what_is_masked_is_an_error_before_anything_is_written():
+    memory = FakeMemory()
+    with pytest.raises(ValueError, match=r"^redact is 'persnal'; it takes True, False or"):
+        append_answer(memory, {"text": "- Bob pays 5500 0000 0000 0004"}, redact="persnal")
+    assert not memory.calls
+
+
 def test_where_others_read_along_nothing_is_appended_for_long():
     memory = FakeMemory()
     with pytest.raises(PathNotAllowedError, match="the user's alone"):
@@ -276,6 +283,11 @@ def test_an_unavailable_answer_is_worded_as_the_references(error, warning, actio
         "warning": warning,
     }
     assert unavailable_answer(error)["error"] == error
+
+
+def test_an_index_that_cannot_be_read_is_not_blamed_on_the_embedder():
+    answer = unavailable_answer(IndexBusyError("another process rebuilds it; try again"))
+    assert "embedding" not in answer["warning"] + answer["action"]
 
 
 @pytest.mark.parametrize("error", [EmbedderError("fetch failed"), IndexBusyError("busy")])

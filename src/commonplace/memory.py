@@ -783,12 +783,12 @@ class Memory(ReopenedInChild, AsyncTwins):
         if not is_some or not all(source in known for source in wanted):
             shown = brief.repr(sources)
             raise ValueError(f"sources is {shown}; it takes a list of 'memory', 'sessions'.")
-        zone = self._zone
-        return RowFilter(
-            sources=None if sources is None else frozenset(sources),
-            after=parse_day(after, name="after", timezone=zone).toordinal() if after else None,
-            before=parse_day(before, name="before", timezone=zone).toordinal() if before else None,
-        )
+        limits = {
+            name: parse_day(day, name=name, timezone=self.now().tzinfo).toordinal()
+            for name, day in (("after", after), ("before", before))
+            if day is not None
+        }
+        return RowFilter(sources=None if sources is None else frozenset(sources), **limits)
 
     # -- files -----------------------------------------------------------------------------------
 

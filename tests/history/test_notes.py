@@ -415,6 +415,9 @@ def test_an_append_is_a_version_that_can_be_undone(notes, memory):
     assert changes(memory, log) == [(log, change) for change in ("found", "append", "append")]
     assert changes(memory, "memory/topic.md") == [("memory/topic.md", "append")]
     assert [one.origin for one in memory.history(limit=2)] == [origin, None]
+    for wrong in (0, 1.5, None):
+        with pytest.raises(ValueError, match=f"^limit is {wrong}; it must be a whole number"):
+            memory.history(limit=wrong)
     memory.undo(memory.history(log)[1].id)
     assert b"before the index" not in on_disk(notes, log)
     assert b"second" in on_disk(notes, log)

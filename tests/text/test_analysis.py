@@ -93,15 +93,16 @@ NUMBERS = """\
 - The jobs need Python 3.12.1
 - The old jobs need Python 3.1
 - Chorprobe ist um 19.30 Uhr, für alle
-- hive 3 has a blue queen
-- hive 5 has a white queen
 """
+HIVES = "- hive 3 has a blue queen\n- hive 5 has a white queen\n"
 
 
 @pytest.mark.parametrize("embedder", ["bundled", None])
 @pytest.mark.parametrize("engine", ["sqlite", "memory"])
 def test_numbers_are_told_apart(tmp_path, engine, embedder):
     (tmp_path / "MEMORY.md").write_text(NUMBERS)
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "bees.md").write_text(HIVES)
     index = tmp_path / "index.sqlite" if engine == "sqlite" else "memory://"
     with Memory.open(tmp_path, embedder=embedder, index=index) as memory:
         for question, answer in {

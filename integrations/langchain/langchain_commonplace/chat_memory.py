@@ -122,6 +122,8 @@ class ChatMemory(SummarizationMiddleware):
         Raises:
             ValueError: `flush`, the trigger or `keep` is none of these.
         """
+        if unknown := options.keys() - _SummarizationOptions.__annotations__.keys():
+            raise TypeError(f"ChatMemory takes no argument {min(unknown)!r}.")
         if flush not in get_args(FlushMode):
             raise ValueError(f"flush is {flush!r}; it must be 'before' or 'background'.")
         chat = chat_model(model)

@@ -24,7 +24,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import (
@@ -38,7 +37,7 @@ from deepagents.backends.protocol import (
 from deepagents.backends.utils import perform_string_replacement
 
 from commonplace import CommonplaceError, Memory, Origin
-from commonplace.text.redaction import redact as mask_secrets
+from commonplace.text.redaction import Redaction, checked_redaction, redacted
 from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
@@ -52,7 +51,7 @@ class MemoryFileBackend(FilesystemBackend):
     are masked. Other files of the folder cannot be written.
     """
 
-    def __init__(self, memory: MemorySource, *, redact: bool | Literal["personal"] = True) -> None:
+    def __init__(self, memory: MemorySource, *, redact: Redaction = True) -> None:
         """Set up the files of an agent.
 
         Args:
@@ -62,7 +61,7 @@ class MemoryFileBackend(FilesystemBackend):
                 with ``"personal"`` also numbers of cards, IBANs and US social security.
         """
         self._source = memory
-        self.redact = redact
+        self.redact = checked_redaction(redact)
         super().__init__(virtual_mode=True)
 
     @property
@@ -161,9 +160,7 @@ class MemoryFileBackend(FilesystemBackend):
                     memory.record_exposure(current_thread())
 
     def _masked(self, text: str) -> str:
-        if not self.redact:
-            return text
-        return mask_secrets(text, personal=self.redact == "personal")
+        return redacted(text, self.redact, personal=self.memory.settings.mask_personal)
 
 
 def _note(file_path: str) -> str:

@@ -19,6 +19,7 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import Field, field_validator
 
 from commonplace import CommonplaceError, Memory
+from commonplace.text.redaction import Redaction, checked_redaction
 from commonplace.tools import (
     APPEND_TOOL,
     CORRECT_TOOL,
@@ -183,7 +184,7 @@ class MemoryGetTool(_MemoryTool):
 class _MemoryWriteTool(_MemoryTool):
     """Tool that writes notes. The artifact is the answer as a dict."""
 
-    redact: bool | Literal["personal"] = True
+    redact: Redaction = True
     """Whether keys, tokens and passwords in what is written are masked."""
 
     def _spec(self) -> ToolSpec:
@@ -242,7 +243,7 @@ def memory_tools(
     write: WriteAccess = False,
     citations: Citations | None = None,
     private: bool = True,
-    redact: bool | Literal["personal"] = True,
+    redact: Redaction = True,
     name: str | None = None,
 ) -> list[BaseTool]:
     """Return the memory's tools, for ``create_agent(model, tools=memory_tools(memory))``.
@@ -270,5 +271,6 @@ def memory_tools(
         MemorySearchTool(citations=citations, **shared),
         MemoryGetTool(**shared),
     ]
+    checked_redaction(redact)
     wanted = [tool.name for tool in write_tools(write, private=private)]
     return [*tools, *(_WRITE_TOOLS[own](redact=redact, **shared) for own in wanted)]

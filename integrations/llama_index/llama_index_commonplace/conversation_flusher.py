@@ -10,7 +10,14 @@ from typing import Literal
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
-from commonplace.flush import Fingerprinter, Flusher, FlushMessage, FlushReason, FlushReport
+from commonplace.flush import (
+    Fingerprinter,
+    Flusher,
+    FlushMessage,
+    FlushReason,
+    FlushReport,
+    checked_reason,
+)
 from llama_index_commonplace.conversation_tail import ConversationTail
 from llama_index_commonplace.message_conversion import flush_messages
 
@@ -142,6 +149,7 @@ class ConversationFlusher:
 
     def flush(self, due: DueFlush, *, reason: FlushReason = "compaction") -> FlushReport | None:
         """Write down what is due; None if nothing is, and the session goes on."""
+        checked_reason(reason)
         if _is_idle(due, reason):
             self._start_pending()
             return None
@@ -153,6 +161,7 @@ class ConversationFlusher:
         self, due: DueFlush, *, reason: FlushReason = "compaction"
     ) -> FlushReport | None:
         """Run `flush` without blocking the event loop."""
+        checked_reason(reason)
         if self._is_beside(reason) or _is_idle(due, reason):
             return await asyncio.to_thread(self.flush, due, reason=reason)
         report = await self.flusher.aflush(

@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 from commonplace import Memory
 from commonplace.tools import selected_paths
+from commonplace.workspace.dates import parse_day
 
 __all__ = ["filter_limits"]
 
@@ -49,10 +50,12 @@ def filter_limits(
     Raises:
         ValueError: A date of the filters is no ISO date, or an operator does not exist.
     """
-    limits: dict[str, Any] = {name: _day(day, name) for name, day in days.items() if day}
+    limits: dict[str, Any] = {
+        name: _day(memory, day, name) for name, day in days.items() if day is not None
+    }
     rest = []
     for condition in filters.filters:
-        found = _days(condition) if filters.condition in (None, FilterCondition.AND) else {}
+        found = _days(memory, condition) if filters.condition in (None, FilterCondition.AND) else {}
         for name, day in found.items():
             narrower = max if name == "after" else min
             limits[name] = narrower(limits.get(name, day), day)
@@ -64,7 +67,7 @@ def filter_limits(
     return {**limits, "paths": paths}
 
 
-def _days(condition: MetadataFilter | MetadataFilters) -> dict[str, date]:
+def _days(memory: Memory, condition: MetadataFilter | MetadataFilters) -> dict[str, date]:
     """Return the limits that a comparison of the day is; empty for another condition."""
     if isinstance(condition, MetadataFilters) or _KEYS.get(condition.key, condition.key) != "date":
         return {}
@@ -77,7 +80,7 @@ def _days(condition: MetadataFilter | MetadataFilters) -> dict[str, date]:
         FilterOperator.LTE,
     ):
         return {}
-    day = _day(condition.value, condition.key)
+    day = _day(memory, condition.value, condition.key)
     if operator == FilterOperator.EQ:
         return {"after": day, "before": day}
     if operator in (FilterOperator.GT, FilterOperator.GTE):
@@ -85,13 +88,8 @@ def _days(condition: MetadataFilter | MetadataFilters) -> dict[str, date]:
     return {"before": day - one_day * (operator == FilterOperator.LT)}
 
 
-def _day(value: Any, name: str) -> date:
-    try:
-        return date.fromisoformat(str(value)[:10])
-    except ValueError:
-        raise ValueError(
-            f"{name} is {value!r}; a date or an ISO text was expected, such as '2026-11-20'."
-        ) from None
+def _day(memory: Memory, value: Any, name: str) -> date:
+    return parse_day(value, name=name, timezone=memory.now().tzinfo)
 
 
 def _passes(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:

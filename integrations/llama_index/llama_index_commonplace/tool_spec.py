@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from llama_index.core.tools import FunctionTool, ToolMetadata
 from llama_index.core.tools.tool_spec.base import SPEC_FUNCTION_TYPE, BaseToolSpec
 
 from commonplace import Memory
+from commonplace.text.redaction import Redaction, checked_redaction
 from commonplace.tools import (
     GET_TOOL,
     SEARCH_TOOL,
@@ -43,7 +44,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         write: WriteAccess = False,
         citations: Citations | None = None,
         private: bool = True,
-        redact: bool | Literal["personal"] = True,
+        redact: Redaction = True,
         name: str | None = None,
         agent: str | None = None,
     ) -> None:
@@ -70,6 +71,7 @@ class CommonplaceToolSpec(BaseToolSpec):
             ValueError: The name cannot be part of a tool's name, or `write` is none of these.
         """
         checked_memory(memory)
+        checked_redaction(redact)
         citations_shown(citations or memory.settings.citations, private=private)
         shared: dict[str, Any] = {"private": private, "name": name}
         answers: list[tuple[ToolSpec, AnswerFunction]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 from anthropic.types.beta import (
@@ -23,7 +23,7 @@ from commonplace.errors import CommonplaceError, ConflictError
 from commonplace.history.edits import occurrences
 from commonplace.renderers import brief
 from commonplace.text.quotation import quoted_lines
-from commonplace.text.redaction import redact as mask_secrets
+from commonplace.text.redaction import Redaction, checked_redaction, redacted
 from commonplace.tools.answers import agent_origin
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ class MemoryTool(BetaAbstractMemoryTool):
         memory: Memory,
         *,
         session: str | None = None,
-        redact: bool | Literal["personal"] = True,
+        redact: Redaction = True,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._memory = memory
         self._session = session
-        self._redact = redact
+        self._redact = checked_redaction(redact)
         memory.workspace.require("Anthropic's memory tool")
         self._folder = NoteFolder(memory.workspace)
         self._origin = agent_origin("memory", session=session, agent=None)
@@ -216,10 +216,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         self._memory.write(note.path, text, if_version=note.version, origin=self._origin)
 
     def _masked(self, text: str) -> str:
-        if not self._redact:
-            return text
-        personal = self._redact == "personal" or self._memory.settings.mask_personal
-        return mask_secrets(text, personal=personal)
+        return redacted(text, self._redact, personal=self._memory.settings.mask_personal)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):

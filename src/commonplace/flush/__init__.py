@@ -1,5 +1,6 @@
 """Flush of a conversation into notes before it is compacted: triggers, journal, silent turn."""
 
+from commonplace.flush.entries import checked_reason
 from commonplace.flush.flusher import Flusher
 from commonplace.flush.journal import MAX_ATTEMPTS
 from commonplace.flush.messages import (
@@ -34,6 +35,7 @@ __all__ = [
     "FlushRequest",
     "Flusher",
     "ToolCall",
+    "checked_reason",
     "flush_reason",
     "flushable_messages",
     "message_tokens",

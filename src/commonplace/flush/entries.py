@@ -19,6 +19,7 @@ __all__ = [
     "ENTRY_COLUMNS",
     "EntryRow",
     "JournalEntry",
+    "checked_reason",
     "entry_values",
     "parse_entry",
     "undamaged_columns",
@@ -58,6 +59,9 @@ class JournalEntry:
     messages: tuple[FlushMessage, ...]
     replies: tuple[FlushReply, ...] = ()
     attempts: int = 0
+
+    def __post_init__(self) -> None:
+        checked_reason(self.reason)
 
 
 def entry_values(entry: JournalEntry, workspace: str) -> dict[str, str | int]:
@@ -111,7 +115,7 @@ def parse_entry(number: int, row: EntryRow, *, mends: bool = False) -> JournalEn
     return JournalEntry(
         number,
         thread=read(0, str, ""),
-        reason=read(1, _reason, "journal"),
+        reason=read(1, checked_reason, "journal"),
         moment=read(2, datetime.fromisoformat, datetime.now(UTC)),
         tokens=read(3, int, 0),
         messages=messages,
@@ -169,7 +173,8 @@ def _checksum(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def _reason(text: str) -> FlushReason:
+def checked_reason(text: str) -> FlushReason:
+    """Return the reason of a flush, if it is one."""
     if text not in get_args(FlushReason):
-        raise ValueError(f"its reason is {text!r}")
+        raise ValueError(f"the reason is {text!r}; known are {', '.join(get_args(FlushReason))}.")
     return cast("FlushReason", text)

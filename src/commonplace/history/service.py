@@ -21,6 +21,7 @@ from commonplace.history.edits import replace_passage, replace_text
 from commonplace.history.note_changes import Mutation, NoteMutator
 from commonplace.history.reversal import text_without
 from commonplace.history.versions import State, content_hash
+from commonplace.renderers import brief
 from commonplace.system.waits import bounded_waits
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, Folder, UnreadableFileError, decode_text
@@ -138,8 +139,8 @@ class NoteService:
 
     def history(self, path: str | None, *, limit: int) -> list[Version]:
         """Return the versions of a note, or of all, newest first."""
-        if limit < 1:
-            raise ValueError(f"limit is {limit}; it must be at least 1.")
+        if not isinstance(limit, int) or limit < 1:
+            raise ValueError(f"limit is {brief.repr(limit)}; it must be a whole number, 1 or more.")
         name = None if path is None else self._workspace.plain_name(path)
         place = None if name is None else self._workspace.locate(name)
         found = self.log.history(name, limit=limit)

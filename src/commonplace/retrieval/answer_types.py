@@ -60,5 +60,21 @@ ANSWER_TYPES = (
         frozenset(),
         1.25,
     ),
+    AnswerType(
+        re.compile(
+            r"\b(?:(?:tele)?phones?|mobile|telefon\w*|handynummer|t[eé]l[eé]phone|tel[eé]fono"
+            r"|telefone|телефон\w*)\b|電話|전화|电话",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\d(?:[ ()/.-]{0,2}\d){6}"),
+        frozenset(),
+        1.5,
+    ),
+    AnswerType(
+        re.compile(r"\be-?mail|\bmail address|\bcorreo\b|\bcourriel\b", re.IGNORECASE),
+        re.compile(r"\w@\w"),
+        frozenset(),
+        1.5,
+    ),
 )
-"""Times, numbers, and names: words with a capital behind another word."""
+"""Times, numbers, names (words with a capital behind another word), telephones, and mail."""

@@ -16,7 +16,6 @@ from commonplace.text.correction_cues import (
     is_doubtful,
     is_question,
     is_revision,
-    is_unspaced,
     is_word,
     left_parts,
     left_words,
@@ -26,7 +25,7 @@ from commonplace.text.correction_cues import (
 )
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import struck_parts, without_strikethrough
-from commonplace.text.word_forms import character_pairs, have_akin
+from commonplace.text.word_forms import character_pairs, have_akin, parts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,10 +160,7 @@ class ComparedLine:
     @cached_property
     def term_set(self) -> frozenset[str]:
         """Terms; of scripts without spaces, pairs of neighbouring characters."""
-        found: set[str] = set()
-        for term in self.terms:
-            found.update(character_pairs(term) if is_unspaced(term) else (term,))
-        return frozenset(found)
+        return parts_of(self.terms)
 
     def common(self, other: ComparedLine) -> float:
         """Return the share of the shorter line's terms that both hold."""
@@ -177,7 +173,7 @@ class ComparedLine:
 
     @cached_property
     def content(self) -> frozenset[str]:
-        """Terms that the question does not have, without stop words."""
+        """Terms that the question does not have, less stop words."""
         return self.term_set - ENGLISH - self._question.term_set
 
     @cached_property
@@ -237,8 +233,9 @@ class ComparedLine:
 
     @cached_property
     def negated(self) -> frozenset[str]:
-        """Terms right behind a negation: "port 9444, not *8081*"."""
-        places = places_of("negation", self.words)
+        """Terms right behind a negation: "port 9444, not *8081*"; "was" is a log's "is", too."""
+        found, words = places_of("negation", self.words), self.words
+        places = [at for at in found if not is_word("was", words[at])]
         return frozenset(term for at in places for term in self.terms[at + 1 : at + 1 + _NEAR])
 
     def _has_new(self) -> bool:
@@ -299,7 +296,7 @@ class ComparedLine:
 
     def is_as_doubtful_as(self, newer: ComparedLine) -> bool:
         """Return whether it states no more than a newer line that is doubtful."""
-        if newer.is_turn:  # many turns of a conversation ask
+        if newer.is_turn:  # many turns ask
             return self.is_doubtful
         if is_question(newer.text):
             return is_question(self.text)

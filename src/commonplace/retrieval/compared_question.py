@@ -35,8 +35,8 @@ _NEAR_PLACE = 4
 """Place among the lines with the most evidence down to which a line answers as well, perhaps."""
 
 _NAME = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w-]*")
-_LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ]))\b")
-"""A word with a digit or a letter alone, which is no initial of a name: "H. Osei"."""
+_LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ])|(?<=\w-)[a-z])\b")
+"""A word with a digit or a letter alone, also behind a hyphen, which is no initial: "H. Osei"."""
 _EVENT = re.compile(
     r"\b(?:when|why|how) (?:did|was|were)\b|^(?:which|what) \w{2,}[^\Ws]s did\b", re.IGNORECASE
 )
@@ -76,7 +76,8 @@ class Question:
     def __init__(self, analyzed: AnalyzedQuery, lines: LineScores) -> None:
         self._present, self.around = lines.present, lines.table.text
         self.text, self._terms = analyzed.query.text, analyzed.terms
-        self.terms = [term.term for term in self._terms.known]
+        # Words of lines are folded, and "パ" with them; the pairs that an index holds are not.
+        self.terms = [folded(it.term) if it.gram else it.term for it in self._terms.known]
         prefixes = (term.term for term in self._terms.known if term.prefix)
         self._prefixes = [(folded(prefix), prefix) for prefix in prefixes]
         # Days are compared by themselves, and "now" is no subject: a line need not repeat them.

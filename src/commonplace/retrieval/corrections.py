@@ -22,9 +22,11 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
     speaks_of_relative,
 )
+from commonplace.retrieval.value_slots import named_of
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
+from commonplace.text.word_forms import parts_of
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
@@ -227,7 +229,7 @@ def _same_keys(question: Question, older: ComparedLine, newer: ComparedLine) -> 
             and now.count(" ") >= _LONG_VALUE
         ):
             continue  # a sentence rather than a value
-        terms = {older.term_of(word) for word in key}
+        terms = parts_of(map(older.term_of, key))
         in_key = sum(
             weight
             for term, weight, held in zip(question.terms, question.weights, older.held, strict=True)
@@ -274,7 +276,7 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     if not (is_ended or newer.has_cue):
         return False
     both = (older.term_set & newer.term_set) - ENGLISH - asked
-    gone = set[str]().union(*newer.replaced, *newer.denied) & (older.term_set - asked)
+    gone = named_of(older.term_set, (*newer.replaced, *newer.denied)) - asked
     is_named = any(term.isdigit() or question.is_rare(term) for term in gone) or any(
         not word.isdigit() and question.is_rare(word) for word in said
     )

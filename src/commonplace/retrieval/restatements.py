@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.retrieval.subjects import has_other_subject
 from commonplace.retrieval.value_slots import have_other_amount, other_values
+from commonplace.text.stopwords import ENGLISH
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
@@ -56,11 +57,25 @@ def restates(
     return (
         is_as_near
         and speak_of_one(question, older, newer)
+        and not _share_a_name_alone(question, older, newer)
         and _may_answer_alike(question, older, newer, least=_THREE_FIFTHS)
         and older.common(newer) >= _SOME_WORDS
         and not ((values := question.unasked_values(older)) and values.issubset(newer.words))
         and not has_other_subject(question, older, newer)
     )
+
+
+def _share_a_name_alone(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have nothing but names in common with a question that asks more.
+
+    "What does *Anna* eat?" is answered by no line that says what Anna wants.
+    """
+    shared = (question.weights > 0) & (older.held > 0) & (newer.held > 0)
+    if not set(shared.nonzero()[0].tolist()) <= set(question.names):
+        return False
+    names = {question.terms[at] for at in question.names}
+    asked = (word for word in question.words if word not in ENGLISH)
+    return any(older.term_of(word) not in names for word in asked)
 
 
 def speak_of_one(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

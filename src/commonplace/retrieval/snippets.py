@@ -326,7 +326,7 @@ def _result(
 ) -> SearchResult:
     """Cut the snippet of a window out of its passage."""
     passage = table.passage_of(window.first)
-    snippet = table.text[cut.start : cut.end]
+    snippet = table.text[cut.start : cut.end].removesuffix("\r")
     first_line = table.line_of(cut.start, passage)
     last = first_line + snippet.count("\n")
     best = window.first + int(merit[window.rows].argmax())

@@ -265,12 +265,13 @@ class _Comparison:
         return behind <= _NEAR_NATS and self._heading(older.row) == self._heading(newer.row)
 
     def _are_in_one_place(self, older: ComparedLine, newer: ComparedLine, key: str) -> bool:
-        """Return whether the key of two lines is one key: below one heading, and no speaker's.
+        """Return whether the key of two lines is one key: not below two headings, and no speaker's.
 
         The name of a speaker begins many lines of a file, a key one.
         """
         files = {self._path(older.row), self._path(newer.row)}
-        if self._heading(older.row) != self._heading(newer.row):
+        headings = {self._heading(older.row), self._heading(newer.row)}
+        if len(headings - {""}) > 1:  # what stands below none, as in a log, may be of any
             return False
         texts = ["\n".join(p.parts) for p in self._table.passages if p.path in files]
         return sum(text.count(key) for text in texts) == 2

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.retrieval.passages import holds, table_headers
-from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, Term, folded
+from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, Term, folded, stop_words
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
 from commonplace.text.time_expressions import is_date_word
@@ -70,11 +70,11 @@ class QueryTerms(NamedTuple):
 
 def content_words(query: str, analyzer: Analyzer) -> list[Term]:
     """Return the words of a query without stop words; all of them when nothing is left."""
-    words = analyzer.words(query)
+    words, empty = analyzer.words(query), stop_words(query)
     content = [
         word
         for word in words
-        if word.text.lower() not in ENGLISH
+        if folded(word.text) not in empty
         and (len(word.text) > 1 or word.text.isdigit() or not word.text.isascii())
     ]
     return (content or words)[:_MAX_WORDS]

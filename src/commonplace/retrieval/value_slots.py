@@ -7,7 +7,7 @@ is: "sourdough loaf *4.80*", "sourdough loaf *5.40*, rye as ever".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, product, takewhile
 from typing import NamedTuple
 
@@ -19,12 +19,14 @@ __all__ = [
     "amounts",
     "have_other_amount",
     "key_values",
+    "named_of",
     "other_values",
     "value_slots",
 ]
 
 _AROUND = 3
 """Words on each side of a value that are compared."""
+_PHONE_DIGITS = 7
 _KEY = re.compile(
     r"\s*(?:(?:[-*+]|\d{1,9}[.)]|>)\s+)*[*_`]*([^\s*_`:=|][^:=|]{0,60}?)"
     r"[*_`]*\s*[:=\uff1a][*_`]*\s*(\S.*)"
@@ -83,11 +85,16 @@ def other_values(
     left = (slot for slot in older if kept.isdisjoint(slot.value))
     others = [slot for slot in newer if known.isdisjoint(slot.value)]
     for slot, other in product(left, others):
-        if slot.is_number != other.is_number:
+        if slot.is_number != other.is_number or _is_phone(slot) != _is_phone(other):
             continue
         around = _common_start(slot.before, other.before) + _common_start(slot.behind, other.behind)
         if len(around) > 1 and not ENGLISH.issuperset(around):
             yield slot, other
+
+
+def _is_phone(slot: ValueSlot) -> bool:
+    """Return whether a value may be the number of a telephone, and is no price."""
+    return slot.is_number and sum(map(len, slot.value)) >= _PHONE_DIGITS
 
 
 def _common_start(one: Sequence[str], other: Sequence[str]) -> list[str]:
@@ -123,3 +130,17 @@ def have_other_amount(older: Mapping[str, set[str]], newer: Mapping[str, set[str
     known = set(chain.from_iterable(older.values()))
     both = older.keys() & newer.keys()
     return any(known.isdisjoint(newer[unit]) and older[unit] - newer[unit] for unit in both)
+
+
+def named_of(said: frozenset[str], gone: Iterable[set[str]]) -> set[str]:
+    """Return which terms of a line are among those that are gone; of a number, all parts or none.
+
+    Args:
+        said: The terms of the line; "14.90" is two.
+        gone: Terms of each value that another line says is over.
+    """
+    named: set[str] = set()
+    for terms in gone:
+        digits = set(filter(str.isdigit, terms))
+        named |= terms & said if digits <= said else (terms - digits) & said
+    return named

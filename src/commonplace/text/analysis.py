@@ -36,6 +36,7 @@ __all__ = [
     "grams_text",
     "language_of",
     "respelled",
+    "stop_words",
     "without_request",
     "words_of",
 ]
@@ -314,6 +315,11 @@ def folded(text: str) -> str:
 def function_words(language: str) -> frozenset[str]:
     """Return the folded words of a language that name no subject; none of English."""
     return frozenset(map(folded, FUNCTION_WORDS.get(language, ())))
+
+
+def stop_words(question: str) -> frozenset[str]:
+    """Return the folded stop words of English and of a question's language."""
+    return ENGLISH | function_words(language_of(question))
 
 
 def language_of(text: str) -> str:

@@ -66,6 +66,7 @@ _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"(\S{1,40})\s{0,4}(?:→|->|=>|➜|⇒)\s{0,4}\S")
+_AMOUNT = re.compile(r"\b\d+(?=[^\W\d_]{1,3}\b)")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
 _LEFT_PART = re.compile(
     r"([^\s、。,，はがをのにで]{1,12})(?:では|じゃ|で)な[くい]"
@@ -226,8 +227,9 @@ def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
 
 
 def arrow_starts(text: str) -> list[list[str]]:
-    """Return the words that arrows of a text go from: "limit *200* -> 400"."""
-    return [words_of(match[1]) for match in _ARROW.finditer(text)]
+    """Return the words that arrows of a text go from: "limit *200* -> 400"; of "30d", 30, too."""
+    starts = (match[1] for match in _ARROW.finditer(text))
+    return [words_of(start) + _AMOUNT.findall(start) for start in starts]
 
 
 def left_parts(text: str) -> Iterator[str]:

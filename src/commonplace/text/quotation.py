@@ -58,6 +58,7 @@ def quoted_lines(text: str, first_line: int, untrusted: Collection[int]) -> str:
         first_line: Number of the first one.
         untrusted: Numbers of the untrusted ones.
     """
+    text = text.replace("\r\n", "\n")
     if not untrusted:
         return text
     return "\n".join(

@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
-__all__ = ["mask", "redact"]
+from commonplace.renderers import brief
+
+__all__ = ["Redaction", "checked_redaction", "mask", "redact", "redacted"]
+
+Redaction = bool | Literal["personal"]
+"""What is masked: secrets, or nothing, or secrets and numbers of persons."""
 
 _SHORT = 18
 """Secrets below this length are masked completely."""
@@ -33,6 +39,29 @@ def redact(text: str, *, personal: bool = False) -> str:
             break
         text = masked
     return text
+
+
+def redacted(text: str, redaction: Redaction, *, personal: bool) -> str:
+    """Mask a text that a model writes.
+
+    Args:
+        text: The text.
+        redaction: What is masked.
+        personal: Whether the memory's settings have numbers of persons masked in any case.
+
+    Raises:
+        ValueError: The redaction is none of these.
+    """
+    if not checked_redaction(redaction):
+        return text
+    return redact(text, personal=personal or redaction == "personal")
+
+
+def checked_redaction(redaction: Redaction) -> Redaction:
+    """Return what is masked, so that a slip of the pen is an error before anything is written."""
+    if isinstance(redaction, bool) or redaction == "personal":
+        return redaction
+    raise ValueError(f"redact is {brief.repr(redaction)}; it takes True, False or 'personal'.")
 
 
 def mask(secret: str) -> str:

@@ -5,11 +5,11 @@ A coarse comparison, without a stemmer, for all languages alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from commonplace.text.correction_cues import is_unspaced
 
-__all__ = ["character_pairs", "have_akin"]
+__all__ = ["character_pairs", "have_akin", "parts_of"]
 
 _LEAST = 3
 """Letters that two forms of a word share, at least."""
@@ -37,6 +37,14 @@ def have_akin(words: Collection[str], others: Collection[str], text: str) -> boo
     return any(_are_akin(word, other) for word in left for other in others) or any(
         len(word) == 1 and is_unspaced(word) and word in text for word in left
     )
+
+
+def parts_of(terms: Iterable[str]) -> frozenset[str]:
+    """Return terms; of scripts without spaces, pairs of neighbouring characters."""
+    found: set[str] = set()
+    for term in terms:
+        found.update(character_pairs(term) if is_unspaced(term) else (term,))
+    return frozenset(found)
 
 
 def character_pairs(text: str) -> set[str]:

@@ -19,7 +19,7 @@ from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInp
 from commonplace.text.lookalikes import path_json
 from commonplace.text.printable import escaped_json
 from commonplace.text.quotation import quoted_context, quoted_lines, quoted_snippet
-from commonplace.text.redaction import redact as mask_secrets
+from commonplace.text.redaction import Redaction, redacted
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
 from commonplace.types import Excerpt, Origin, SearchResult, SearchResults
@@ -140,7 +140,7 @@ def append_answer(
     long_term: bool = True,
     when: date | None = None,
     private: bool = True,
-    redact: bool | Literal["personal"] = True,
+    redact: Redaction = True,
     name: str | None = None,
     session: str | None = None,
     agent: str | None = None,
@@ -170,8 +170,7 @@ def append_answer(
     text = values.text("text")
     if not text.strip():
         raise ToolInputError(f"{tool.name}: text is empty; it must hold the note to write down.")
-    if redact:
-        text = mask_secrets(text, personal=redact == "personal" or memory.settings.mask_personal)
+    text = redacted(text, redact, personal=memory.settings.mask_personal)
     written_to = visible_memory(memory, private=private)
     origin = agent_origin(tool.name, session=session, agent=agent)
     if values.flag("longTerm"):
@@ -194,7 +193,10 @@ def of_memory(name: str | None, answer: dict[str, Any]) -> dict[str, Any]:
 def unavailable_answer(error: Exception | str) -> dict[str, Any]:
     """Return the answer of a search that cannot run: the error, and what to do."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if _QUOTA.search(text):
+    if isinstance(error, StoreError):
+        warning = "Memory search is unavailable because its index cannot be read."
+        action = "Do what the error says, then retry memory_search."
+    elif _QUOTA.search(text):
         warning = "Memory search is unavailable because the embedding provider quota is exhausted."
         action = "Top up or switch embedding provider, then retry memory_search."
     else:

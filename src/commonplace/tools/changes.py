@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EditError, ToolInputError
 from commonplace.text.quotation import UNTRUSTED_MARK
-from commonplace.text.redaction import redact as mask_secrets
+from commonplace.text.redaction import Redaction, redacted
 from commonplace.tools.answers import agent_origin, append_answer, of_memory
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
@@ -26,7 +26,7 @@ def write_answer(
     *,
     tool: ToolSpec,
     private: bool = True,
-    redact: bool | Literal["personal"] = True,
+    redact: Redaction = True,
     name: str | None = None,
     session: str | None = None,
     agent: str | None = None,
@@ -80,7 +80,7 @@ class _Change:
         tool: ToolSpec,
         origin: Origin,
         *,
-        redact: bool | Literal["personal"],
+        redact: Redaction,
     ) -> None:
         self._values, self._memory, self._tool = values, memory, tool
         self._origin, self._redact = origin, redact
@@ -103,8 +103,5 @@ class _Change:
         return text
 
     def _written(self, name: str) -> str:
-        text = self._values.text(name)
-        if not self._redact:
-            return text
-        personal = self._redact == "personal" or self._memory.settings.mask_personal
-        return mask_secrets(text, personal=personal)
+        personal = self._memory.settings.mask_personal
+        return redacted(self._values.text(name), self._redact, personal=personal)

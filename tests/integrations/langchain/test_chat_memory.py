@@ -287,6 +287,11 @@ def test_a_wrong_trigger_is_told_at_construction(memory, trigger):
         ChatMemory(model_of(Notetaker()), memory=memory, trigger=trigger)
 
 
+def test_an_unknown_argument_is_told_at_construction(memory):
+    with pytest.raises(TypeError, match=r"^ChatMemory takes no argument 'triger'"):
+        ChatMemory(model_of(Notetaker()), memory=memory, triger=("messages", 4))
+
+
 # -- other ways to use it --------------------------------------------------------------------------
 
 

@@ -364,3 +364,8 @@ def test_where_others_read_along_the_long_term_file_is_left_out(memory):
     assert refused.status == "error"
     assert "the user's alone" in refused.content
     assert called(get, path="memory/2026-11-20.md").status == "success"
+
+
+def test_a_slip_in_what_is_masked_is_told_at_construction(memory):
+    with pytest.raises(ValueError, match=r"^redact is 'persnal'; it takes True, False or"):
+        memory_tools(memory, redact="persnal")

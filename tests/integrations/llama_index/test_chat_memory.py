@@ -67,6 +67,8 @@ def test_sync_puts_ask_the_sync_model(chat_with, folder):
     engine = SimpleChatEngine.from_defaults(llm=llm, memory=chat)
     for turn in range(TURNS):
         engine.chat(f"{fact(turn)} {FILLER}")
+    with pytest.raises(ValueError, match="the reason is 'manual'; known are tokens"):
+        chat.flush(reason="manual")
     chat.flush()
     assert sorted(facts_in(log_of(folder))) == sorted(map(fact, range(TURNS)))
     assert threads

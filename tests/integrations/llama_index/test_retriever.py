@@ -193,7 +193,7 @@ def test_filters_and_paths_choose_the_files_below_the_ranking(tagged, filters, o
 
 def test_a_filter_with_a_day_that_is_none_is_told_in_one_line(memory):
     filters = MetadataFilters(filters=[condition("date", ">", "yesterday")])
-    with pytest.raises(ValueError, match=r"^date is 'yesterday'; a date or an ISO text was exp"):
+    with pytest.raises(ValueError, match=r"^date is 'yesterday', which is not a day"):
         CommonplaceRetriever(memory, filters=filters).retrieve("x")
 
 

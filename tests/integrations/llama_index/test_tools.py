@@ -411,3 +411,8 @@ def test_a_named_memory_masks_secrets_and_keeps_the_long_term_file_from_others(m
     before = memory.get("MEMORY.md").text
     assert append(text="- x", longTerm=True).is_error
     assert memory.get("MEMORY.md").text == before
+
+
+def test_a_slip_in_what_is_masked_is_told_at_construction(memory):
+    with pytest.raises(ValueError, match=r"^redact is 'Personal'; it takes True, False or"):
+        CommonplaceToolSpec(memory, write=True, redact="Personal")
