@@ -36,6 +36,25 @@ def test_lines_of_a_log_are_units_of_their_own() -> None:
     assert units(LOG) == LOG.split("\n")
 
 
+def test_lines_of_a_log_in_lower_case_are_units_of_their_own() -> None:
+    lines = [
+        "called the insurer about the leak, claim 4471 is open with mrs weber at the branch",
+        "ordered new tiles for the bathroom in lund",
+        "plumber comes on thursday, he wants 900 in advance for the boiler",
+    ]
+    assert units("\n".join(lines)) == lines
+
+
+def test_lines_of_code_are_units_of_their_own() -> None:
+    code = [
+        "    batch_id    bigint NOT NULL REFERENCES batches,",
+        "    deposit     integer NOT NULL DEFAULT 4500,",
+    ]
+    text = "\n".join(["The orders:", "", "```sql", *code, "```", ""])
+    assert set(code) < set(units(text + PROSE))
+    assert units(text + PROSE)[-1] in PROSE
+
+
 @pytest.mark.parametrize(
     "lines",
     [

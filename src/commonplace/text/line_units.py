@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
+from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import is_struck, without_strikethrough
 
 __all__ = [
@@ -37,10 +38,15 @@ _UNIT_START = re.compile(
 and dates."""
 _FREQUENT_STARTS = ("- ", "* ", "> ", "# ", "## ", "### ")
 """The most frequent beginnings, checked before the regular expression."""
+_FENCES = ("```", "~~~")
 _WRAPPED_CHARS = 41
 _WIDTH = 60
 """Minimum width at which editors wrap lines."""
 _ENDS_SENTENCE = ".!?…:;。！？|"
+_COMMAS = ",-–—("
+_JOINING = frozenset(("and", "or", "but", "of", "to", "than", "which", "that", "because"))
+_RAGGED = 0.8
+"""Part of a paragraph's width that its lines fill, at least, where an editor wrapped them."""
 _LINE_BREAKS = ("  ", "\\")
 _WORD = re.compile(r"[^\W_]")
 _UNIT_MARKS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*(?:\[[ xX]\]\s+)?")
@@ -53,7 +59,8 @@ def line_units(text: str) -> list[LineUnit]:
     """Split a text into embedding units, in order, without overlap.
 
     A list item or a paragraph that an editor wrapped over several lines is one unit, as is a single
-    line. Longer units than a few sentences are split again, at line ends where possible.
+    line, and in code each line. Longer units than a few sentences are split again, at line ends
+    where possible.
 
     Lines without two letters or digits (rules, fences, empty items) are skipped: no query matches
     them. For a text that has only such lines, its beginning is the one unit.
@@ -61,9 +68,12 @@ def line_units(text: str) -> list[LineUnit]:
     units: list[LineUnit] = []
     lines = text.split("\n")
     start = 0
-    open_ended = False
+    open_ended = in_code = False
+    has_code = any(fence in text for fence in _FENCES)
     for number, line in enumerate(lines):
         end = start + len(line)
+        if has_code and line.lstrip().startswith(_FENCES):
+            in_code = bool(line.strip(" \t\r`~")) or not in_code
         if len(line) > _MAX_LINE_CHARS:
             units += _sentences(text, number, start, end)
             open_ended = False
@@ -74,7 +84,7 @@ def line_units(text: str) -> list[LineUnit]:
                 units[-1] = (*units[-1][:2], end)
             else:
                 units.append((number, start, end))
-            open_ended = goes_on(lines, number)
+            open_ended = not in_code and goes_on(lines, number)
         start = end + 1
     return units or [_fallback_unit(text)]
 
@@ -96,9 +106,12 @@ def goes_on(lines: Sequence[str], number: int) -> bool:
     if "~~" in said and is_struck(said):
         return False
     first = _WORD.search(below)
-    if first is None or below[0].isspace() or not (first[0].isupper() or first[0].isdigit()):
+    if first is None or below[0].isspace():
         return True
-    return _is_wrapped(_paragraph(lines, number))
+    paragraph = _paragraph(lines, number)
+    if first[0].isupper() or first[0].isdigit():
+        return _is_wrapped(paragraph)
+    return _is_bound(said, below) or not _is_ragged(paragraph)
 
 
 def _paragraph(lines: Sequence[str], number: int) -> Sequence[str]:
@@ -111,15 +124,31 @@ def _paragraph(lines: Sequence[str], number: int) -> Sequence[str]:
     return lines[first:after]
 
 
+def _is_bound(line: str, below: str) -> bool:
+    """Check whether a sentence goes on, whatever the width: behind "the" or a comma, with "and"."""
+    last, first = line.rsplit(None, 1)[-1], below.split(None, 1)[0]
+    return last[-1] in _COMMAS or last.lower() in ENGLISH or first in _JOINING
+
+
+def _is_ragged(paragraph: Sequence[str]) -> bool:
+    """Check whether a line ends long before the width: no editor wraps so."""
+    width = _RAGGED * max(map(len, paragraph))
+    return any(_with_next_word(*pair) <= width for pair in pairwise(paragraph))
+
+
+def _with_next_word(line: str, below: str) -> int:
+    """Return the length of a line that would have the first word of the next one, too."""
+    return len(line) + 1 + len(below.split(None, 1)[0])
+
+
 def _is_wrapped(paragraph: Sequence[str]) -> bool:
     """Check whether one width explains all ends of lines, and the words that the text is one.
 
     Lines of a log, one fact each, are of any length, and each begins with a capital or a number.
     """
     width = max(_WIDTH, *map(len, paragraph))
-    for line, below in pairwise(paragraph):
-        if len(line) + 1 + len(below.split(None, 1)[0]) <= width:
-            return False
+    if any(_with_next_word(*pair) <= width for pair in pairwise(paragraph)):
+        return False
     if any(map(_SENTENCE_END.search, paragraph)) or paragraph[-1].rstrip()[-1] in _ENDS_SENTENCE:
         return True
     return any(first[0].islower() for first in map(_WORD.search, paragraph[1:]) if first)
