@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from commonplace.memory import Memory
-from commonplace.retrieval.boundaries import Cut, Region, cut
+from commonplace.retrieval.boundaries import cut
+from commonplace.retrieval.snippet_region import Cut, Region
 from support.fakes import HashedWords, clock
 
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -459,3 +460,51 @@ def test_a_list_is_shown_below_the_line_that_introduces_it():
     for hits in searched(text, "descale the kettle", "how to descale a kettle?"):
         [hit] = [hit for hit in hits if "descale" in hit.snippet]
         assert STEPS[0] in hit.snippet
+
+
+def cut_between(text, first, last, middle):
+    """Cut the window from one text to the end of another one."""
+    window = Cut(text.index(first), text.index(last) + len(last))
+    region = Region(text.split("\n"), start=0, context="", after=0, until=len(text))
+    found = cut(region, window, longest=700, middle=text.index(middle))
+    return text[found.start : found.end]
+
+
+def test_an_introduction_does_not_stand_at_the_end_as_its_code_is_cut_off():
+    """The window ends within the code, so that the code is left out and the line above it bare."""
+    said = "The port of the gateway is 8443."
+    code = ["```sh", *(f"migrate --step {at} --with a long option" for at in range(40)), "```"]
+    text = "\n".join([said, "", "Run the migrations:", "", *code])
+    assert cut_between(text, said, "--step 3", said) == said
+
+
+SECTIONS = """\
+## Variables
+
+1. The variables:
+
+    1. HOST, the name of the host, {long}
+    2. SECRET_FILE, a path
+
+## Behind a proxy
+
+### Headers
+
+The proxy must pass X-Forwarded-For."""
+
+
+@pytest.mark.parametrize(
+    ("above", "first"),
+    [
+        (SECTIONS.format(long="word " * 60), "    2. SECRET_FILE"),
+        (
+            "```json\n{{\n{}\n}}\n```\n\n".format("\n".join(f'"a{at}": {at},' for at in range(90))),
+            "",
+        ),
+    ],
+    ids=["item", "code"],
+)
+def test_the_rest_of_another_section_does_not_stand_before_the_heading(above, first):
+    text = above if first else above + SECTIONS[SECTIONS.index("## Behind") :]
+    shown = cut_between(text, first or '"a85"', "X-Forwarded-For.", "The proxy must")
+    assert shown == SECTIONS[SECTIONS.index("## Behind") :]

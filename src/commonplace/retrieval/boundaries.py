@@ -16,19 +16,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
 
-from commonplace.retrieval.query import SNIPPET_CHARS
+from commonplace.retrieval.snippet_region import Cut, Region
 from commonplace.text.blocks import Block, block_at, context_at, find_blocks, is_markup
 from commonplace.text.line_units import goes_on, starts_unit
 from commonplace.text.list_items import is_item, item_above, item_end
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from commonplace.retrieval.passages import PassageTable
-
-__all__ = ["Cut", "Region", "cut", "region_around"]
+__all__ = ["cut"]
 
 _WHOLE_CHARS = 150
 """Characters that are added to a window, at most, to make a sentence or a list item whole."""
@@ -40,57 +35,8 @@ _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
 _CLOSING = re.compile(r"[ \t]*(?:(:{3}):*|(/{3})|<(/[A-Za-z][\w.:-]*)>)[ \t\r]*$")
 """Line that closes an admonition or an element."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _INTRODUCES = re.compile(r"[:：][*_ \t\r]*$")
-
-
-class Region(NamedTuple):
-    """Text around a window; offsets are those of the text of all passages.
-
-    Attributes:
-        lines: Lines of the file, the first one from the beginning of the window's chunk.
-        start: Offset of the first line.
-        context: What the first line needs from above it.
-        after: Offset that the snippet may begin at: the end of the snippet before.
-        until: Offset that it may end at: the beginning of the next snippet.
-    """
-
-    lines: Sequence[str]
-    start: int
-    context: str
-    after: int
-    until: int
-
-
-class Cut(NamedTuple):
-    """Boundaries of a snippet in the text of all passages, and its context."""
-
-    start: int
-    end: int
-    context: str = ""
-
-
-def region_around(table: PassageTable, unit: int, packed: Cut, *, after: int, until: int) -> Region:
-    """Return the lines around a window.
-
-    Args:
-        table: Units of all passages.
-        unit: First unit of the window.
-        packed: The window as it was packed.
-        after: End of the snippet before.
-        until: Beginning of the next snippet.
-    """
-    passage, chunk = table.passage_of(unit), table.chunk_of(unit)
-    stop = table.end_of(unit)
-    start = packed.start
-    for _ in range(table.line_of(packed.start, passage) - chunk.start_line):
-        start = table.text.rfind("\n", passage.start, start)
-    start = max(table.text.rfind("\n", passage.start, start) + 1, passage.start)
-    hidden = table.hidden[:unit].nonzero()[0]
-    if len(hidden):  # the line of a note's labels, which is never shown
-        start = max(start, int(table.end[hidden[-1]]) + 1)
-    reach = table.text.find("\n", packed.end + SNIPPET_CHARS, stop)
-    lines = table.text[start : stop if reach < 0 else reach].split("\n")
-    return Region(lines, start, chunk.context, max(after, passage.start), min(until, stop))
 
 
 def cut(region: Region, window: Cut, *, longest: int, middle: int) -> Cut | None:
@@ -134,7 +80,11 @@ class _Cutter:
             self._settle(block)
         if not self._has_text(self._first, self._last):
             return None
+        self._begin_at_heading()
         self._drop_ends()
+        if block_at(self._blocks, self._last) is None:
+            self._show_introduced()
+            self._drop_ends()
         self._close_container()
         start, end = self._span(self._first, self._last)
         return Cut(start, min(end, start + self._longest), self._context())
@@ -290,6 +240,23 @@ class _Cutter:
                 return
         if first > self._middle and self._has_text(self._first, first - 1):
             self._last = first - 1
+
+    def _begin_at_heading(self) -> None:
+        """Begin with a heading where the lines before it are the rest of another section.
+
+        That is an item or an indented text whose parent is not shown, or code from the middle on.
+        """
+        block = block_at(self._blocks, self._first)
+        is_code = block is not None and block.kind == "code"
+        if block is not None and (not is_code or block.first >= self._first):
+            return
+        if not is_code and not self._lines[self._first].startswith((" ", "\t")):
+            return
+        headings = filter(self._is_heading, range(self._first, self._middle + 1))
+        self._first = next(headings, self._first)
+
+    def _is_heading(self, number: int) -> bool:
+        return block_at(self._blocks, number) is None and bool(_HEADING.match(self._lines[number]))
 
     # Code blocks and tables.
 

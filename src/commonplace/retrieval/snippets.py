@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.boundaries import Cut, cut, region_around
+from commonplace.retrieval.boundaries import cut
 from commonplace.retrieval.line_features import window_part
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.retrieval.redundancy import merits
+from commonplace.retrieval.snippet_region import Cut, region_around
 from commonplace.text.blocks import BLOCK_MARKS
 from commonplace.types import SearchResult
 
@@ -161,8 +162,7 @@ class _Packer:
         A window holds whole units, unless one unit is longer than a window. The last windows are as
         wide as the room that is left.
         """
-        least = min(width, _LEAST_CHARS)
-        while budget.room >= least and budget.chars > until:
+        while budget.room >= min(width, _LEAST_CHARS) and budget.chars > until:
             before = len(self.windows)
             self._add(budget, width=min(width, budget.room), until=until)
             if len(self.windows) == before:
