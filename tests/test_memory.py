@@ -486,9 +486,19 @@ def test_async_twins_do_the_same_and_leave_the_loop_free(notes):
             hits = await memory.asearch("heron", max_results=3)
             excerpt = await memory.aget(path, lines=1)
             status = await memory.astatus(deep=True)
+            assert await memory.astartup_context() == memory.startup_context()
             return report.added, paths(hits)[0], excerpt.text, status.files
 
     assert asyncio.run(use()) == (2, "memory/2026-11-20.md", "# 2026-11-20", 2)
+
+
+def test_each_verb_that_touches_a_disk_has_an_async_twin():
+    """The rest are blocks of code, look at the clock, or copy the memory."""
+    verbs = {name for name in vars(Memory) if not name.startswith(("_", "a"))}
+    twins = {name for name in dir(Memory) if f"a{name}" in dir(Memory)}
+    values = {name for name in verbs if not callable(getattr(Memory, name))}
+    blocks = {"change_group", "snapshot", "watch"}
+    assert verbs - twins - values == blocks | {"now", "recall_instructions", "with_search_settings"}
 
 
 def test_a_context_tells_the_long_term_file_to_private_readers_only(notes):

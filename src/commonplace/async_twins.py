@@ -29,6 +29,7 @@ class AsyncTwins:
 
     if TYPE_CHECKING:
         append: Callable[..., str]
+        apply_inbox: Callable[[], int]
         blame: Callable[..., list[BlameLine]]
         close: Callable[[], None]
         connect: Callable[..., Memory]
@@ -42,7 +43,9 @@ class AsyncTwins:
         move: Callable[..., Version]
         open: Callable[..., Self]
         paths: Callable[..., list[str]]
+        record_exposure: Callable[[str | None], None]
         search: Callable[..., SearchResults]
+        startup_context: Callable[..., str]
         status: Callable[..., Status]
         undo: Callable[..., Version]
         verify: Callable[..., VerifyReport]
@@ -124,6 +127,18 @@ class AsyncTwins:
     async def awrite_session_note(self, messages: Iterable[Any], **options: Any) -> str:
         """`write_session_note` in a thread."""
         return await _in_thread(self.write_session_note, messages, **options)
+
+    async def astartup_context(self, **options: Any) -> str:
+        """`startup_context` in a thread."""
+        return await _in_thread(self.startup_context, **options)
+
+    async def aapply_inbox(self) -> int:
+        """`apply_inbox` in a thread."""
+        return await _in_thread(self.apply_inbox)
+
+    async def arecord_exposure(self, session: str | None) -> None:
+        """`record_exposure` in a thread."""
+        await _in_thread(self.record_exposure, session)
 
     async def aindex(self, **options: Any) -> IndexReport:
         """`index` in a thread."""

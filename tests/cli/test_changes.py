@@ -57,6 +57,13 @@ def test_a_passage_is_replaced_and_taken_back(run, notes):
     assert (notes / "MEMORY.md").read_text() == MEMORY
 
 
+def test_a_passage_from_standard_input_has_no_line_end_of_its_own(run, notes):
+    done(run("edit", "MEMORY.md", "port 1194", "-", stdin=b"port 51820\n"))
+    assert (notes / "MEMORY.md").read_text() == MEMORY.replace("port 1194", "port 51820")
+    told = failed(run("edit", "MEMORY.md", "port 51820", "-", stdin=b""))
+    assert "standard input is empty" in told
+
+
 def test_passages_may_begin_with_a_dash_and_come_from_standard_input(run, notes):
     done(run("edit", "MEMORY.md", "- The VPN listens on port 1194.\n", ""))
     assert "VPN" not in (notes / "MEMORY.md").read_text()

@@ -469,6 +469,15 @@ def test_append_takes_any_note_as_text_and_finds_it(run, notes, note):
     assert (notes / "memory" / f"{TODAY}.md").read_text() == f"# {TODAY}\n\n{note}\n"
 
 
+@pytest.mark.parametrize("option", ["-h", "--json", "--hlp"])
+def test_append_takes_no_option_for_a_note(run, notes, option):
+    result = run("append", option)
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
+    assert option in result.stderr
+    assert not (notes / "memory" / f"{TODAY}.md").exists()
+
+
 def test_append_reads_standard_input(run, notes):
     run("append", "-", stdin="- über\r\n- zwei\r\n".encode())
     text = (notes / "memory" / f"{TODAY}.md").read_text(encoding="utf-8")

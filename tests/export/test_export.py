@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -157,6 +158,15 @@ def test_an_export_comes_back_into_nothing_but_an_empty_memory(tmp_path):
             assert (three.paths(), three.history()) == ([], [])
             with pytest.raises(ImportSourceError, match="no export"):
                 restore_export(three, tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_note_that_cannot_be_read_is_named_in_one_line(tmp_path):
+    with opened(tmp_path, "one") as one:
+        one.append("- A note.", path="memory/own.md")
+        (one.workspace.root / "memory/own.md").chmod(0)
+        with pytest.raises(WorkspaceError, match=r"own\.md cannot be exported: .*empty folder"):
+            export_memory(one, tmp_path / "out")
 
 
 @pytest.mark.parametrize(

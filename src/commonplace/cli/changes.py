@@ -43,6 +43,10 @@ _TAKES_ITEMS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 def edit(options: Options, path: str, old: str, new: str, *, as_json: bool) -> None:
     """Replace OLD, which occurs once in the note PATH, by NEW ("-": standard input)."""
     text = text_or_stdin(new)
+    if new == "-" and not text:
+        raise CommonplaceError("standard input is empty; to delete OLD, give '' as NEW.")
+    if new == "-" and not old.endswith("\n"):  # as from `echo`
+        text = text.removesuffix("\n")
     _change(options, lambda memory: memory.edit(path, old, text), paths=[path], as_json=as_json)
 
 

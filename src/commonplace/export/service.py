@@ -19,7 +19,7 @@ from commonplace.history.database import HistoryFile
 from commonplace.history.transfer import history_values
 from commonplace.system.files import sync
 from commonplace.system.state import StateFile
-from commonplace.workspace.file_text import open_file
+from commonplace.workspace.file_text import UnreadableFileError, open_file
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -124,8 +124,14 @@ def _rows(
 def _copy(source: Path, target: Path) -> None:
     """Copy a file, not through links; only its owner may read it."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        read = open_file(source)
+    except UnreadableFileError as error:
+        raise WorkspaceError(
+            f"{source} cannot be exported: {error}. Mend or move it, and export to an empty folder."
+        ) from error
     with (
-        open_file(source) as read,
+        read,
         open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written,
     ):
         shutil.copyfileobj(read, written)

@@ -185,7 +185,8 @@ class CitationFinder:
             f"{cited(self.place.path, number, number)}: {line}"
             for number, line in nearest_lines("\n".join(lines), said, self._quoted)
         )
-        hint = f"The nearest are {near}." if near else f"It has {len(lines)} lines."
+        count = len(lines) - (lines[-1:] == [""])
+        hint = f"The nearest are {near}." if near else f"It has {count} lines."
         return EditError(
             f"the lines of {self.place} are not there any more; nothing was changed. {hint}"
         )
