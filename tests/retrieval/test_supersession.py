@@ -1109,11 +1109,6 @@ def test_a_key_in_a_log_has_the_newer_value_of_one_below_a_heading(
             "redis maxmemory on cache-a is 4gb.",
             "redis maxmemory on cache-b is now 6gb.",
         ),
-        (
-            "how many partitions does topic orders have?",
-            "kafka topic orders has 12 partitions.",
-            "kafka topic payments has 24 partitions now.",
-        ),
         ("where is the DNS?", "DNS is at Gandi.", "DNS move to Cloudflare called off, too risky."),
         (
             "where is the offsite?",
@@ -1121,7 +1116,7 @@ def test_a_key_in_a_log_has_the_newer_value_of_one_below_a_heading(
             "plan to move the offsite to Lisbon dropped.",
         ),
     ],
-    ids=["cents", "phone", "was", "letter", "name behind", "called off", "plan"],
+    ids=["cents", "phone", "was", "letter", "called off", "plan"],
 )
 def test_what_only_resembles_a_correction_is_none(opened, question, older, newer):
     best = opened(logs(f"- {older}", f"- {newer}")).search(question)[0]

@@ -6,7 +6,7 @@ about another thing where it has another word, name or number in their place.
 
 from __future__ import annotations
 
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from commonplace.retrieval.compared_question import labels_in
@@ -135,16 +135,8 @@ def has_other_subject(
         for word, head in older.pairs
         if term_of(word) in missing and term_of(head) in shared
     }
-    # "topic *orders*" and "topic *payments*"
-    asked = set(pairwise(question.words))
-    before = {
-        term_of(head)
-        for head, word in older.pairs
-        if term_of(word) in missing and term_of(head) in shared and (head, word) in asked
-    }
     if (
         any(term_of(head) in heads and older.lacks_subject(word) for word, head in newer.pairs)
-        or any(term_of(head) in before and older.lacks_subject(word) for head, word in newer.pairs)
         or _has_other_key(question, older, newer, missing)
         or _is_for_other(question, older, newer, missing)
         or _is_other_object(older, newer, missing)
