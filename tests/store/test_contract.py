@@ -1059,7 +1059,7 @@ def test_all_engines_find_the_same_and_the_exact_ones_score_it_alike(
 
 def _answers(snapshot: Any, analyzer: Analyzer, query: str, rows: RowFilter) -> Any:
     cut = analyzer.words(query)
-    some = [*cut, *filter(None, map(analyzer.prefix_of, cut)), *words(*query.split())]
+    some = [*cut, *filter(None, map(analyzer.other_form, cut)), *words(*query.split())]
     found = {
         (every, limit): snapshot.match(some, every=every, limit=limit, rows=rows)
         for every in (True, False)
