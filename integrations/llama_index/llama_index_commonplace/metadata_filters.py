@@ -15,8 +15,7 @@ from llama_index.core.vector_stores import (
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 from commonplace import Memory
-from commonplace.tools import selected_paths
-from commonplace.workspace.dates import parse_day
+from commonplace.tools import parse_day, selected_paths
 
 __all__ = ["filter_limits"]
 

@@ -47,6 +47,7 @@ from commonplace.tools.schemas import (
     with_memory_name,
     write_tools,
 )
+from commonplace.workspace.dates import parse_day
 
 __all__ = [
     "APPEND_TOOL",
@@ -80,6 +81,7 @@ __all__ = [
     "excerpt_payload",
     "get_answer",
     "merge_passages",
+    "parse_day",
     "passage_day",
     "passage_id",
     "quoted_context",
