@@ -263,7 +263,7 @@ def memory_tools(
             and each answer says that it is the team's.
 
     Raises:
-        ValueError: The name cannot be part of a tool's name, or `write` is none of these.
+        ValueError: The name cannot be part of a tool's name, or `write` or `redact` is wrong.
     """
     SEARCH_TOOL.of_memory(name)  # refuses a wrong name in one line
     shared: dict[str, Any] = {"memory": memory, "private": private, "memory_name": name}

@@ -68,7 +68,7 @@ class CommonplaceToolSpec(BaseToolSpec):
         Raises:
             TypeError: `memory` is no memory.
             SettingsError: `citations` is not one of ``auto``, ``on``, ``off``.
-            ValueError: The name cannot be part of a tool's name, or `write` is none of these.
+            ValueError: The name cannot be part of a tool's name, or `write` or `redact` is wrong.
         """
         checked_memory(memory)
         checked_redaction(redact)

@@ -191,6 +191,11 @@ class Question:
         columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
         return ((term, own, other) for term, weight, own, other in columns if weight)
 
+    def shared(self, older: ComparedLine, newer: ComparedLine) -> NDArray[np.bool_]:
+        """Return which of its terms name a subject and are in both lines."""
+        both: NDArray[np.bool_] = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
+        return both
+
     def tells_apart(self, older: ComparedLine, newer: ComparedLine) -> bool:
         """Return whether what two lines hold of it tells that both are of one thing.
 
@@ -198,7 +203,7 @@ class Question:
         and the newer one is among the best: a name that is in many lines is in many matters. A turn
         of a conversation needs neither, for a speaker's name is in all of his.
         """
-        shared = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
+        shared = self.shared(older, newer)
         if newer.is_turn or shared.sum() > 1:
             return True
         few = (self._present[:, shared] > 0).all(axis=1).sum() <= _FEW_LINES

@@ -70,8 +70,7 @@ def _share_a_name_alone(question: Question, older: ComparedLine, newer: Compared
 
     "What does *Anna* eat?" is answered by no line that says what Anna wants.
     """
-    shared = (question.weights > 0) & (older.held > 0) & (newer.held > 0)
-    if not set(shared.nonzero()[0].tolist()) <= set(question.names):
+    if not set(question.shared(older, newer).nonzero()[0].tolist()) <= set(question.names):
         return False
     names = {question.terms[at] for at in question.names}
     asked = (word for word in question.words if word not in ENGLISH)
