@@ -539,3 +539,32 @@ async def test_a_memory_is_opened_without_blocking_the_event_loop(notes):
         pass
     with pytest.raises(StoreError, match="closed"):
         await memory.asearch("tea")
+
+
+WRONG = {
+    "path": lambda memory: memory.get(5),
+    "old": lambda memory: memory.edit("MEMORY.md", None, "x"),
+    "new": lambda memory: memory.edit("MEMORY.md", "x", None),
+    "text": lambda memory: memory.write("memory/x.md", None),
+    "right": lambda memory: memory.correct("MEMORY.md#L1", None),
+    "citation": lambda memory: memory.forget(citation=5),
+    "version_id": lambda memory: memory.undo(memory),
+    "exclude": lambda memory: memory.search("x", exclude="memory/x.md"),
+    "origin": lambda memory: memory.append("- x", origin="agent"),
+    "settings": lambda memory: Memory.open(memory.workspace.root, settings={"timezone": "UTC"}),
+}
+
+
+@pytest.mark.parametrize("argument", WRONG)
+def test_an_argument_of_another_type_is_named(notes, argument):
+    with notes.open() as memory:
+        before = memory.paths()
+        with pytest.raises(TypeError, match=r"was expected|^expected str") as raised:
+            WRONG[argument](memory)
+        assert argument in {"path", "right"} or str(raised.value).startswith(f"{argument} is ")
+        assert memory.paths() == before
+
+
+def test_a_path_may_be_a_path_object(notes):
+    with notes.open() as memory:
+        assert memory.get(Path("MEMORY.md")) == memory.get("MEMORY.md")

@@ -68,6 +68,7 @@ from commonplace.types import (
     Status,
     VerifyReport,
     Version,
+    checked_text,
 )
 from commonplace.workspace.dates import parse_day, parse_moment
 from commonplace.workspace.discovery import Workspace
@@ -545,9 +546,14 @@ class Memory(ReopenedInChild, AsyncTwins):
         limits = self._checked_limits(max_results, max_chars, min_score)
         rows = self._row_filter(sources, after, before)
         patterns = None if paths is None else checked_patterns(paths)
-        if not isinstance(query, str):
-            raise TypeError(f"query is {brief.repr(query)}; a text was expected.")
-        text = query.encode("utf-8", "replace").decode("utf-8")[:_MAX_QUERY_CHARS].strip()
+        if isinstance(exclude, str):
+            raise TypeError(f"exclude is {brief.repr(exclude)}; a list of paths was expected.")
+        text = (
+            checked_text("query", query)
+            .encode("utf-8", "replace")
+            .decode("utf-8")[:_MAX_QUERY_CHARS]
+            .strip()
+        )
         found = self._ask_qmd(text, sources, as_of) if self._qmd is not None and text else None
         results = self._index.recovering(
             self._search,
@@ -1042,6 +1048,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             WorkspaceReadOnlyError: The note cannot be written; nothing was changed.
             StateError: The history cannot be written; nothing was changed.
         """
+        checked_text("text", text)
         return self._notes.write(path, text, if_version=if_version, origin=origin)
 
     def edit(
@@ -1058,6 +1065,7 @@ class Memory(ReopenedInChild, AsyncTwins):
         Raises:
             EditError: The passage stands nowhere, or in several places, which the message names.
         """
+        checked_text("old", old), checked_text("new", new)
         return self._notes.edit(path, old, new, if_version=if_version, origin=origin)
 
     def delete(
@@ -1195,6 +1203,9 @@ class Memory(ReopenedInChild, AsyncTwins):
             ConflictError: A later change touched the same lines; nothing was changed.
             ValueError: There is no such version.
         """
+        if not isinstance(version_id, int):
+            shown = brief.repr(version_id)
+            raise TypeError(f"version_id is {shown}; a number was expected, such as Version.id.")
         return self._notes.undo(version_id, origin=origin)
 
     # -- prompts ---------------------------------------------------------------------------------

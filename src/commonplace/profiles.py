@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 from commonplace.errors import SettingsError
+from commonplace.renderers import brief
+from commonplace.settings import Settings
 from commonplace.text.chunking import chunk_markdown
 from commonplace.workspace.paths import DiscoveryRules
 
 if TYPE_CHECKING:
     from commonplace.retrieval.query import Ranker
     from commonplace.retrieval.rerank import RerankClient
-    from commonplace.settings import Settings
     from commonplace.text.appended_chunks import AppendedChunks, TextEnd
     from commonplace.text.incremental_chunking import ChunkChanges
     from commonplace.transcripts.cursor import ReadCursor
@@ -202,6 +203,8 @@ def from_settings(settings: Settings) -> Profile:
     Raises:
         SettingsError: This installation does not have it.
     """
+    if not isinstance(settings, Settings):
+        raise TypeError(f"settings is {brief.repr(settings)}; a Settings was expected.")
     if settings.profile not in PROFILES:
         raise SettingsError(
             f"profile is {settings.profile!r}, which this installation does not have; "

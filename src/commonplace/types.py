@@ -41,6 +41,7 @@ __all__ = [
     "SupersessionReason",
     "ToolCall",
     "Version",
+    "checked_text",
     "citation",
 ]
 
@@ -56,6 +57,17 @@ def citation(path: str, start_line: int, end_line: int) -> str:
     if start_line == end_line:
         return f"{path}#L{start_line}"
     return f"{path}#L{start_line}-L{end_line}"
+
+
+def checked_text(name: str, value: object) -> str:
+    """Return a text that a caller gave as an argument.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {brief.repr(value)}; a text was expected.")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

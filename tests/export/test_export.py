@@ -221,3 +221,17 @@ def test_the_commands_write_an_export_and_bring_it_back(tmp_path, monkeypatch):
     assert run("one", "export", out)[0] == 1
     assert run("two", "import", "commonplace", out) == (0, "1 notes, 1 versions, 0 sessions\n")
     assert "noon" in run("two", "search", "ferry")[1]
+
+
+def test_an_export_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    with opened(tmp_path, "one") as one:
+        lived_in(one)
+        monkeypatch.setattr("commonplace.export.service._write_json", fail)
+        with pytest.raises(KeyboardInterrupt):
+            export_memory(one, tmp_path / "out")
+        assert list((tmp_path / "out").iterdir()) == []
+        monkeypatch.undo()
+        assert export_memory(one, tmp_path / "out").notes

@@ -1,7 +1,9 @@
 """Disks that are full, folders that cannot be written, locks that are lost, editors in between."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -411,3 +413,33 @@ def test_a_recovery_that_is_killed_before_it_cleans_up_leaves_no_file(
 
 def ended(*_):
     raise SystemExit
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="timers of POSIX")
+@pytest.mark.parametrize("share", [at / 12 for at in range(1, 12)])
+def test_an_interrupt_between_two_steps_is_settled_at_once(memory, root, share):
+    def written(path):
+        begin = time.perf_counter()
+        memory.write(path, TEXT)
+        return time.perf_counter() - begin
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    usual = min(written(f"memory/before-{at}.md") for at in range(3))
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for at in range(5):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, share * usual)
+                written(f"memory/note-{at}.md")
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    for at in range(5):
+        path = f"memory/note-{at}.md"
+        held = memory.history(path)
+        assert (root / path).exists() == bool(held)
+        assert not held or memory.get(path).version == held[0].hash
+    assert not list((root / "memory").glob(".commonplace-*"))

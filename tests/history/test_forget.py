@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import Memory, Origin, Settings
-from commonplace.errors import EditError, PathNotAllowedError
+from commonplace.errors import EditError, PathNotAllowedError, WorkspaceError
 from commonplace.flush import CallableFlushModel, Flusher, FlushMessage
 from commonplace.history.database import HistoryFile
 from commonplace.history.forget_plan import ForgetPlan, planned_edits
@@ -414,7 +414,7 @@ FORGET = """
     sys.path[:0] = {paths!r}
     from pathlib import Path
     from history.test_forget import SECRET, opened
-    from commonplace.history import forget
+    from commonplace.history import forget, version_removal
     from commonplace.history.forget import Forgetter
     from commonplace.history.mutations import Mutator
     from commonplace.store.sqlite.store import SqliteStore
@@ -440,7 +440,7 @@ STEPS = [
     ("Mutator", "_finish", "before"),
     ("forget", "forget_in_sessions", "before"),
     ("forget", "forget_in_journal", "after"),
-    ("forget", "rewrite_bodies", "after"),
+    ("version_removal", "rewrite_bodies", "after"),
     ("Forgetter", "_overwrite", "before"),
     ("SqliteStore", "purge", "before"),
     ("DatabaseFile", "overwrite_free_pages", "before"),
@@ -543,3 +543,12 @@ def test_lines_are_recognised_by_runs_that_are_no_chance():
     assert forgotten.without_values({"a": [LINE, f"x\n{LINE}", 7], SECRET: 1}) == {
         "a": [FORGOTTEN, "x", 7]
     }
+
+
+def test_a_plan_that_changed_nothing_is_not_tried_again(root, memory):
+    (root / "memory/large.md").write_bytes(f"{SECRET}\n".encode() + b"x" * (32 << 20))
+    with pytest.raises(WorkspaceError, match=r"large\.md: it has 32 MiB"):
+        memory.forget(path="memory/large.md")
+    assert not HistoryFile(memory.state.history).is_forgetting
+    (root / "memory/large.md").unlink()
+    assert memory.forget(text=SECRET).removed["lines"] == 1

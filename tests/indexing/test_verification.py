@@ -147,3 +147,15 @@ def test_the_command_line_says_what_is_wrong_by_its_exit_status(tmp_path):
     )
     assert run("verify", "--repair").exit_code == 0
     assert run("verify", "--json").output.count("problems") == 1
+
+
+def test_a_file_that_cannot_be_read_is_not_called_changed(notes):
+    notes.write("memory/large.md", "- small\n")
+    large = notes.root / "memory/large.md"
+    with opened(notes) as memory:
+        memory.index()
+        for is_indexed in (True, False):
+            large.write_bytes(b"x" * ((32 << 20) + 1))
+            (why,) = [why for part, why in memory.verify().problems if part == "memory/large.md"]
+            assert why.startswith("it has 32 MiB"), is_indexed
+            memory.index()

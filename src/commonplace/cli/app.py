@@ -67,7 +67,7 @@ class _App(click.Group):
         except (CommonplaceError, OSError) as error:
             if _is_broken_pipe(error) or _debugging():
                 raise
-            warn(error)
+            warn(error if isinstance(error, CommonplaceError) else _shown(error))
             ctx.exit(1)
 
 
@@ -203,6 +203,12 @@ class _OneLine(logging.Formatter):
 
 def _debugging() -> bool:
     return os.environ.get("COMMONPLACE_DEBUG", "") not in ("", "0")
+
+
+def _shown(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}. Check the path, and who may write there."
 
 
 def _is_broken_pipe(error: Exception) -> bool:

@@ -150,6 +150,9 @@ class Verifier:
     ) -> _Problem | None:
         """Return what is wrong with the chunks of a file; None for nothing."""
         if record is None:
+            reasons: list[str] = []
+            if self._read(file, reasons) is None and reasons:
+                return _Problem(file.path, reasons[0], "unread")
             return _Problem(file.path, _STALE, "stale")
         stored = snapshot.chunks_of(file.path)
         identity = snapshot.identity
@@ -159,9 +162,10 @@ class Verifier:
         changed = (file.size, file.mtime_ns, file.stamp) != before
         if changed and file.source == "sessions":
             return None  # the next run reads on where the last one stopped
-        read = self._read(file)
+        reasons = []
+        read = self._read(file, reasons)
         if read is None:
-            return None
+            return _Problem(file.path, reasons[0], "unread") if reasons else None
         now, chunks = read
         if now.hash != record.hash:
             if changed:
@@ -172,12 +176,12 @@ class Verifier:
         same = same and (file.source == "sessions" or _said_of(record) == _said_of(now))
         return None if same else _Problem(file.path, _UNLIKE, "unlike")
 
-    def _read(self, file: MemoryFile) -> tuple[FileRecord, list[Chunk]] | None:
-        """Read a file as a new one; return its record and its chunks."""
+    def _read(self, file: MemoryFile, reasons: list[str]) -> tuple[FileRecord, list[Chunk]] | None:
+        """Read a file as a new one; return its record and its chunks, or add why it cannot be."""
         reader = DocumentReader(
             self._profile,
             completes=False,
-            report=lambda _path, _reason: None,
+            report=lambda _path, reason: reasons.append(reason),
             read=lambda it: read_text(it.absolute),
             store=self._store,
         )

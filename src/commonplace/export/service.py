@@ -65,6 +65,15 @@ def export_memory(memory: Memory, folder: Path) -> ExportReport:
         raise WorkspaceError(
             f"{folder} is not empty; an export is written to a new folder, or an empty one."
         )
+    try:
+        return _write(memory, folder)
+    except BaseException:  # a part of an export could be taken for a whole one
+        for entry in folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        raise
+
+
+def _write(memory: Memory, folder: Path) -> ExportReport:
     memory.index()  # the history meets what other programs wrote
     notes = [one for one in memory.workspace.scan().files if one.source == "memory"]
     inside = [one for one in notes if not one.path.startswith("..")]

@@ -20,6 +20,7 @@ from commonplace.history.service import there
 from commonplace.text.blocks import block_at, find_blocks
 from commonplace.text.front_matter import read_front_matter
 from commonplace.text.strikethrough import CorrectionLink, is_struck, strike
+from commonplace.types import checked_text
 from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Corrector:
         Raises:
             EditError: The lines have changed since they were shown, or cannot be struck.
         """
-        if not text.strip():
+        if not checked_text("text", text).strip():
             raise EditError("the correction is empty; give the text that is right.")
         finder = CitationFinder(self._notes, self._store, citation)
         found = finder.place

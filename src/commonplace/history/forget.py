@@ -13,29 +13,24 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.errors import CommonplaceError, IndexBusyError, StateError
-from commonplace.history.bodies import rewrite_bodies
+from commonplace.errors import CommonplaceError, IndexBusyError, StateError, WorkspaceError
 from commonplace.history.causes import Cause
 from commonplace.history.conversations import forget_in_journal, forget_in_sessions
 from commonplace.history.edits import FileCodec
-from commonplace.history.forget_plan import FileEdit, ForgetPlan
+from commonplace.history.forget_plan import ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
-from commonplace.history.known_texts import remove_unused_names
-from commonplace.history.lines import line_key
 from commonplace.history.note_changes import Mutation
 from commonplace.history.unreachable import unreachable_copies
+from commonplace.history.version_removal import forget_in_versions
 from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import make_private_folder
 from commonplace.system.locks import FileLease
 from commonplace.system.salvage import damaged_copies
 from commonplace.system.state import StateFile
-from commonplace.types import ForgetReceipt
-from commonplace.workspace.replacement import read_file
+from commonplace.types import ForgetReceipt, checked_text
 
 if TYPE_CHECKING:
-    import apsw
-
     from commonplace.history.as_of import PastIndex
     from commonplace.history.service import NoteService
     from commonplace.indexing.service import IndexService
@@ -96,7 +91,8 @@ class Forgetter:
         dry_run: bool,
     ) -> ForgetReceipt:
         """Forget one of a note, cited lines, all lines that hold a text, or a conversation."""
-        given = [value for value in (path, citation, text, session) if value is not None]
+        values = {"path": path, "citation": citation, "text": text, "session": session}
+        given = [checked_text(name, it) for name, it in values.items() if it is not None]
         if len(given) != 1 or not given[0].strip():
             raise ValueError("give one of path, citation, text and session, and not an empty one.")
         # What hosts without the folder wrote is in the notes then, and found there.
@@ -107,9 +103,10 @@ class Forgetter:
             )
         plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
         forgotten = self._forgotten(plan)
+        removed = self._counts(plan)
         if dry_run:
-            removed = self._carry_out(plan, forgotten, dry_run=True)
-            return ForgetReceipt(removed, dry_run=True, places=plan.places)
+            removed += self._forget_elsewhere(plan, forgotten, dry_run=True)
+            return ForgetReceipt(dict(+removed), dry_run=True, places=plan.places)
         with self._lease(_LEASE_TIMEOUT_S) as acquired:
             if not acquired:
                 raise StateError(
@@ -118,11 +115,18 @@ class Forgetter:
             sql = "INSERT INTO forgetting (plan) VALUES (?)"
             with self._history.transaction() as connection:
                 connection.execute(sql, (plan.to_json(),))
-            removed = self._carry_out(plan, forgotten, wait_s=_INBOX_TIMEOUT_S)
+                number = connection.last_insert_rowid()
+            try:
+                self._change_files(plan)
+            except WorkspaceError:  # no file was changed: nothing is to be finished later
+                with self._history.transaction() as connection:
+                    connection.execute("DELETE FROM forgetting WHERE id = ?", (number,))
+                raise
+            removed += self._forget_elsewhere(plan, forgotten, wait_s=_INBOX_TIMEOUT_S)
             left = self._overwrite(wait_s=_INBOX_TIMEOUT_S)
             unreachable = [*left, *self._unreachable(forgotten)]
         self._notes.shown.clear()
-        return ForgetReceipt(removed, tuple(unreachable))
+        return ForgetReceipt(dict(+removed), tuple(unreachable))
 
     def resume(self) -> None:
         """Finish what a process that died left, unless another process is at it."""
@@ -138,7 +142,9 @@ class Forgetter:
             for (text,) in self._history.rows("SELECT plan FROM forgetting ORDER BY id"):
                 if text:
                     plan = ForgetPlan.from_json(text)
-                    self._carry_out(plan, self._forgotten(plan))
+                    forgotten = self._forgotten(plan)
+                    self._change_files(plan)
+                    self._forget_elsewhere(plan, forgotten)
             self._overwrite()
         except CommonplaceError as error:
             logger.warning("something is not forgotten yet; the next open tries again: %s", error)
@@ -159,25 +165,29 @@ class Forgetter:
 
     # -- steps -------------------------------------------------------------------------------------
 
-    def _carry_out(
+    def _counts(self, plan: ForgetPlan) -> Counter[str]:
+        """Return what the plan removes from the notes and the index; before they are changed."""
+        return Counter(
+            lines=plan.line_count,
+            notes=sum(edit.deletes for edit in plan.files.values()),
+            chunks=self._chunk_count(plan),
+        )
+
+    def _forget_elsewhere(
         self,
         plan: ForgetPlan,
         forgotten: ForgottenText,
         *,
         dry_run: bool = False,
         wait_s: float = 0.0,
-    ) -> dict[str, int]:
-        """Remove all that the plan names, wherever it is; return the numbers by kind."""
-        removed: Counter[str] = Counter()
-        removed["lines"] = plan.line_count
-        removed["notes"] = sum(edit.deletes for edit in plan.files.values())
-        removed["chunks"] = self._chunk_count(plan)
+    ) -> Counter[str]:
+        """Remove all that the plan names but from the notes; return the numbers by kind."""
         if not dry_run:
-            self._change_files(plan)
             # Changes since the plan were computed from the notes before: they are merged, or
             # refused. What waits yet, `_overwrite` waits for, and reports.
             self._index.runner.publisher.settle(timeout_s=wait_s)
             self._index.runner.publisher.forget(forgotten.is_in)
+        removed: Counter[str] = Counter()
         removed += forget_in_sessions(
             self._state.sessions, forgotten, session=plan.session, dry_run=dry_run
         )
@@ -189,11 +199,13 @@ class Forgetter:
             dry_run=dry_run,
         )
         with contextlib.suppress(_DryRunError), self._history.transaction() as connection:
-            removed["versions"] = self._forget_versions(connection, plan, forgotten)
+            removed["versions"] = forget_in_versions(
+                connection, plan, forgotten, locate=self._workspace.locate
+            )
             if dry_run:
                 raise _DryRunError
             connection.execute("UPDATE forgetting SET plan = ''")
-        return {kind: count for kind, count in removed.items() if count}
+        return removed
 
     def _forgotten(self, plan: ForgetPlan) -> ForgottenText:
         """Return what is looked for elsewhere: nothing that a note holds that stays."""
@@ -220,62 +232,6 @@ class Forgetter:
         mutations = [Mutation(path, edit.apply) for path, edit in sorted(plan.files.items())]
         if mutations:
             self._notes.apply(mutations, Cause("forget"))
-
-    def _forget_versions(
-        self, connection: apsw.Connection, plan: ForgetPlan, forgotten: ForgottenText
-    ) -> int:
-        """Remove texts, origins and names from the history; return the number of versions."""
-        keys = {
-            path: {key for line in edit.removed if (key := line_key(line)) is not None}
-            for path, edit in plan.files.items()
-        }
-        execute = connection.execute
-        if plan.session is not None:  # lines that were edited since have an origin, too
-            for path, key in execute(_LINES_OF_SESSION, (plan.session,)):
-                keys.setdefault(path, set()).add(key)
-
-        def scrubbed(path: str, data: bytes) -> bytes | None:
-            if path in plan.paths:
-                return None
-            codec = FileCodec.of(data)
-            gone = keys.get(path, set())
-            lines = codec.decode(data).split("\n")
-            kept = [
-                line
-                for line in lines
-                if not forgotten.is_in(line) and (not gone or line_key(line) not in gone)
-            ]
-            return data if len(kept) == len(lines) else codec.encode("\n".join(kept))
-
-        note = "(SELECT id FROM note WHERE path = ?)"
-        for path in plan.paths:  # what remains of a change group is all of it
-            of_note = f"SELECT id FROM version WHERE note = {note}"
-            execute(f"DELETE FROM change_group WHERE version IN ({of_note})", (path,))
-        count = rewrite_bodies(connection, scrubbed)
-        for path in plan.paths:
-            execute(f"DELETE FROM version WHERE note = {note}", (path,))
-            execute(f"DELETE FROM line_origin WHERE note = {note}", (path,))
-            execute(f"UPDATE version SET moved_from = NULL WHERE moved_from = {note}", (path,))
-        for path, edit in plan.files.items():
-            self._forget_origins(connection, path, edit)
-        if plan.session is not None:
-            sql = "SELECT id FROM origin WHERE session = ?"
-            execute(f"UPDATE version SET origin = NULL WHERE origin IN ({sql})", (plan.session,))
-            execute(f"DELETE FROM line_origin WHERE origin IN ({sql})", (plan.session,))
-            execute("DELETE FROM exposed_session WHERE session = ?", (plan.session,))
-        execute("DELETE FROM pending WHERE done")
-        remove_unused_names(connection)
-        return count
-
-    def _forget_origins(self, connection: apsw.Connection, path: str, edit: FileEdit) -> None:
-        data = read_file(self._workspace.locate(path)) or b""
-        left = set(map(line_key, FileCodec.of(data).decode(data).split("\n")))
-        for key in set(map(line_key, edit.removed)) - left - {None}:
-            connection.execute(
-                "DELETE FROM line_origin WHERE hash = ? AND note = "
-                "(SELECT id FROM note WHERE path = ?)",
-                (key, path),
-            )
 
     def _overwrite(self, *, wait_s: float = 0.0) -> list[str]:
         """Bring the index up to date, and rewrite all files without their free pages."""
@@ -335,8 +291,6 @@ class Forgetter:
         return [*map(_HISTORY.format, others), *found]
 
 
-_LINES_OF_SESSION = """SELECT path, hash FROM line_origin JOIN note ON note.id = note
-    JOIN origin ON origin.id = origin WHERE session = ?"""
 _INBOX = (
     "Changes of hosts without the folder wait in {file}, and may hold the text. Forget it again "
     "when 'commonplace serve' has made them."

@@ -136,6 +136,8 @@ class OriginLedger:
 
     def effective(self, origin: Origin) -> Origin:
         """Return an origin; an untrusted one for a conversation that read untrusted lines."""
+        if not isinstance(origin, Origin):
+            raise TypeError(f"origin is {origin!r}; an Origin was expected: Origin('agent').")
         if origin.author in ("user", "untrusted"):
             return origin
         return replace(origin, author="untrusted") if self.is_exposed(origin.session) else origin

@@ -1,9 +1,8 @@
 """Mutations of notes: changes of files that are journaled, atomic, durable and kept as versions.
 
 A mutation holds the workspace's lease, so that a row of the journal that it finds was left by a
-process that died. Its steps: the text of before and the new one go to the history, with a row of
-the journal; the file is swapped; the row is marked as done. A crash between them leaves either
-file; the next mutation, or the next `Memory.open`, takes the versions back or keeps them.
+process that died. Its steps: both texts go to the history, with a row of the journal; the file is
+swapped; the row is marked as done. What is interrupted between them, `recovery` settles.
 """
 
 from __future__ import annotations
@@ -195,6 +194,10 @@ class Mutator:
                 step.file.apply()
                 applied.append(step)
             self._finish(changes, cause, inbox)
+        except KeyboardInterrupt:  # it may have come between any two steps
+            with contextlib.suppress(StateError, OSError):
+                self._recover()
+            raise
         except BaseException as error:
             self._take_back(applied, changes, error)
             if isinstance(error, OSError) and not isinstance(error, WorkspaceError):
@@ -285,8 +288,7 @@ class Mutator:
         """Add the versions of a step; return the state of the note under its new path."""
         path, target = step.mutation.path, step.mutation.target
         text = None if target else step.file.after
-        add, given = self.log.add, cause._asdict()
-        before = step.file.before
+        add, given, before = self.log.add, cause._asdict(), step.file.before
         state = add(connection, path, text, at=at, batch=batch, before=before, **given)
         if target is None:
             return state

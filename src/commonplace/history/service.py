@@ -238,7 +238,7 @@ class NoteService:
             name = space.long_term_path
         elif name not in space.long_term_names() and not name.startswith("memory/"):
             raise PathNotAllowedError(
-                f"{path!r} cannot be written. Allowed are MEMORY.md and memory/**/*.md."
+                f"{path!r} is no note of this memory. Allowed are MEMORY.md and memory/**/*.md."
             )
         place = space.locate(name)
         _check_length(place)

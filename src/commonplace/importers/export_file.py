@@ -233,7 +233,7 @@ class Export:
             except _UNREADABLE as error:
                 raise ImportSourceError(f"{file.name} cannot be read: {error}.") from error
         self._end(file)
-        return None if data is None else decode_text(data)[0].removeprefix("\ufeff")
+        return None if data is None else _decoded(data).removeprefix("\ufeff")
 
     def pass_over(self, file: ExportFile) -> None:
         """Count a file as read."""
@@ -256,6 +256,14 @@ def _list_in(events: Iterator[tuple[str, str, Any]], lists: tuple[str, ...]) -> 
         if event == "end_map" and not prefix:
             break
     return ""
+
+
+def _decoded(data: bytes) -> str:
+    """Return the text of a file; one in an older encoding is read as Windows-1252."""
+    text, _ = decode_text(data)
+    if "\ufffd" in text and b"\0" not in data and text.replace("\ufffd", "").isascii():
+        return data.decode("windows-1252", "replace")
+    return text
 
 
 def _is_hidden(name: str) -> bool:

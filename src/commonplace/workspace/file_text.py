@@ -272,7 +272,7 @@ def _read_once(path: Path, max_bytes: int) -> tuple[bytes, os.stat_result] | Non
     try:
         if before.st_size > max_bytes:
             raise UnreadableFileError(
-                f"it has {before.st_size / 2**20:.0f} MiB; a note may have "
+                f"it has {before.st_size / 2**20:.4g} MiB; a note may have "
                 f"{max_bytes / 2**20:.0f}. Split it"
             )
         data = read_bytes(descriptor, before.st_size + 1)
