@@ -292,7 +292,7 @@ class ComparedLine:
     @cached_property
     def is_doubtful(self) -> bool:
         """Whether it asks, plans or quotes."""
-        return is_doubtful(self.words, self.text)
+        return is_doubtful(self.words, self.text, of_day=self._question.names_day)
 
     def is_as_doubtful_as(self, newer: ComparedLine) -> bool:
         """Return whether it states no more than a newer line that is doubtful."""

@@ -31,6 +31,8 @@ __all__ = ["Question", "labels_in", "names_in"]
 
 _FEW_LINES = 8
 """Lines that may all be about one thing: a value, its correction, and what refers to them."""
+_HARDLY_ANY = 3
+"""Occurrences of a word that two lines have, and hardly any other."""
 _NEAR_PLACE = 4
 """Place among the lines with the most evidence down to which a line answers as well, perhaps."""
 
@@ -76,6 +78,7 @@ class Question:
     def __init__(self, analyzed: AnalyzedQuery, lines: LineScores) -> None:
         self._present, self.around = lines.present, lines.table.text
         self.text, self._terms = analyzed.query.text, analyzed.terms
+        self.names_day = analyzed.days is not None
         # Words of lines are folded, and "パ" with them; the pairs that an index holds are not.
         self.terms = [folded(it.term) if it.gram else it.term for it in self._terms.known]
         prefixes = (term.term for term in self._terms.known if term.prefix)
@@ -138,6 +141,21 @@ class Question:
         ]
 
     @cached_property
+    def full_names(self) -> dict[int, list[int]]:
+        """Places of the terms that are one name with another, by the place of that one."""
+        at_word = {self._terms.known[at].text.casefold(): at for at in self.names}
+        named = [
+            (at_word[one], at_word[other])
+            for one, other in pairwise(self.text.casefold().split())
+            if one in at_word and other in at_word and not (one + other).isdigit()
+        ]
+        found: dict[int, list[int]] = {}
+        for one, other in named:
+            found.setdefault(one, []).append(other)
+            found.setdefault(other, []).append(one)
+        return found
+
+    @cached_property
     def attributes(self) -> set[str]:
         """Terms of what is asked for: "which port"."""
         asked = set(asked_attributes(self.words))
@@ -191,6 +209,18 @@ class Question:
         columns = zip(self.terms, self.weights, older.held, newer.held, strict=True)
         return ((term, own, other) for term, weight, own, other in columns if weight)
 
+    def subjects_are_kept(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether a line holds all that the other one holds of its subjects.
+
+        What it asks of them, as "which *editor*", the line need not repeat.
+        """
+        held = [
+            other
+            for term, own, other in self.held_subjects(older, newer)
+            if own and term not in self.attributes
+        ]
+        return bool(held) and all(held)
+
     def shared(self, older: ComparedLine, newer: ComparedLine) -> NDArray[np.bool_]:
         """Return which of its terms name a subject and are in both lines."""
         both: NDArray[np.bool_] = (self.weights > 0) & (older.held > 0) & (newer.held > 0)
@@ -213,6 +243,10 @@ class Question:
         """Return whether few lines hold a word or what begins like it, also as a name."""
         found = self.around.count(word) + self.around.count(word.capitalize())
         return found <= _FEW_LINES
+
+    def is_scarce(self, word: str) -> bool:
+        """Return whether hardly any lines but two hold a word."""
+        return self.around.count(word) + self.around.count(word.capitalize()) <= _HARDLY_ANY
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""

@@ -8,23 +8,29 @@ the newer one speaks of another subject, asks, plans or quotes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import dropwhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.restatements import restates, speak_of_one
 from commonplace.retrieval.subjects import (
     adds_another,
     has_other_subject,
+    is_of_other_matter,
     lacks_name,
     lacks_person,
+    replaces_value,
     speaks_of_another,
     speaks_of_relative,
 )
-from commonplace.retrieval.value_slots import named_of
-from commonplace.text.analysis import words_of
-from commonplace.text.correction_cues import is_revision, is_word
+from commonplace.retrieval.value_slots import (
+    has_number,
+    lacks_exact_value,
+    lacks_value,
+    named_of,
+)
+from commonplace.text.analysis import function_words, words_of
+from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.word_forms import parts_of
 
@@ -42,12 +48,14 @@ _KEPT = 0.27
 """Share of what the older line holds of the question that a correction of it holds, at least."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
-_AROUND = 3
-"""Words on each side of a number that say what it is of."""
+_BEHIND = 3
+"""Words behind a name that may say that its bearer leaves."""
 _OPENING = 4
 """Words of a line that begin it."""
-_CODE = re.compile(r"(?<![\d-])(?!(?:19|20)\d\d\b)\d(?:[ .-]?\d){3,}")
-_CLOCK_TIME = re.compile(r"\b\d{1,2}(?:[:.h]\d\d\b| ?(?:[ap]m|uhr|h)\b)", re.IGNORECASE)
+_OVER: tuple[WordKind, ...] = ("ended", "negation", "from")
+"""Kinds of words by one of which a line says that something is over."""
+_RARE_CHARS = 4
+"""Letters of a rare word, at least."""
 _LONG_VALUE = 3
 """Words from which on a value is a sentence."""
 
@@ -88,17 +96,17 @@ def judge(
     if lacks_person(question, older, newer) or adds_another(older, newer):
         return _stands_back("relative", question, older, newer)
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
-    is_other = bool(newer.replaced) and not _replaces(question, older, newer.replaced)
+    is_other = bool(newer.replaced) and not replaces_value(question, older, newer.replaced)
     if not is_other and _revokes(question, older, newer):
         return Judgement("cue")
-    if speaks_of_another(question, older, newer) or _is_of_other_matter(question, older, newer):
+    if speaks_of_another(question, older, newer) or is_of_other_matter(question, older, newer):
         return _stands_back("relative", question, older, newer)
-    if is_other or _lacks_exact_value(question, older, newer):
+    if is_other or lacks_exact_value(question, older, newer):
         return None
     if (
         not question.asks_event
         and _corrects(question, older, newer)
-        and not _lacks_value(question, older, newer)
+        and not lacks_value(question, older, newer)
     ):
         may_miss = newer.has_cue and question.kept(older, newer) >= _MOST
         has_other = has_other_subject(question, older, newer, may_miss=may_miss)
@@ -116,14 +124,22 @@ def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
 
 
 def names_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a note begins with a name of another one, or says that what it has is over.
+    """Return whether a note may say that what another one has is over.
+
+    It says that something has changed and has a name of the other one, or begins with that name.
 
     So "we dropped *Brandt* for Nordfuel" may correct "heating oil: Brandt", though the question's
     words are in one of them alone. German nouns have capitals, too: they tell nothing.
     """
-    if newer.speaker:
+    changes = is_revision(newer.words, newer.text)
+    named = newer.words if changes else newer.words[:_OPENING]
+    opens = question.language != "de" and not older.values.isdisjoint(named)
+    if not (opens or changes or any(has_word(kind, newer.words) for kind in _OVER)):
+        return False  # as of most
+    if newer.is_turn:
         return False
-    opens = question.language != "de" and not older.values.isdisjoint(newer.words[:_OPENING])
+    if _names_what_ended(question, older, newer):
+        return True
     if opens or all(map(older.content.isdisjoint, newer.replaced)):
         return opens
     # "Time tracking is no longer on *MySQL*" has a subject of its own.
@@ -139,58 +155,10 @@ def _stands_back(
     are_close = older.common(newer) >= _THIRD
     # A conversation says a question's words in many turns, most of them about something else.
     if not are_close and not (older.is_turn and newer.is_turn):
-        are_close = question.kept(older, newer) >= _TWO_FIFTHS or _share_subjects(
-            question, older, newer
+        are_close = question.kept(older, newer) >= _TWO_FIFTHS or question.subjects_are_kept(
+            older, newer
         )
     return Judgement(reason, older_stands_back=False) if are_close else None
-
-
-def _is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line changes what the other one does not say, and no more of the question.
-
-    "Postgres backup moved *from 02:00* to 04:30" tells no version of Postgres.
-    """
-    gone = [left for terms in newer.replaced if (left := terms - question.term_set)]
-    if not gone or _replaces(question, older, gone):
-        return False
-    held = list(question.held_subjects(older, newer))
-    if any(other > own for _, own, other in held):
-        return False
-    # Where both say as much of the question, a verb does not tell: "ya no *puede*".
-    is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
-    is_sure = is_value or newer.left_behind
-    return bool(is_sure) or any(own > other for _, own, other in held)
-
-
-def _replaces(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
-    """Return whether what is no more may be what a line says of that which is asked for."""
-    said = [terms for terms in gone if older.may_say(terms)]
-    if _are_other_amounts(question, older, said):
-        return False
-    numbers = [any(map(str.isdigit, terms)) for terms in said]
-    if question.asks_person:
-        return not all(numbers)
-    if question.asks_number and any(map(str.isdigit, older.words)):
-        return any(numbers)
-    return bool(said)
-
-
-def _are_other_amounts(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
-    """Return whether numbers are gone that are not of what is asked for, as others of the line are.
-
-    "How much salt?" is not asked of "*325* g water, *15* g salt" as the water becomes 350.
-    """
-    left: set[str] = set().union(*gone)
-    if not left or not all(map(str.isdigit, left)):
-        return False
-    places = [at for at, term in enumerate(older.terms) if term.isdigit()]
-    is_asked = {
-        at: not question.subjects.isdisjoint(older.terms[max(0, at - _AROUND) : at + _AROUND + 1])
-        for at in places
-    }
-    said = [is_asked[at] for at in places if older.terms[at] in left]
-    others = [is_asked[at] for at in places if older.terms[at] not in left]
-    return bool(said) and not any(said) and any(others)
 
 
 def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -203,19 +171,6 @@ def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -
     if question.attributes and question.attributes.isdisjoint(newer.terms):
         return False
     return any(older.held[at] and newer.held[at] for at in question.names)
-
-
-def _share_subjects(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line holds all that the other one holds of a question's subjects.
-
-    What the question asks of them, as "which *editor*", it need not repeat.
-    """
-    held = [
-        other
-        for term, own, other in question.held_subjects(older, newer)
-        if own and term not in question.attributes
-    ]
-    return bool(held) and all(held)
 
 
 def _same_keys(question: Question, older: ComparedLine, newer: ComparedLine) -> Iterator[str]:
@@ -252,7 +207,7 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
             shared >= _ALL
             or older.common(newer) >= _QUARTER
             or _share_names(question, older, newer)
-            or _share_subjects(question, older, newer)
+            or question.subjects_are_kept(older, newer)
         )
         if are_alike:
             return True
@@ -273,24 +228,91 @@ def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bo
     is_ended = bool(said) and any(
         said.intersection(words) and _ends(words) for words in newer.phrases
     )
-    if not (is_ended or newer.has_cue):
+    if not (is_ended or newer.has_cue) or _is_said_of_another(question, older, newer):
         return False
+    if _has_successor(question, older, newer, said):
+        return not (
+            speaks_of_relative(question, older, newer)
+            or has_other_subject(question, older, newer, has_name=False, may_miss=True)
+        )
     both = (older.term_set & newer.term_set) - ENGLISH - asked
     gone = named_of(older.term_set, (*newer.replaced, *newer.denied)) - asked
-    is_named = any(term.isdigit() or question.is_rare(term) for term in gone) or any(
-        not word.isdigit() and question.is_rare(word) for word in said
+    is_akin = _names_what_ended(question, older, newer) and not (
+        any(map(str.isdigit, older.words)) and not has_number(newer)
+    )
+    is_named = (
+        is_akin
+        or any(term.isdigit() or question.is_rare(term) for term in gone)
+        or any(not word.isdigit() and question.is_rare(word) for word in said)
     )
     shares = bool(said) or len(both) > 1 or bool(gone)
     if not (is_named or (shares and speak_of_one(question, older, newer))):
         return False
     if speaks_of_relative(question, older, newer):
         return False
-    is_sure = len(both) > 1 or any(map(str.isalpha, said))
+    is_sure = is_akin or len(both) > 1 or any(map(str.isalpha, said))
     if any(older.held[at] and newer.held[at] for at in question.names):
         return not has_other_subject(question, older, newer, of_name=True, may_miss=is_sure)
     return (is_sure or bool(gone)) and not has_other_subject(
-        question, older, newer, may_miss=is_ended
+        question, older, newer, may_miss=is_ended or is_akin
     )
+
+
+def _is_said_of_another(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether another one has changed something: "*Paula* gave up her Riverside membership".
+
+    Only where two lines have hardly a word of the question in common.
+    """
+    if question.kept(older, newer) >= LEAST_SHARED:
+        return False
+    empty = ENGLISH | function_words(question.language)
+    known = question.term_set | older.term_set
+    starts = [
+        list(dropwhile(lambda word: word in empty or is_word("article", word), words))[:2]
+        for words in newer.phrases
+        if _ends(words)
+    ]
+    return bool(starts) and all(
+        words and newer.term_of(words[0]) not in known and not _ends(words) for words in starts
+    )
+
+
+def _names_what_ended(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line says that something is over, in a word of hardly any but these two.
+
+    "The *mill* burned down" is about "Our base is the old *mill*".
+    """
+    if not has_word("ended", newer.words) and not newer.negated:
+        return False
+    both = {it for it in newer.words if len(it) >= _RARE_CHARS and it.isalpha()} & {*older.words}
+    if not both:
+        return False
+    is_over = {word for words in newer.phrases if has_word("ended", words) for word in words}
+    return any(
+        (word in is_over or newer.term_of(word) in newer.negated)
+        and older.term_of(word) in older.content
+        and question.is_scarce(word)
+        for word in both
+    )
+
+
+def _has_successor(
+    question: Question, older: ComparedLine, newer: ComparedLine, said: frozenset[str]
+) -> bool:
+    """Return whether a person is asked for, who leaves, and the newer line names another one.
+
+    What both are asked for it need not say: "Holloway leaves at half term, Farah has the class".
+    """
+    if not question.asks_person or question.language == "de":  # whose nouns have capitals, too
+        return False
+    named = said - older.titles
+    leaves = any(
+        word in named and word.isalpha() and _ends(words[at + 1 : at + 1 + _BEHIND])
+        for words in newer.phrases
+        for at, word in enumerate(words)
+    )
+    others = question.unasked_values(newer).difference(older.words)
+    return leaves and any(map(str.isalpha, others))
 
 
 def _ends(words: Sequence[str]) -> bool:
@@ -307,32 +329,6 @@ def _quotes(older: ComparedLine, newer: ComparedLine) -> bool:
         return True
     quoted = [set(map(newer.term_of, words)) for words in quotations]
     return all(2 * len(said & terms) >= len(said) for terms in quoted)
-
-
-def _lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether the older line has the number that is asked for, the newer one none.
-
-    "The VPN listens on port 51820" still says more than "Moved the VPN to another port".
-    """
-    parts = map(words_of, older.text.split(", "))  # "port: *8443*", not "food, *60* g"
-    is_given = any(
-        (older.term_of(word) in question.attributes and other.isdigit())
-        or (older.term_of(other) in question.attributes and word.isdigit())
-        for part in parts
-        for word, other in pairwise(part)
-    )
-    return is_given and not _has_number(newer)
-
-
-def _lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether the older line has the code or the time that is asked for, the newer none."""
-    code = question.asks_attribute and _CODE.search(older.text)
-    is_given = code or (question.asks_time and _CLOCK_TIME.search(older.text))
-    return bool(is_given) and not _has_number(newer)
-
-
-def _has_number(line: ComparedLine) -> bool:
-    return any(any(map(str.isdigit, word)) or is_word("negation", word) for word in line.words)
 
 
 def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

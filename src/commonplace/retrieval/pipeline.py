@@ -48,6 +48,7 @@ from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import FileRecord, StoredChunk
 from commonplace.text.analysis import Analyzer, respelled, without_request
+from commonplace.text.stopwords import ENGLISH
 from commonplace.types import Source
 
 __all__ = ["LineRanker"]
@@ -57,7 +58,7 @@ _LINKING_NOTES = 5
 _LINKING_NATS = 3.0
 """Nats behind the best line within which a line's links are followed."""
 
-_WORD = re.compile(r"\w{2,}")
+_WORD = re.compile(r"[^\W_]{2,}")
 
 _analyzer = functools.cache(Analyzer)
 
@@ -153,21 +154,17 @@ def _lines_of(chunks: Iterable[StoredChunk], analyzed: AnalyzedQuery) -> Passage
 def _may_supersede(lines: LineScores) -> bool:
     """Return whether a line may supersede another.
 
-    Two speak of the question, or one does and another one names what it says, or one is struck.
+    Two speak of the question, or one does and another one has a word of it, or one is struck.
     """
     best = (-lines.share).argsort(kind="stable")[:COMPARED_LINES]
     near = best[lines.share[best] > lines.share[best[0]] * np.exp(-COMPARED_NATS)]
     held = lines.present[near].any(axis=1)
     if int(held.sum()) > 1 or holds(lines.table.text, "~~"):
         return True
-    values = [_values_in(lines.table.text_of(row)) for row in near.tolist()]
-    said = frozenset().union(*compress(values, held))
-    return not all(map(said.isdisjoint, compress(values, ~held)))
-
-
-def _values_in(text: str) -> frozenset[str]:
-    """Return the words of a line that may be names, and its numbers."""
-    return frozenset(word for word in _WORD.findall(text) if not word[0].islower())
+    held[0] = True  # where no line has a word of the question, the best one may answer it
+    words = [frozenset(_WORD.findall(lines.table.text_of(row).lower())) for row in near.tolist()]
+    said = frozenset().union(*compress(words, held)) - ENGLISH
+    return not all(map(said.isdisjoint, compress(words, ~held)))
 
 
 def _best_lines(lines: LineScores) -> Iterator[tuple[str, float]]:

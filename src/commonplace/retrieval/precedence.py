@@ -57,15 +57,17 @@ def ordered(evidence: Evidence) -> Evidence:
 
 
 def _brings(lines: LineScores, rows: slice, pair: Precedence) -> bool:
-    """Return whether the line that stands back brought a window.
+    """Return whether the line that stands back brought a window, or what has no more evidence.
 
     The neighbours of a struck line have their evidence from it, unless they say something of the
     question that the line in its place does not.
     """
     start: int = rows.start
     best = start + int(lines.share[rows].argmax())
-    if best == pair.behind or pair.reason != "struck":
-        return best == pair.behind
+    if best == pair.behind:
+        return True
+    if pair.reason != "struck":
+        return bool(lines.share[best] < lines.share[pair.first])
     says_more = bool((lines.present[best] > lines.present[pair.first]).any())
     return not says_more and start + int(lines.fused[rows].argmax()) == pair.behind
 

@@ -46,6 +46,8 @@ COMPARED_NATS = 13.5
 """Nats behind the best line within which lines are compared: a stale line, and its correction."""
 COMPARED_LINES = 16
 """Best lines that are compared with each other, at most."""
+_FIRST_LINES = 4
+"""Lines with the most evidence, which a note corrects that only names what they have."""
 _STALE_NATS = 6.0
 """Nats behind the best line within which a line may be stale: others come late anyway."""
 _BEHIND_NATS = 12.0
@@ -189,9 +191,10 @@ class _Comparison:
         possible = self._newer(rows) & (scores[None, :] >= scores[:, None] - _BEHIND_NATS)
         worth = possible & (shared >= LEAST_SHARED)
         if not self._question.asks_event:
-            # In files without a day, names are everywhere and tell no order.
+            # In files without a day, names are everywhere: of the first lines they tell something.
             is_dated = self._table.days[rows] > 0
-            is_stale = is_dated & (scores >= self._scores.max() - _STALE_NATS)
+            is_stale = scores >= self._scores.max() - _STALE_NATS
+            is_stale &= is_dated | (np.arange(len(rows)) < _FIRST_LINES)
             named = possible & ~worth & is_stale[:, None] & is_dated[None, :]
             for older, newer in np.argwhere(named).tolist():
                 lines = self._line(older), self._line(newer)

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, product, takewhile
-from typing import NamedTuple
+from itertools import chain, groupby, pairwise, product, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.text.analysis import words_of
+from commonplace.text.correction_cues import is_word
 from commonplace.text.stopwords import ENGLISH
+
+if TYPE_CHECKING:
+    from commonplace.retrieval.compared_line import ComparedLine
+    from commonplace.retrieval.compared_question import Question
 
 __all__ = [
     "ValueSlot",
     "amounts",
+    "has_number",
     "have_other_amount",
     "key_values",
+    "lacks_exact_value",
+    "lacks_value",
     "named_of",
     "other_values",
     "value_slots",
@@ -35,6 +43,10 @@ _ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
 _AMOUNT = re.compile(
     r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°]?[^\W\d_]*)"
 )
+
+
+_CODE = re.compile(r"(?<![\d-])(?!(?:19|20)\d\d\b)\d(?:[ .-]?\d){3,}")
+_CLOCK_TIME = re.compile(r"\b\d{1,2}(?:[:.h]\d\d\b| ?(?:[ap]m|uhr|h)\b)", re.IGNORECASE)
 
 
 class ValueSlot(NamedTuple):
@@ -144,3 +156,30 @@ def named_of(said: frozenset[str], gone: Iterable[set[str]]) -> set[str]:
         digits = set(filter(str.isdigit, terms))
         named |= terms & said if digits <= said else (terms - digits) & said
     return named
+
+
+def lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether the older line has the number that is asked for, the newer one none.
+
+    "The VPN listens on port 51820" still says more than "Moved the VPN to another port".
+    """
+    parts = map(words_of, older.text.split(", "))  # "port: *8443*", not "food, *60* g"
+    is_given = any(
+        (older.term_of(word) in question.attributes and other.isdigit())
+        or (older.term_of(other) in question.attributes and word.isdigit())
+        for part in parts
+        for word, other in pairwise(part)
+    )
+    return is_given and not has_number(newer)
+
+
+def lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether the older line has the code or the time that is asked for, the newer none."""
+    code = question.asks_attribute and _CODE.search(older.text)
+    is_given = code or (question.asks_time and _CLOCK_TIME.search(older.text))
+    return bool(is_given) and not has_number(newer)
+
+
+def has_number(line: ComparedLine) -> bool:
+    """Return whether a line has a number, or says that there is none."""
+    return any(any(map(str.isdigit, word)) or is_word("negation", word) for word in line.words)

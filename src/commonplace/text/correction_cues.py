@@ -44,6 +44,7 @@ WordKind = Literal[
     "copula",
     "determiner",
     "ended",
+    "environment",
     "first_person",
     "from",
     "how_many",
@@ -59,8 +60,8 @@ WordKind = Literal[
     "which",
     "who",
 ]
-"""Kinds of words: before a noun; "for"; "but"; "with"; "is"; before a German noun; "left"; "my";
-"from"; "how many"; "a"; "not"; "new"; "other"; "we"; "sister"; "her"; "when"; "which"; "who"."""
+"""Kinds of words: before a noun, "for", "but", "with", "is", before a German noun, "left", "qa",
+"my", "from", "many", "a", "not", "new", "other", "we", "sister", "her", "when", "which", "who"."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -97,13 +98,28 @@ def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) 
         or _ARROW.search(text) is not None
         or _follow(words, "not", "longer")
         or _follow(words, "parted", "particle")
+        or _takes_effect(words)
     )
 
 
-def is_doubtful(words: Sequence[str], text: str = "", *, is_newer: bool = True) -> bool:
+def _takes_effect(words: Sequence[str]) -> bool:
+    """Return whether words say from which day on something is: "from 2 November", to no other."""
+    begin, days, until = (_cues(kind).words for kind in ("effective", "calendar", "until"))
+    return not (days.isdisjoint(words) or begin.isdisjoint(words)) and any(
+        not days.isdisjoint(words[at + 1 : at + 3])
+        and until.isdisjoint(words[at + 1 : at + 1 + _BETWEEN])
+        for at, word in enumerate(words)
+        if word in begin
+    )
+
+
+def is_doubtful(
+    words: Sequence[str], text: str = "", *, is_newer: bool = True, of_day: bool = False
+) -> bool:
     """Return whether a text asks, plans, reports, quotes or remembers rather than states.
 
     "Still" is what the older of two lines says of its own time, and the newer one of a time before.
+    "Today only" states nothing that holds, unless it is of a day, which is asked for.
     """
     if _OPEN_TASK in text or is_question(text):
         return True
@@ -111,7 +127,10 @@ def is_doubtful(words: Sequence[str], text: str = "", *, is_newer: bool = True) 
         return True
     if _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer"):
         return True
-    return is_newer and _cues("once").are_in(words, text) and not is_revision(words, text)
+    if not of_day and _cues("exception").are_in(words, text):
+        return True
+    kinds = ("once",) * is_newer + ("occasion",) * (not of_day)
+    return any(_cues(kind).are_in(words, text) for kind in kinds) and not is_revision(words, text)
 
 
 def recalls(words: Sequence[str], text: str) -> bool:
@@ -132,7 +151,7 @@ def is_addition(phrases: Iterable[Sequence[str]]) -> bool:
 def is_question(text: str) -> bool:
     """Return whether a text ends with a question, or begins with one and comments on it."""
     sentences = [part for part in _SENTENCE_END.split(text.strip()) if _WORD.search(part)] or [""]
-    # What a speaker asks first, "Ann: My favourite colour? Green", is often answered behind it.
+    # "Ann: My favourite colour? Green": what a speaker asks first is often answered behind it.
     return any(part.endswith(("?", "？")) for part in (sentences[0], sentences[-1]))
 
 
