@@ -112,7 +112,7 @@ class SearchSettings(_Checked):
             many snippets as fit, the first ones up to 700 long, those behind them shorter.
         max_results: Snippets in an answer, at most; None sets no limit beside `max_chars`. The
             profile ``openclaw`` has 6.
-        min_score: Lower bound of a result's score. 0.03: the best score of a question that the
+        min_score: Lower bound of a result's score. 0.015: the best score of a question that the
             notes answer is above it, that of a question about another subject often is not
             (``commonplace eval --foreign`` measures how well the two are separated). The profile
             ``openclaw`` has 0.35 on another scale, where half of the questions get no answer.
@@ -152,7 +152,7 @@ class SearchSettings(_Checked):
 
     max_chars: int = 4_200
     max_results: int | None = None
-    min_score: float = 0.03
+    min_score: float = 0.015
     candidate_multiplier: int = 4
     vector_weight: float = 0.7
     text_weight: float = 0.3

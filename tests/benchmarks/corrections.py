@@ -32,12 +32,14 @@ BLIND = Path(__file__).with_name("corrections_blind.toml")
 UNSEEN = Path(__file__).with_name("corrections_unseen.toml")
 FRESH = Path(__file__).with_name("corrections_fresh.toml")
 WORLD = Path(__file__).with_name("corrections_world.toml")
+NOTES = Path(__file__).with_name("corrections_notes.toml")
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
     "2026-04-29",
 )
 ASKED = date(2026, 5, 4)
+NOTES_ASKED = date(2026, 11, 20)
 
 
 _DAYS_OF_STYLE = {
@@ -58,14 +60,17 @@ class Case:
     question: str
     files: dict[str, str]
     right: str
+    asked: date = ASKED
 
 
 def cases(path: Path = BLOCKS) -> Iterator[Case]:
-    """Yield the cases of all blocks of a file."""
+    """Yield the cases of all blocks of a file, or those that it has as they are."""
     beside = tomllib.loads(BLOCKS.read_text("utf-8"))["beside"]["lines"]
     data = tomllib.loads(path.read_text("utf-8"))
+    for case in data.get("case", ()):
+        yield Case(is_aside=False, asked=NOTES_ASKED, **case)
     seen: Counter[str] = Counter()
-    for number, block in enumerate(data["block"]):
+    for number, block in enumerate(data.get("block", ())):
         style = block["style"]
         seen[style] += 1
         is_aside = seen[style] % 3 == 0 and path in (BLOCKS, LATER, THIRD)
@@ -114,11 +119,11 @@ def _written(line: str) -> str:
     return f"\n|{' what |' * cells}\n|{' --- |' * cells}\n{line}\n\n"
 
 
-def opened(folder: Path, embedder: str | None) -> Memory:
+def opened(folder: Path, embedder: str | None, *, now: date = ASKED) -> Memory:
     """Open the notes of a folder at the day on which all is asked."""
     index = folder / f"{embedder}.sqlite"
     settings = Settings(timezone="UTC")
-    return open_at(folder / "notes", settings=settings, embedder=embedder, index=index, now=ASKED)
+    return open_at(folder / "notes", settings=settings, embedder=embedder, index=index, now=now)
 
 
 def is_right(case: Case, embedder: str | None) -> bool:
@@ -128,7 +133,7 @@ def is_right(case: Case, embedder: str | None) -> bool:
             path = Path(folder) / "notes" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        with opened(Path(folder), embedder) as memory:
+        with opened(Path(folder), embedder, now=case.asked) as memory:
             found = memory.search(case.question)
     return bool(found) and case.right in found[0].snippet
 
@@ -139,7 +144,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print those that fail, aside not")
     arguments = parser.parse_args()
     embedder = None if arguments.embedder == "none" else arguments.embedder
-    for path in (BLOCKS, LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD):
+    for path in (BLOCKS, LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES):
         print(path.name)
         _print_shares(path, embedder, misses=arguments.misses)
 

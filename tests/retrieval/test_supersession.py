@@ -1147,3 +1147,112 @@ def test_a_line_with_a_name_alone_in_common_does_not_state_another_value(opened)
     lines = ("- Anna Berg is a vegetarian, no fish", "- Anna Berg wants a chair by the window")
     best = opened(logs(*lines)).search("what does Anna Berg eat?", explain=True)[0]
     assert not best.explanation.supersessions
+
+
+@pytest.mark.parametrize("embedder", ["bundled", None], ids=["hybrid", "words"])
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (
+            "where does the band rehearse?",
+            "The band rehearses in the cellar.",
+            "The band rehearses in the school today only, the cellar is wet.",
+        ),
+        (
+            "Wann ist die Besprechung?",
+            "Die Besprechung ist um zehn Uhr.",
+            "Die Besprechung ist ausnahmsweise um elf Uhr.",
+        ),
+        (
+            "¿A qué hora es la clase de piano?",
+            "La clase de piano es a las cinco.",
+            "La clase de piano es esta vez a las seis.",
+        ),
+        (
+            "which Postgres version runs in production?",
+            "Postgres 15.6 runs on the prod database.",
+            "Upgraded Postgres in staging to 17.2.",
+        ),
+        (
+            "who feeds the hens when we are away?",
+            "The hens: Lebrun feeds them when we are away.",
+            "For the cat a change: not Theo but Karim feeds it when we are away.",
+        ),
+    ],
+    ids=["today only", "ausnahmsweise", "esta vez", "staging", "for another"],
+)
+def test_an_exception_or_another_place_changes_nothing(opened, embedder, question, older, newer):
+    best = opened(logs(f"- {older}", f"- {newer}"), embedder=embedder).search(question)[0]
+    assert older in best.snippet.split("\n")[best.best_line - best.start_line]
+
+
+def test_an_exception_is_told_on_its_day(opened):
+    lines = (
+        "- The band rehearses in the cellar.",
+        "- The band rehearses in the school today only.",
+    )
+    day = {f"memory/{ASKED.date()}.md": f"# {ASKED.date()}\n\n{OTHERS[0]}{lines[1]}\n"}
+    memory = opened(logs(lines[0]) | day)
+    assert "cellar" in memory.search("where does the band rehearse?")[0].snippet
+    assert "school" in memory.search("where does the band rehearse today?")[0].snippet
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (
+            "who teaches Ben?",
+            "Ben's class teacher: Mr. Holloway",
+            "Mr. Holloway leaves at half term, Miss Farah has the class then.",
+        ),
+        (
+            "what plan is Osprey Logistics on?",
+            "Osprey Logistics: plan Basic, 40 seats.",
+            "Osprey changed to the plan Enterprise this afternoon.",
+        ),
+        (
+            "where is the party going to be?",
+            "the party is at the boathouse, deposit paid",
+            "boathouse flooded, all of us meet at Uncle Marek's barn",
+        ),
+        (
+            "are we still going to Lisbon?",
+            "Booked Lisbon for the four of us.",
+            "Iris broke her ankle. Lisbon is off, the flat is refunded.",
+        ),
+        (
+            "when is the standup?",
+            "Standup is daily at 9:30.",
+            "Agreed: the standup is at 10:15 from Wednesday.",
+        ),
+        (
+            "where does Gran live?",
+            "Gran lives in Whitby, in the cottage.",
+            "Moved Gran into Fairview, room 12.",
+        ),
+    ],
+    ids=["successor", "short name", "flooded", "her", "from Wednesday", "moved into"],
+)
+def test_a_change_is_known_by_what_it_names(opened, question, older, newer):
+    found = opened(logs(f"- {older}", f"- {newer}")).search(question)
+    assert place_of(found, newer) < place_of(found, older)
+
+
+def test_what_stands_around_a_stale_line_does_not_bring_it_first(opened):
+    stale = "- 日志统一放在 ELK,保留30天\n- 修了登录页的样式\n- 年会抽奖没中\n"
+    files = {
+        "memory/2026-01-08.md": stale,
+        "memory/2026-04-19.md": "- ELK 太贵,下线了,日志全部换成 Loki\n- 写了迁移说明\n",
+        "memory/2026-04-21.md": "- 小赵离职,送行饭\n",
+    }
+    assert "Loki" in opened(files).search("我们的日志现在用什么系统存?")[0].snippet
+
+
+def test_a_question_in_other_words_is_answered_in_a_small_workspace(opened):
+    files = {
+        "MEMORY.md": "Spare key is under the third flowerpot by the back door.\n",
+        "memory/2026-04-28.md": "Policeman came round, nice lad.\n",
+    }
+    found = opened(files).search("where can the cat sitter find the spare key?")
+    assert "flowerpot" in found[0].snippet
+    assert not opened(files).search("how many participants are in the sleep study analysis?")

@@ -16,18 +16,18 @@ from commonplace.retrieval.restatements import restates, speak_of_one
 from commonplace.retrieval.subjects import (
     adds_another,
     has_other_subject,
-    is_of_other_matter,
     lacks_name,
     lacks_person,
-    replaces_value,
     speaks_of_another,
     speaks_of_relative,
 )
 from commonplace.retrieval.value_slots import (
     has_number,
+    is_of_other_matter,
     lacks_exact_value,
     lacks_value,
     named_of,
+    replaces_value,
 )
 from commonplace.text.analysis import function_words, words_of
 from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_word

@@ -6,15 +6,16 @@ about another thing where it has another word, name or number in their place.
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from typing import TYPE_CHECKING
 
 from commonplace.retrieval.compared_question import labels_in
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import has_word, is_addition, is_word, parts_in, places_of
+from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
@@ -22,16 +23,14 @@ if TYPE_CHECKING:
 __all__ = [
     "adds_another",
     "has_other_subject",
-    "is_of_other_matter",
     "lacks_name",
     "lacks_person",
-    "replaces_value",
     "speaks_of_another",
     "speaks_of_relative",
 ]
 
-_AROUND = 3
-"""Words on each side of a number that say what it is of."""
+_OPENING = 3
+"""Words at the beginning of a line that may say what it is about."""
 
 
 def lacks_name(question: Question, one: ComparedLine, other: ComparedLine) -> bool:
@@ -82,6 +81,7 @@ def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLi
         or _is_of_owner(question, older, newer)
         or _is_of_third_person(question, older, newer)
         or _is_of_other_environment(question, older, newer)
+        or _opens_about_other(question, older, newer)
     )
 
 
@@ -121,54 +121,6 @@ def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine)
     return bool(said) or not older.content.isdisjoint(islice(nouns, 1))
 
 
-def is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line changes what the other one does not say, and no more of the question.
-
-    "Postgres backup moved *from 02:00* to 04:30" tells no version of Postgres.
-    """
-    gone = [left for terms in newer.replaced if (left := terms - question.term_set)]
-    if not gone or replaces_value(question, older, gone):
-        return False
-    held = list(question.held_subjects(older, newer))
-    if any(other > own for _, own, other in held):
-        return False
-    # Where both say as much of the question, a verb does not tell: "ya no *puede*".
-    is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
-    is_sure = is_value or newer.left_behind
-    return bool(is_sure) or any(own > other for _, own, other in held)
-
-
-def replaces_value(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
-    """Return whether what is no more may be what a line says of that which is asked for."""
-    said = [terms for terms in gone if older.may_say(terms)]
-    if _are_other_amounts(question, older, said):
-        return False
-    numbers = [any(map(str.isdigit, terms)) for terms in said]
-    if question.asks_person:
-        return not all(numbers)
-    if question.asks_number and any(map(str.isdigit, older.words)):
-        return any(numbers)
-    return bool(said)
-
-
-def _are_other_amounts(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
-    """Return whether numbers are gone that are not of what is asked for, as others of the line are.
-
-    "How much salt?" is not asked of "*325* g water, *15* g salt" as the water becomes 350.
-    """
-    left: set[str] = set().union(*gone)
-    if not left or not all(map(str.isdigit, left)):
-        return False
-    places = [at for at, term in enumerate(older.terms) if term.isdigit()]
-    is_asked = {
-        at: not question.subjects.isdisjoint(older.terms[max(0, at - _AROUND) : at + _AROUND + 1])
-        for at in places
-    }
-    said = [is_asked[at] for at in places if older.terms[at] in left]
-    others = [is_asked[at] for at in places if older.terms[at] not in left]
-    return bool(said) and not any(said) and any(others)
-
-
 def has_other_subject(
     question: Question,
     older: ComparedLine,
@@ -188,6 +140,7 @@ def has_other_subject(
         (has_name and lacks_name(question, older, newer))
         or _has_other_speaker(older, newer)
         or _is_other_number(question, older, newer)
+        or _opens_about_other(question, older, newer)
     ):
         return True
     held = list(question.held_subjects(older, newer))
@@ -255,6 +208,17 @@ def _is_of_third_person(question: Question, older: ComparedLine, newer: Compared
     asked = [it for it in newer.phrases if question.term_set.intersection(map(older.term_of, it))]
     words = list(chain.from_iterable(asked)) or newer.words
     return has_word("third_person", words) and not has_word("first_person", words)
+
+
+def _opens_about_other(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line begins with something else: "For the *cat*, a change", "Bei *Oma*"."""
+    opening = newer.words[:_OPENING]
+    for at in places_of("about", opening[:-1]):
+        about = dropwhile(lambda word: is_word("article", word), newer.words[at + 1 :])
+        word = next(about, "")
+        if word and not word.isdigit() and older.lacks_subject(word):
+            return newer.term_of(word) not in question.term_set and not is_date_word(word)
+    return False
 
 
 def _is_of_other_environment(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

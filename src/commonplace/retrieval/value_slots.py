@@ -24,11 +24,13 @@ __all__ = [
     "amounts",
     "has_number",
     "have_other_amount",
+    "is_of_other_matter",
     "key_values",
     "lacks_exact_value",
     "lacks_value",
     "named_of",
     "other_values",
+    "replaces_value",
     "value_slots",
 ]
 
@@ -156,6 +158,54 @@ def named_of(said: frozenset[str], gone: Iterable[set[str]]) -> set[str]:
         digits = set(filter(str.isdigit, terms))
         named |= terms & said if digits <= said else (terms - digits) & said
     return named
+
+
+def is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line changes what the other one does not say, and no more of the question.
+
+    "Postgres backup moved *from 02:00* to 04:30" tells no version of Postgres.
+    """
+    gone = [left for terms in newer.replaced if (left := terms - question.term_set)]
+    if not gone or replaces_value(question, older, gone):
+        return False
+    held = list(question.held_subjects(older, newer))
+    if any(other > own for _, own, other in held):
+        return False
+    # Where both say as much of the question, a verb does not tell: "ya no *puede*".
+    is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
+    is_sure = is_value or newer.left_behind
+    return bool(is_sure) or any(own > other for _, own, other in held)
+
+
+def replaces_value(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
+    """Return whether what is no more may be what a line says of that which is asked for."""
+    said = [terms for terms in gone if older.may_say(terms)]
+    if _are_other_amounts(question, older, said):
+        return False
+    numbers = [any(map(str.isdigit, terms)) for terms in said]
+    if question.asks_person:
+        return not all(numbers)
+    if question.asks_number and any(map(str.isdigit, older.words)):
+        return any(numbers)
+    return bool(said)
+
+
+def _are_other_amounts(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
+    """Return whether numbers are gone that are not of what is asked for, as others of the line are.
+
+    "How much salt?" is not asked of "*325* g water, *15* g salt" as the water becomes 350.
+    """
+    left: set[str] = set().union(*gone)
+    if not left or not all(map(str.isdigit, left)):
+        return False
+    places = [at for at, term in enumerate(older.terms) if term.isdigit()]
+    is_asked = {
+        at: not question.subjects.isdisjoint(older.terms[max(0, at - _AROUND) : at + _AROUND + 1])
+        for at in places
+    }
+    said = [is_asked[at] for at in places if older.terms[at] in left]
+    others = [is_asked[at] for at in places if older.terms[at] not in left]
+    return bool(said) and not any(said) and any(others)
 
 
 def lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

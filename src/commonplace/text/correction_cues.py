@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 WordKind = Literal[
+    "about",
     "article",
     "belonging",
     "but",
@@ -60,8 +61,7 @@ WordKind = Literal[
     "which",
     "who",
 ]
-"""Kinds of words: before a noun, "for", "but", "with", "is", before a German noun, "left", "qa",
-"my", "from", "many", "a", "not", "new", "other", "we", "sister", "her", "when", "which", "who"."""
+"""Kinds of words: the lists of these names in ``correction_cues.toml``."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -105,11 +105,11 @@ def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) 
 def _takes_effect(words: Sequence[str]) -> bool:
     """Return whether words say from which day on something is: "from 2 November", to no other."""
     begin, days, until = (_cues(kind).words for kind in ("effective", "calendar", "until"))
-    return not (days.isdisjoint(words) or begin.isdisjoint(words)) and any(
+    starts = () if days.isdisjoint(words) else (at for at, it in enumerate(words) if it in begin)
+    return any(
         not days.isdisjoint(words[at + 1 : at + 3])
         and until.isdisjoint(words[at + 1 : at + 1 + _BETWEEN])
-        for at, word in enumerate(words)
-        if word in begin
+        for at in starts
     )
 
 
