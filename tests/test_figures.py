@@ -21,7 +21,7 @@ PRINTED = {
 """What each command said last, by the command."""
 FIGURE = re.compile(
     r"([\d,]*\.?\d+)(?: ?(?:ms|%)(?!\w)| times as| a second)"
-    r"|(\d\.\d+) (?:s|[KMG]i?B)\b|(?<!\d)(0?\.\d{3})\b"
+    r"|(\d\.\d+) (?:s|[KMG]i?B)\b|(?<![\d`])(0?\.\d{3})\b"
 )
 NUMBER = re.compile(r"(?<![\w.,-])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]\d+)?")
 COMMAND = re.compile(r"python tests/benchmarks/\w+\.py[^\n#`]*")

@@ -115,7 +115,7 @@ def shared(notes, sessions, limit):
     return merged, found
 
 
-scores = st.lists(st.floats(0.01, 1.0).map(lambda score: round(score, 3)), max_size=12)
+scores = st.lists(st.floats(0.03, 1.0).map(lambda score: round(score, 3)), max_size=12)
 
 
 @given(notes=scores, sessions=scores, limit=st.integers(1, 12))
@@ -148,6 +148,10 @@ def test_before_each_session_stand_two_notes():
         ([0.8] * 6, [0.7] * 6, "mmmmmm"),
         ([0.8] * 2, [0.7] * 6, "mmssss"),
         ([0.1] * 6, [0.7] * 6, "ssssmm"),
+        ([0.02] * 6, [0.7] * 6, "ssssss"),
+        ([0.02] * 6, [0.7] * 4, "ssssmm"),
+        ([0.1] * 3, [0.02] * 6, "mmmsss"),
+        ([0.02] * 6, [0.01] * 6, "mmmmmm"),
         ([], [0.7] * 3, "sss"),
         ([0.1], [], "m"),
         ([], [], ""),

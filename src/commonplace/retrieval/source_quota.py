@@ -16,6 +16,8 @@ __all__ = ["merge_sources"]
 
 _SHARE = 3
 """Sessions take one part of so many from the notes, at most."""
+_WEAK = 0.03
+"""Score below which a result takes no place of a better one of the other source."""
 _WEAK_NOTES = 0.5
 """Notes whose best score is below this share of the sessions' get a third of the answer."""
 
@@ -28,7 +30,8 @@ def merge_sources(
     Sessions get the characters that notes leave, behind them. Where sessions answer better than the
     notes do, they get a third of all, the first places included: two notes come before the first
     session, four before the second. Where the notes answer far worse, the notes get the third. A
-    result that moves behind others is scored no higher than they are.
+    result that moves behind others is scored no higher than they are. What hardly answers gets the
+    characters that are left.
 
     Args:
         notes: Results from notes, best first.
@@ -37,6 +40,12 @@ def merge_sources(
     """
     if not notes or not sessions:
         return notes or sessions
+    weak = [found for found in (*notes, *sessions) if found.score < _WEAK]
+    if 0 < len(weak) < len(notes) + len(sessions):
+        strong = ([found for found in hits if found.score >= _WEAK] for hits in (notes, sessions))
+        merged = merge_sources(*strong, max_chars=max_chars)
+        weak.sort(key=lambda result: -result.score)
+        return [*merged, *within_budget(weak, max_chars - _chars(merged))]
     strength = notes[0].score / max(sessions[0].score, 1e-12)
     left, third = max_chars - _chars(notes), max_chars // _SHARE
     if strength < _WEAK_NOTES:
