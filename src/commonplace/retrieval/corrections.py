@@ -131,13 +131,13 @@ def names_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
     So "we dropped *Brandt* for Nordfuel" may correct "heating oil: Brandt", though the question's
     words are in one of them alone. German nouns have capitals, too: they tell nothing.
     """
+    if newer.is_turn:
+        return False
     changes = is_revision(newer.words, newer.text)
     named = newer.words if changes else newer.words[:_OPENING]
     opens = question.language != "de" and not older.values.isdisjoint(named)
     if not (opens or changes or any(has_word(kind, newer.words) for kind in _OVER)):
         return False  # as of most
-    if newer.is_turn:
-        return False
     if _names_what_ended(question, older, newer):
         return True
     if opens or all(map(older.content.isdisjoint, newer.replaced)):

@@ -29,6 +29,8 @@ __all__ = [
     "speaks_of_relative",
 ]
 
+_PREFIX = 4
+"""Letters that a name of an environment and its short form have in common: "prod"."""
 _OPENING = 3
 """Words at the beginning of a line that may say what it is about."""
 
@@ -223,15 +225,11 @@ def _opens_about_other(question: Question, older: ComparedLine, newer: ComparedL
 
 def _is_of_other_environment(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line is of "staging", where "production" is asked of, or "prod"."""
-    asked, said = (
-        [word for word in words if is_word("environment", word)]
-        for words in (question.words, newer.words)
-    )
-    if not (asked and said):
+    if not all(has_word("environment", words) for words in (question.words, newer.words)):
         return False
-    return all(
-        not any(word.startswith(other[:4]) for other in (*asked, *older.words)) for word in said
-    )
+    known = [word for word in (*question.words, *older.words) if is_word("environment", word)]
+    said = (word for word in newer.words if is_word("environment", word))
+    return not any(word.startswith(other[:_PREFIX]) for word in said for other in known)
 
 
 def _has_other_speaker(older: ComparedLine, newer: ComparedLine) -> bool:
