@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import queue
 import sys
 import threading
 import time
@@ -38,6 +39,30 @@ _LEFT: list[object] = []
 _reopening = threading.RLock()
 
 
+class _Permits:
+    """Counting semaphore of single steps of the interpreter.
+
+    An interrupt (Ctrl-C) within a `threading.Semaphore` may leave its lock taken, for ever.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.release(count)
+
+    def acquire(self, timeout: float | None = None) -> bool:
+        """Take a permit; False where none is free in time."""
+        try:
+            self._free.get(timeout=timeout)
+        except queue.Empty:
+            return False
+        return True
+
+    def release(self, count: int = 1) -> None:
+        """Give permits back."""
+        for _ in range(count):
+            self._free.put(None)
+
+
 class _ForkGate:
     """Semaphore that forks take whole; re-entrant, so that a thread holds one permit at most.
 
@@ -46,7 +71,7 @@ class _ForkGate:
     """
 
     def __init__(self) -> None:
-        self.permits = threading.BoundedSemaphore(_PERMITS)
+        self.permits = _Permits(_PERMITS)
         self.door = threading.Lock()
         self._thread = threading.local()
 
