@@ -548,12 +548,8 @@ class Memory(ReopenedInChild, AsyncTwins):
         patterns = None if paths is None else checked_patterns(paths)
         if isinstance(exclude, str):
             raise TypeError(f"exclude is {brief.repr(exclude)}; a list of paths was expected.")
-        text = (
-            checked_text("query", query)
-            .encode("utf-8", "replace")
-            .decode("utf-8")[:_MAX_QUERY_CHARS]
-            .strip()
-        )
+        text = checked_text("query", query).encode("utf-8", "replace").decode("utf-8")
+        text = text[:_MAX_QUERY_CHARS].strip()
         found = self._ask_qmd(text, sources, as_of) if self._qmd is not None and text else None
         results = self._index.recovering(
             self._search,
@@ -822,7 +818,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             ValueError: `as_of` is not a time.
             WorkspaceError: The file cannot be read.
         """
-        absolute = self.workspace.locate(path)
+        absolute = self.workspace.locate(checked_text("path", path))
         name = self.workspace.plain_name(path)
         start = max(1, int(from_line or 1))
         try:
@@ -1065,7 +1061,8 @@ class Memory(ReopenedInChild, AsyncTwins):
         Raises:
             EditError: The passage stands nowhere, or in several places, which the message names.
         """
-        checked_text("old", old), checked_text("new", new)
+        checked_text("old", old)
+        checked_text("new", new)
         return self._notes.edit(path, old, new, if_version=if_version, origin=origin)
 
     def delete(

@@ -150,9 +150,9 @@ class Verifier:
     ) -> _Problem | None:
         """Return what is wrong with the chunks of a file; None for nothing."""
         if record is None:
-            reasons: list[str] = []
-            if self._read(file, reasons) is None and reasons:
-                return _Problem(file.path, reasons[0], "unread")
+            read = self._read(file)
+            if isinstance(read, str):
+                return _Problem(file.path, read, "unread")
             return _Problem(file.path, _STALE, "stale")
         stored = snapshot.chunks_of(file.path)
         identity = snapshot.identity
@@ -162,10 +162,11 @@ class Verifier:
         changed = (file.size, file.mtime_ns, file.stamp) != before
         if changed and file.source == "sessions":
             return None  # the next run reads on where the last one stopped
-        reasons = []
-        read = self._read(file, reasons)
+        read = self._read(file)
+        if isinstance(read, str):
+            return _Problem(file.path, read, "unread")
         if read is None:
-            return _Problem(file.path, reasons[0], "unread") if reasons else None
+            return None
         now, chunks = read
         if now.hash != record.hash:
             if changed:
@@ -176,8 +177,9 @@ class Verifier:
         same = same and (file.source == "sessions" or _said_of(record) == _said_of(now))
         return None if same else _Problem(file.path, _UNLIKE, "unlike")
 
-    def _read(self, file: MemoryFile, reasons: list[str]) -> tuple[FileRecord, list[Chunk]] | None:
-        """Read a file as a new one; return its record and its chunks, or add why it cannot be."""
+    def _read(self, file: MemoryFile) -> tuple[FileRecord, list[Chunk]] | str | None:
+        """Read a file as a new one; return its record and its chunks, or why it cannot be read."""
+        reasons: list[str] = []
         reader = DocumentReader(
             self._profile,
             completes=False,
@@ -192,7 +194,7 @@ class Verifier:
             found = [chunk for chunk in found if keep is not None and chunk.start_line < keep]
             found += document.chunks or ()
             record = document.record
-        return None if record is None else (record, found)
+        return next(iter(reasons), None) if record is None else (record, found)
 
     # -- journal and history ---------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from commonplace.history.reversal import text_without
 from commonplace.history.versions import State, content_hash
 from commonplace.renderers import brief
 from commonplace.system.waits import bounded_waits
+from commonplace.types import checked_text
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, Folder, UnreadableFileError, decode_text
 from commonplace.workspace.notes import create_folder
@@ -141,11 +142,10 @@ class NoteService:
         """Return the versions of a note, or of all, newest first."""
         if not isinstance(limit, int) or limit < 1:
             raise ValueError(f"limit is {brief.repr(limit)}; it must be a whole number, 1 or more.")
-        name = None if path is None else self._workspace.plain_name(path)
-        place = None if name is None else self._workspace.locate(name)
+        name = None if path is None else self._workspace.plain_name(checked_text("path", path))
         found = self.log.history(name, limit=limit)
-        if name is not None and place is not None and not found:
-            _check_no_folder(name, place)
+        if name is not None and not found:
+            _check_no_folder(name, self._workspace.locate(name))
             _check_unlike(self._workspace.root, name)
         return found
 
@@ -233,7 +233,7 @@ class NoteService:
                 name, or a name that differs from it in case or Unicode form only.
         """
         space = self._workspace
-        name = space.plain_name(path)
+        name = space.plain_name(checked_text("path", path))
         if name == "MEMORY.md":
             name = space.long_term_path
         elif name not in space.long_term_names() and not name.startswith("memory/"):

@@ -241,12 +241,14 @@ class Question:
 
     def is_rare(self, word: str) -> bool:
         """Return whether few lines hold a word or what begins like it, also as a name."""
-        found = self.around.count(word) + self.around.count(word.capitalize())
-        return found <= _FEW_LINES
+        return self._occurrences(word) <= _FEW_LINES
 
     def is_scarce(self, word: str) -> bool:
         """Return whether hardly any lines but two hold a word."""
-        return self.around.count(word) + self.around.count(word.capitalize()) <= _HARDLY_ANY
+        return self._occurrences(word) <= _HARDLY_ANY
+
+    def _occurrences(self, word: str) -> int:
+        return self.around.count(word) + self.around.count(word.capitalize())
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""

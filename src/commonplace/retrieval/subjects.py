@@ -213,7 +213,7 @@ def _is_of_third_person(question: Question, older: ComparedLine, newer: Compared
 
 
 def _opens_about_other(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line begins with something else: "For the *cat*, a change", "Bei *Oma*"."""
+    """Return whether a line begins with something else: "For the *cat*, a change"."""
     opening = newer.words[:_OPENING]
     for at in places_of("about", opening[:-1]):
         about = dropwhile(lambda word: is_word("article", word), newer.words[at + 1 :])

@@ -1,5 +1,7 @@
 """Value slots: keys, numbers and names in a line, with the words around them, and amounts.
 
+Also whether a line changes, or leaves out, the value that a question asks for.
+
 Two lines with other numbers between the same words say of one thing how much it was and how much it
 is: "sourdough loaf *4.80*", "sourdough loaf *5.40*, rye as ever".
 """
@@ -45,10 +47,9 @@ _ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
 _AMOUNT = re.compile(
     r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°]?[^\W\d_]*)"
 )
-
-
 _CODE = re.compile(r"(?<![\d-])(?!(?:19|20)\d\d\b)\d(?:[ .-]?\d){3,}")
 _CLOCK_TIME = re.compile(r"\b\d{1,2}(?:[:.h]\d\d\b| ?(?:[ap]m|uhr|h)\b)", re.IGNORECASE)
+"""Values that a line has or has not: a number of four digits and more, and a time of day."""
 
 
 class ValueSlot(NamedTuple):

@@ -15,6 +15,7 @@ from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from commonplace.text.analysis import folded, words_of
+from commonplace.text.time_expressions import calendar_names
 
 __all__ = [
     "WordKind",
@@ -44,6 +45,7 @@ WordKind = Literal[
     "companion",
     "copula",
     "determiner",
+    "effective",
     "ended",
     "environment",
     "first_person",
@@ -56,6 +58,7 @@ WordKind = Literal[
     "pronoun",
     "relative",
     "third_person",
+    "until",
     "was",
     "when",
     "which",
@@ -104,12 +107,10 @@ def is_revision(words: Sequence[str], text: str = "", *, is_turn: bool = False) 
 
 def _takes_effect(words: Sequence[str]) -> bool:
     """Return whether words say from which day on something is: "from 2 November", to no other."""
-    begin, days, until = (_cues(kind).words for kind in ("effective", "calendar", "until"))
-    starts = () if days.isdisjoint(words) else (at for at, it in enumerate(words) if it in begin)
     return any(
-        not days.isdisjoint(words[at + 1 : at + 3])
-        and until.isdisjoint(words[at + 1 : at + 1 + _BETWEEN])
-        for at in starts
+        not calendar_names().isdisjoint(words[at + 1 : at + 3])
+        and not has_word("until", words[at + 1 : at + 1 + _BETWEEN])
+        for at in places_of("effective", words)
     )
 
 
@@ -121,16 +122,15 @@ def is_doubtful(
     "Still" is what the older of two lines says of its own time, and the newer one of a time before.
     "Today only" states nothing that holds, unless it is of a day, which is asked for.
     """
-    if _OPEN_TASK in text or is_question(text):
-        return True
-    if not _cues("recall").words.isdisjoint(words[:1]):
+    if _OPEN_TASK in text or is_question(text) or not _cues("recall").words.isdisjoint(words[:1]):
         return True
     if _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer"):
         return True
     if not of_day and _cues("exception").are_in(words, text):
         return True
-    kinds = ("once",) * is_newer + ("occasion",) * (not of_day)
-    return any(_cues(kind).are_in(words, text) for kind in kinds) and not is_revision(words, text)
+    is_over = is_newer and _cues("once").are_in(words, text)
+    is_of_a_day = not of_day and _cues("occasion").are_in(words, text)
+    return (is_over or is_of_a_day) and not is_revision(words, text)
 
 
 def recalls(words: Sequence[str], text: str) -> bool:

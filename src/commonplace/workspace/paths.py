@@ -199,8 +199,7 @@ class WorkspacePaths:
     @staticmethod
     def plain_name(path: str) -> str:
         """Normalize a path to that of the file: no outer blanks, no leading "./", no escapes."""
-        name = os.fspath(path).strip().removeprefix("./")
-        return named_path(name) if "<U+" in name else name
+        return (named_path if "<U+" in path else str)(path.strip().removeprefix("./"))
 
     def display_path(self, absolute: str | os.PathLike[str]) -> str:
         """Return a file's path as search results show it: POSIX, relative to the workspace."""
@@ -279,7 +278,7 @@ class WorkspacePaths:
             allowed += f", and .md files of the extra paths {extra}"
         if self.sessions is not None and self.sessions.enabled:
             allowed += f", and session files, {self.sessions.allowed}"
-        shown = path if len(str(path)) <= 200 else path[:200] + "…"
+        shown = path if len(path) <= 200 else path[:200] + "…"
         return PathNotAllowedError(
             f"{shown!r} is not a file of this memory. Allowed are {allowed}: "
             "give the path as memory_search shows it; links are not followed."

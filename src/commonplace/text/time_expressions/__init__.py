@@ -7,9 +7,18 @@ expression recognises a query without a time expression in microseconds.
 from commonplace.text.time_expressions.days import Days, closeness
 from commonplace.text.time_expressions.parser import (
     TIME_WORD,
+    calendar_names,
     days_named,
     is_date_word,
     without_times,
 )
 
-__all__ = ["TIME_WORD", "Days", "closeness", "days_named", "is_date_word", "without_times"]
+__all__ = [
+    "TIME_WORD",
+    "Days",
+    "calendar_names",
+    "closeness",
+    "days_named",
+    "is_date_word",
+    "without_times",
+]

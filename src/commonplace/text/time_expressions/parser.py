@@ -6,18 +6,24 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import cache
 
+from commonplace.text.analysis import folded
 from commonplace.text.time_expressions.days import Days
-from commonplace.text.time_expressions.meanings import Words, in_context
+from commonplace.text.time_expressions.meanings import WEEKDAYS, Words, in_context
 from commonplace.text.time_expressions.month_names import (
     MONTH_HEADS,
     MONTH_NAMES,
     with_english_months,
 )
 from commonplace.text.time_expressions.phrases import Phrase, phrases, rules, with_each_month
-from commonplace.text.time_expressions.relative_days import RELATIVE_HEADS, with_english_days
+from commonplace.text.time_expressions.relative_days import (
+    RELATIVE_HEADS,
+    WEEKDAY_NAMES,
+    with_english_days,
+)
 
-__all__ = ["TIME_WORD", "days_named", "is_date_word", "without_times"]
+__all__ = ["TIME_WORD", "calendar_names", "days_named", "is_date_word", "without_times"]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
@@ -28,6 +34,11 @@ the pattern takes ten times as long."""
 _DATE_WORD = re.compile(
     rf"(?:\d{{1,2}}(?:st|nd|rd|th)?|(?:19|20)\d\d|{MONTH_NAMES})", re.IGNORECASE
 )
+_OTHER_FORMS = (
+    "jan feb mar apr aug sep sept oct nov dec mandagen poniedziałku wtorku środy czwartku piątku "
+    "soboty niedzieli понедельника вторника среды пятницы субботы воскресенья"
+)
+"""Forms of months and of days of the week in which questions rarely name them."""
 _VERBS = ("march", "may")
 _WEAK_LEADS = ("", "and", "on", "or", "through", "to")
 """Words before "may" or "jan" that do not make it a month, as "in" does."""
@@ -51,6 +62,13 @@ def days_named(query: str, today: date) -> Days | None:
     text = with_each_month(text)
     spans = (_named_by(_credible(list(phrases(text, group))), today) for group in rules())
     return next(filter(None, spans), None)
+
+
+@cache
+def calendar_names() -> frozenset[str]:
+    """Return the names of months and of days of the week, in some thirty languages, folded."""
+    names = (*WEEKDAYS, *WEEKDAY_NAMES, *MONTH_NAMES.split("|"), *_OTHER_FORMS.split())
+    return frozenset(map(folded, names))
 
 
 def is_date_word(word: str) -> bool:

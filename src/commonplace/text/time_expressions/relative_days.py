@@ -73,6 +73,10 @@ _LAST_WEEKDAYS = (
     ("περασμέν[ηο] {}", "δευτέρα τρίτη τετάρτη πέμπτη παρασκευή σάββατο κυριακή"),
 )
 """The weekday that was last, in each language, and its weekdays from Monday on."""
+WEEKDAY_NAMES = frozenset(
+    name for _, names in _LAST_WEEKDAYS for name in re.findall(r"[^\W\d_]{2,}", names)
+)
+"""The days of the week in some twenty languages but English."""
 _LAST_WEEKEND = (
     "(?:am )?(?:letzte|vorige|vergangene)[ns] wochenende|(?:le )?week-?end (?:dernier|passé)"
     "|(?:el )?fin de semana pasado|(?:lo )?scorso (?:weekend|fine settimana)"
