@@ -11,6 +11,7 @@ from commonplace.retrieval.redundancy import thin_ties
 from commonplace.retrieval.term_matching import occurrences, terms_of_lines, weighted_terms
 from commonplace.store.records import StoredChunk
 from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, folded
+from commonplace.text.unspaced_scripts import UNSPACED
 
 ANALYZER = Analyzer("porter")
 
@@ -30,6 +31,9 @@ ANALYZER = Analyzer("porter")
         ("ὁδός", "ΟΔΟΣ"),
         ("x" * 200, "y " + "x" * 200),
         ("0451", "the code is 0451."),
+        ("Java", "本番はJava 17"),
+        ("Nginx", "서버는Nginx로"),
+        ("15", "会议改到15时"),
     ],
 )
 def test_each_word_of_the_query_is_found(query: str, text: str) -> None:
@@ -46,6 +50,7 @@ def test_each_word_of_the_query_is_found(query: str, text: str) -> None:
         ("stud", "study"),
         ("use", "of us"),
         ("京", "東西"),
+        ("Java", "JavaScriptで"),
     ],
 )
 def test_other_words_are_not(query: str, text: str) -> None:
@@ -63,7 +68,8 @@ def test_a_word_is_found_in_the_parts_that_hold_it_however_it_is_written(parts, 
     words = [word for word in ANALYZER.words(" ".join((query, *parts))) if not word.gram]
     found = occurrences(parts, words, ANALYZER)
     for row, part in enumerate(parts):
-        forms = re.findall(rf"(?:[^\W_]|[{VOWEL_SIGNS}])+", folded(part))
+        apart = UNSPACED.sub(r" \g<0> ", folded(part))
+        forms = re.findall(rf"(?:[^\W_]|[{VOWEL_SIGNS}])+", apart)
         terms = ANALYZER.term_of_each(forms)
         for column, word in enumerate(words):
             own = folded(word.text)

@@ -15,7 +15,8 @@ from commonplace.errors import IndexBusyError, StoreError
 from commonplace.store.base import Store
 from commonplace.store.memory.store import MemoryStore
 from commonplace.store.records import ChunkWindow, FileFilter, RowFilter, StoredChunk, Totals
-from commonplace.text.analysis import Analyzer, Term, grams_text
+from commonplace.text.analysis import Analyzer, Term
+from commonplace.text.unspaced_scripts import glued_words, grams_text
 from commonplace.vectors.arrays import unpack
 from store.samples import (
     ALL,
@@ -388,6 +389,36 @@ def test_text_without_spaces_is_found_by_its_characters(
         )
         if len(grams) == 1:
             assert snapshot.frequencies(grams)[grams[0]] == sum(found)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("Java", {"本番はJava 17", "서버는Java로", "Java で"}),
+        ("Java 17", {"本番はJava 17"}),
+        ("3.11", {"版は3.11です", "Python 3.11"}),
+        ("nas", {"脚本在nas上"}),
+    ],
+)
+def test_words_beside_a_script_without_spaces_are_found(
+    store: Store, query: str, found: set[str]
+) -> None:
+    texts = [
+        "本番はJava 17",
+        "서버는Java로",
+        "Java で",
+        "版は3.11です",
+        "Python 3.11",
+        "脚本在nas上",
+    ]
+    filled(store, a_file("a.md", *texts, "Javanese"))
+    words = Analyzer("porter").words(query)
+    with store.snapshot() as snapshot:
+        hits = snapshot.match(words, every=True, limit=10, rows=ALL)
+        chunks = snapshot.chunks([seq for seq, _ in hits]).values()
+        assert {chunk.text for chunk in chunks} == found
+        if len(words) == 1:
+            assert snapshot.frequencies(words)[words[0]] == len(found)
 
 
 def test_the_reference_tokenizer_has_no_grams_and_no_stems(store: Store) -> None:
@@ -1111,11 +1142,16 @@ def test_the_terms_of_every_engine_are_those_of_the_analyzer(
 def _holds(analyzer: Analyzer, text: str, term: Term) -> bool:
     """Whether a text holds a term, by the words of `Snapshot.match`."""
     phrase = analyzer.terms(term.text)
-    held = analyzer.terms(grams_text(text, analyzer.tokenizer) if term.gram else text)
+    name = analyzer.tokenizer
+    texts = [grams_text(text, name)] if term.gram else [text, glued_words(text, name)]
+    held = [*map(analyzer.terms, texts)]
     if term.gram and len(term.text) == 1:
-        return bool(phrase) and any(gram.startswith(phrase[0]) for gram in held)
-    starts = range(len(held) - len(phrase) + 1)
-    return bool(phrase) and any(held[at : at + len(phrase)] == phrase for at in starts)
+        return bool(phrase) and any(gram.startswith(phrase[0]) for gram in held[0])
+    return bool(phrase) and any(
+        some[at : at + len(phrase)] == phrase
+        for some in held
+        for at in range(len(some) - len(phrase) + 1)
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

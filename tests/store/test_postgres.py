@@ -99,8 +99,8 @@ def test_any_text_survives_its_escape(text):
 
 
 def test_a_vector_stays_within_what_postgresql_holds():
-    assert len(term_vector([f"term{n}" for n in range(60_000)], [])) < 2**20
-    assert len(term_vector(["same"] * 100_000, [])) < 1024
+    assert len(term_vector([f"term{n}" for n in range(60_000)], [], [])) < 2**20
+    assert len(term_vector(["same"] * 100_000, [], [])) < 1024
     assert Phrase(()).possible is False
 
 

@@ -25,7 +25,8 @@ from commonplace.store.records import (
     StoredChunk,
     Totals,
 )
-from commonplace.text.analysis import Analyzer, grams_text
+from commonplace.text.analysis import Analyzer
+from commonplace.text.unspaced_scripts import glued_words, grams_text
 from commonplace.types import Chunk, ChunkPlace
 from commonplace.vectors.arrays import ChunkVectors, unpack
 
@@ -39,7 +40,8 @@ CREATE TABLE IF NOT EXISTS files (
 CREATE TABLE IF NOT EXISTS chunks (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, generation INTEGER, id TEXT, path TEXT, source TEXT,
     start_line INTEGER, end_line INTEGER, hash TEXT, text TEXT, heading TEXT, context TEXT,
-    day INTEGER, units BLOB, lines BLOB, ordinal INTEGER, vector BLOB, terms TEXT, grams TEXT
+    day INTEGER, units BLOB, lines BLOB, ordinal INTEGER, vector BLOB, terms TEXT,
+    glued TEXT, grams TEXT
 );
 CREATE INDEX IF NOT EXISTS chunks_of_files ON chunks (generation, path, ordinal);
 CREATE TABLE IF NOT EXISTS cache (
@@ -123,14 +125,14 @@ class ToySnapshot:
         return len(self._rows("seq", source))
 
     def frequencies(self, words, source=None):
-        texts = self._rows("terms, grams", source)
+        texts = self._rows("terms, glued, grams", source)
         return {word: sum(bool(self._count(word, *text)) for text in texts) for word in words}
 
     def match(self, words, *, every, limit, rows):
         words = [word for word in words if word.text.strip()]
-        texts = self._every("seq, source, day, terms, grams")
+        texts = self._every("seq, source, day, terms, glued, grams")
         inside = {seq for (seq,) in self._rows("seq")}
-        lengths = [len(terms.split()) + len(grams.split()) for *_, terms, grams in texts]
+        lengths = [len(" ".join(held).split()) for _, _, _, *held in texts]
         average = sum(lengths) / max(len(lengths), 1)
         counts = [[self._count(word, *text[3:]) for word in words] for text in texts]
         holding = [sum(map(bool, column)) for column in zip(*counts, strict=True)]
@@ -225,16 +227,17 @@ class ToySnapshot:
                 found[text_hash] = _vectors(*row)
         return found
 
-    def _count(self, word, terms, grams):
+    def _count(self, word, terms, glued, grams):
         cut = self._analyzer
         if word.initial:
             first = cut.terms(word.text)
             return int(bool(first) and terms.split()[: len(first)] == first)
         if word.prefix:
             (prefix,) = cut.terms(word.term)
-            return sum(term.startswith(prefix) for term in terms.split())
+            return sum(term.startswith(prefix) for term in f"{terms} {glued}".split())
         if not word.gram:
-            return _occurrences(cut.terms(word.text), terms.split())
+            phrase = cut.terms(word.text)
+            return sum(_occurrences(phrase, held.split()) for held in (terms, glued))
         if len(word.text) == 1:
             return sum(gram.startswith(word.text) for gram in grams.split())
         return _occurrences(cut.terms(word.text), grams.split())
@@ -462,6 +465,7 @@ class ToyStore:
                 "ordinal": ordinal,
                 "vector": _blob(made.vector) if made else None,
                 "terms": " ".join(cut.terms(chunk.text)),
+                "glued": " ".join(cut.terms(glued_words(chunk.text, identity.tokenizer))),
                 "grams": " ".join(cut.terms(grams_text(chunk.text, identity.tokenizer))),
             }
             marks = ", ".join("?" * len(values))

@@ -19,6 +19,7 @@ from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, Term, folded, stop_
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import with_links_blanked
 from commonplace.text.time_expressions import is_date_word
+from commonplace.text.unspaced_scripts import unspaced_signs
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -265,8 +266,7 @@ def _folded_code(sign: str) -> int:
 _FOLDED = np.zeros(1 << 16, dtype=np.int32)
 """Folded signs of the first plane, as far as they were met; 0 for others."""
 _LAST = len(_FOLDED) - 1
-_LATIN = range(1 << 8)
-"""Numbers of signs that one byte holds."""
+_LATIN = range(1 << 8)  # signs that one byte holds
 
 
 class _Haystack:
@@ -274,19 +274,20 @@ class _Haystack:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # The first eight bytes of a word are one number, which compares fast.
         try:
             data, self._width = text.encode("latin-1"), 1
-            in_words = np.frombuffer((data + b"\0").translate(_LATIN_IN_WORDS), dtype=np.bool_)
+            kinds = np.frombuffer((data + b"\0").translate(_LATIN_IN_WORDS), dtype=np.uint8)
         except UnicodeEncodeError:
             codes = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
             data, self._width = np.minimum(codes, _LAST).astype("<u2").tobytes(), 2
-            in_words = np.append(codes > ord(" "), False)
+            # A word ends where an unspaced script begins: "*Java*で".
+            kinds = (codes > ord(" ")).astype(np.uint8) + unspaced_signs(codes)
+            kinds = np.append(kinds, 0)
         numbers = np.ndarray((len(text),), "<u8", data + bytes(8), strides=(self._width,))
-        borders = (in_words[1:] != in_words[:-1]).nonzero()[0] + 1
-        if in_words[0]:
-            borders = np.concatenate(([0], borders))
-        self._starts, self._ends = borders[::2], borders[1::2]
+        borders = np.concatenate(([0], (kinds[1:] != kinds[:-1]).nonzero()[0] + 1))
+        self._starts = borders[kinds[borders] > 0]
+        self._ends = borders[kinds[borders - 1] > 0]
+        # The first eight bytes of a word are one number, which compares fast.
         self._heads = numbers[self._starts]
 
     def places(self, part: str) -> list[int]:

@@ -16,7 +16,7 @@ import threading
 import unicodedata
 import weakref
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import apsw
@@ -24,6 +24,7 @@ import apsw
 from commonplace.text.common_ends import common_start
 from commonplace.text.request_phrases import REQUEST, REQUEST_END
 from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTION_WORDS
+from commonplace.text.unspaced_scripts import UNSPACED
 
 __all__ = [
     "FTS5_TOKENIZE",
@@ -33,7 +34,6 @@ __all__ = [
     "content_texts",
     "folded",
     "function_words",
-    "grams_text",
     "language_of",
     "respelled",
     "stop_words",
@@ -60,12 +60,6 @@ FTS5_TOKENIZE = {
 signs. The words of a query whose index has trigrams are found as with ``porter``."""
 _TRIGRAM = 3
 
-# Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f"
-    "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U0003ffff]+"
-)
 _WORD = re.compile(rf"[\w{VOWEL_SIGNS}]+")
 _NUMBER = re.compile(
     r"(?<![\w.,:])(?!\d\d?\.\d\d?\.\d{4}(?!\d))v?(\d+(?:[.,:]\d+)+)(?!\d)", re.IGNORECASE
@@ -82,24 +76,14 @@ _MAX_TERMS = 50_000
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, in lower case and without accents."""
-    return _WORD.findall(folded(text).replace("_", " "))
+    """Return the words of a text in order, in lower case and without accents.
 
-
-def grams_text(text: str, tokenizer: str) -> str:
-    """Return the bigrams of unspaced scripts, separated by spaces.
-
-    The last character of a run is a gram by itself, so that every character begins a gram. With
-    the tokenizers ``unicode61`` and ``trigram`` there are no grams.
+    A run of an unspaced script is one word, and others beside it are words of their own.
     """
-    if text.isascii() or tokenizer != "porter":
-        return ""
-    return " ".join(gram for run in _UNSPACED.findall(text) for gram in _index_grams(run))
-
-
-def _index_grams(run: str) -> Iterator[str]:
-    for at in range(len(run)):
-        yield run[at : at + 2]
+    bare = folded(text).replace("_", " ")
+    if not bare.isascii() and UNSPACED.search(bare):
+        bare = UNSPACED.sub(r" \g<0> ", bare)
+    return _WORD.findall(bare)
 
 
 def content_texts(text: str) -> list[str]:
@@ -232,13 +216,13 @@ class Analyzer:
         numbers = [Term(found[0], found[1], number=True) for found in _NUMBER.finditer(query)]
         query = _NUMBER.sub(" ", query) if numbers else query
         words: dict[Term, None] = {}
-        raw = _utf8(_UNSPACED.sub(" ", query))
+        raw = _utf8(UNSPACED.sub(" ", query))
         with self._lock:
             found: Iterable[Any] = self._words(raw, apsw.FTS5_TOKENIZE_QUERY, None)
         for start, end, term in found:
             words.setdefault(Term(raw[start:end].decode("utf-8", "ignore"), term))
         if not query.isascii():
-            for run in _UNSPACED.findall(query):
+            for run in UNSPACED.findall(query):
                 size = _TRIGRAM if self.finds_parts else 2
                 parts = [run[at : at + size] for at in range(len(run) - size + 1)] or [run]
                 grams = (Term(part, part, gram=not self.finds_parts) for part in parts)

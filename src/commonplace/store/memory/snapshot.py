@@ -36,18 +36,19 @@ CacheKey = tuple[tuple[str, str, str], int, str]
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """A chunk with its terms."""
+    """A chunk with the terms of its text, of its words beside unspaced scripts, and its grams."""
 
     path: str
     ordinal: int
     item: IndexedChunk
     text: list[str]
+    glued: list[str]
     grams: list[str]
 
     @property
     def length(self) -> int:
         """Number of terms."""
-        return len(self.text) + len(self.grams)
+        return len(self.text) + len(self.glued) + len(self.grams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,13 @@ class _Phrase:
     def count(self, row: StateRow) -> int:
         if not self.terms:
             return 0  # nothing but signs
-        held = row.grams if self.gram else row.text
         if self.initial:
-            return int(self._is_at(held[: len(self.terms)]))
+            return int(self._is_at(row.text[: len(self.terms)]))
+        if self.gram:
+            return self._count_in(row.grams)
+        return self._count_in(row.text) + (self._count_in(row.glued) if row.glued else 0)
+
+    def _count_in(self, held: list[str]) -> int:
         if len(self.terms) == 1 and not self.prefix:
             return held.count(self.terms[0])
         length = len(self.terms)

@@ -21,7 +21,7 @@ from commonplace.store.memory.snapshot import (
     analyzer_for,
 )
 from commonplace.store.records import ChunkWindow, IndexedFile, IndexIdentity
-from commonplace.text.analysis import grams_text
+from commonplace.text.unspaced_scripts import glued_words, grams_text
 from commonplace.vectors.arrays import ChunkVectors
 
 __all__ = ["MemoryRebuild", "MemoryStore"]
@@ -284,11 +284,12 @@ def _insert(state: IndexState, file: IndexedFile) -> IndexState:
     path = file.record.path
     kept = [row.ordinal for row in state.rows.values() if row.path == path]
     first = file.window.first if file.window else max(kept, default=-1) + 1
+    tokenizer = state.identity.tokenizer
     for ordinal, item in enumerate(file.chunks or (), first):
         seq += 1
-        grams = grams_text(item.chunk.text, state.identity.tokenizer)
-        terms = analyzer.terms(item.chunk.text), analyzer.terms(grams)
-        state.rows[seq] = StateRow(path, ordinal, item, *terms)
+        text = item.chunk.text
+        texts = text, glued_words(text, tokenizer), grams_text(text, tokenizer)
+        state.rows[seq] = StateRow(path, ordinal, item, *map(analyzer.terms, texts))
     state.files[file.record.path] = file.record
     return replace(state, last_seq=seq)
 

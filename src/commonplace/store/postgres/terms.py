@@ -57,21 +57,25 @@ def _lexeme(term: str, mark: str = "") -> str:
     return mark + term
 
 
-def term_vector(terms: Sequence[str], grams: Sequence[str]) -> bytes:
+def term_vector(terms: Sequence[str], glued: Sequence[str], grams: Sequence[str]) -> bytes:
     """Return a tsvector in PostgreSQL's binary format.
 
     Args:
         terms: Terms of a text, in order.
+        glued: Those of its words beside unspaced scripts, in order.
         grams: Its grams, in order.
     """
     parts: list[bytes] = []
     size = 0
-    for mark, some in (("", terms), (_GRAM, grams)):
+    # A place is left out between the first two: no phrase goes from one to the other.
+    words = [*terms, "", *glued] if glued else terms
+    for mark, some in (("", words), (_GRAM, grams)):
         places: dict[str, bytes] = {}
         for term, at in zip(some, _packed_positions(), strict=False):
             places[term] = places.get(term, b"") + at
         for term in some[_MAX_POSITION:]:
             places.setdefault(term, b"")
+        places.pop("", None)
         for term, held in places.items():
             data, held = _lexeme(term, mark).encode(), held[: 2 * _MAX_POSITIONS]
             size += len(data) + len(held) + 4

@@ -19,7 +19,7 @@ from commonplace.store.postgres.state import IndexState
 from commonplace.store.postgres.terms import analyzer_for, term_vector
 from commonplace.store.postgres.vector_codec import packed
 from commonplace.store.records import ChunkWindow, FileRecord, IndexedFile
-from commonplace.text.analysis import grams_text
+from commonplace.text.unspaced_scripts import glued_words, grams_text
 from commonplace.types import Source
 from commonplace.vectors.arrays import sum_packed
 
@@ -200,10 +200,14 @@ class Writer:
                     (seq, item.id, path, source, chunk.start_line, chunk.end_line, chunk.hash,
                      chunk.text, chunk.heading, chunk.context, item.day, item.units, lines, ordinal)
                 )  # fmt: skip
-                terms = analyzer.terms(chunk.text)
-                grams = analyzer.terms(grams_text(chunk.text, tokenizer))
-                length = len(terms) + len(grams)
-                words.append((seq, path, source, item.day, length, term_vector(terms, grams)))
+                texts = (
+                    chunk.text,
+                    glued_words(chunk.text, tokenizer),
+                    grams_text(chunk.text, tokenizer),
+                )
+                terms = [*map(analyzer.terms, texts)]
+                length = sum(map(len, terms))
+                words.append((seq, path, source, item.day, length, term_vector(*terms)))
                 sums.chunks += 1
                 sums.terms += length
                 if item.embedded is not None:

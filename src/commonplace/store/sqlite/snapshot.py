@@ -310,8 +310,10 @@ def _phrase(word: Term) -> str:
     if not text.isalnum():
         text = text.replace('"', " ").replace("\0", " ")
         text = text.encode("utf-8", "replace").decode()
-    if not word.gram:
-        return f'{{text}} : {"^ " if word.initial else ""}"{text}"{" *" if word.prefix else ""}'
+    if word.initial:
+        return f'{{text}} : ^ "{text}"'
+    if not word.gram:  # in both columns: words that touch an unspaced script stand with the grams
+        return f'"{text}"' + (" *" if word.prefix else "")
     # A single character begins every pair that it stands first in.
     return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
 

@@ -27,7 +27,7 @@ from commonplace.store.sqlite.schema import get_meta, set_meta, sums_of_lines
 from commonplace.store.sqlite.snapshot import FROM_LINE
 from commonplace.store.sqlite.vector_cache import insert_vectors
 from commonplace.store.sqlite.vector_extension import change_vec0_checksum, vec0_in_step
-from commonplace.text.analysis import grams_text
+from commonplace.text.unspaced_scripts import glued_words, grams_text
 from commonplace.types import Source
 from commonplace.vectors.arrays import sum_packed
 
@@ -201,7 +201,8 @@ class Writer:
             kind = file.record.path, source, chunk.hash
             at = chunk.start_line, chunk.end_line
             place = place_checksum(item.id, kind, at, item.day, ordinal)
-            grams = grams_text(chunk.text, self._identity.tokenizer)
+            tokenizer = self._identity.tokenizer
+            grams = f"{glued_words(chunk.text, tokenizer)} {grams_text(chunk.text, tokenizer)}"
             places.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
                  chunk.hash, model, chunk.heading, chunk.context, item.day, ordinal, place)

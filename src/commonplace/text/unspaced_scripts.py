@@ -1,0 +1,73 @@
+"""Scripts without spaces between words: bigrams of their characters, and words that touch them.
+
+"本番はJava 17" is one word to a tokenizer that cuts at spaces, though "Java" is a word of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["UNSPACED", "glued_words", "grams_text", "unspaced_signs"]
+
+# Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
+_SIGNS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f"
+    "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+UNSPACED = re.compile(f"[{_SIGNS}]+")
+"""A run of such signs."""
+_OTHER = rf"[^\W{_SIGNS}]++(?:[.,:][^\W{_SIGNS}]++)*+"
+_GLUED = re.compile(rf"(?<=[{_SIGNS}]){_OTHER}|(?<![\w.,:]){_OTHER}(?=[{_SIGNS}])")
+"""A word or a number with such a sign right before or behind it."""
+_IDEOGRAPHS = 0x20000
+"""First code point of the planes of ideographs."""
+
+
+def grams_text(text: str, tokenizer: str) -> str:
+    """Return the bigrams of unspaced scripts, separated by spaces.
+
+    The last character of a run is a gram by itself, so that every character begins a gram. With
+    the tokenizers ``unicode61`` and ``trigram`` there are no grams.
+    """
+    if text.isascii() or tokenizer != "porter":
+        return ""
+    return " ".join(gram for run in UNSPACED.findall(text) for gram in _index_grams(run))
+
+
+def glued_words(text: str, tokenizer: str) -> str:
+    """Return the words that touch an unspaced script, separated by spaces: "*Java*で書く".
+
+    With the tokenizers ``unicode61`` and ``trigram`` there are none.
+    """
+    if text.isascii() or tokenizer != "porter":
+        return ""
+    return " ".join(_GLUED.findall(text))
+
+
+def _index_grams(run: str) -> Iterator[str]:
+    for at in range(len(run)):
+        yield run[at : at + 2]
+
+
+def unspaced_signs(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return which code points are of an unspaced script: ``(n,)``."""
+    table = _first_plane()
+    return table.take(codes, mode="clip") | (codes >= _IDEOGRAPHS)
+
+
+@functools.cache
+def _first_plane() -> NDArray[np.bool_]:
+    import numpy as np
+
+    table = np.zeros(1 << 16, dtype=np.bool_)
+    for run in UNSPACED.finditer("".join(map(chr, range(len(table))))):
+        table[run.start() : run.end()] = True
+    return table
