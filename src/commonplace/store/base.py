@@ -111,14 +111,13 @@ class Snapshot(Protocol):
         more, long chunks less). With the capability ``"exact-fts5-bm25"`` they are BM25 exactly as
         FTS5 computes it (k1 1.2, b 0.75), with the sign turned.
 
-        A chunk holds a term when `text.analysis.Analyzer.terms` of the identity's tokenizer cuts its
-        text, or its `text.unspaced_scripts.glued_words`, into the terms of ``Term.text``, one
-        behind the other (a phrase where the tokenizer cuts it). A term that it cuts into none is in
-        no chunk. A gram (``Term.gram``) is looked for among the terms of
-        `text.unspaced_scripts.grams_text`; one of one character is the prefix of any. An initial
-        term (``Term.initial``) has to be the first of the chunk's text; it is never a gram. Of a
-        prefix (``Term.prefix``), ``Term.term`` is cut instead, and the last of its terms is the
-        prefix of any.
+        A chunk holds a term when `text.analysis.Analyzer.terms` of the identity's tokenizer
+        cuts its text, or its `text.unspaced_scripts.glued_words`, into the terms of ``Term.text``,
+        one behind the other. A term that it cuts into none is in no chunk. A gram (``Term.gram``)
+        is looked for among the terms of `text.unspaced_scripts.grams_text`; one of one character is
+        the prefix of any. An initial term (``Term.initial``) has to be the first of the chunk's
+        text; it is never a gram. Of a prefix (``Term.prefix``), ``Term.term`` is cut instead, and
+        the last of its terms is the prefix of any.
 
         Args:
             words: Terms of the query, of any text; those of nothing but white space are skipped.
