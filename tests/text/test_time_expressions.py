@@ -146,6 +146,26 @@ FROM_TODAY_IN_OTHER_LANGUAGES = {
         "letztes Jahr; l'an dernier; l'année dernière; el año pasado; l'anno scorso; vorig jaar;"
         "no ano passado; i fjol; i fjor; loni; anul trecut; 去年"
     ),
+    "2023-10-31..2023-11-28": (
+        "half a year ago; vor einem halben Jahr; полгода назад; pół roku temu"
+    ),
+    "2024-03-01..2024-05-31": (
+        "welches Auto hatten wir im Frühjahr?; au printemps 2024; en primavera; na primavera;"
+        "in het voorjaar; på våren 2024; i foråret; keväällä; wiosną; na jaře; весной;"
+        "την άνοιξη; 今年の春は; diesen Frühling; esta primavera"
+    ),
+    "2023-03-01..2023-05-31": "i våras; letzten Frühling; la primavera pasada",
+    "2022-06-01..2022-08-31": (
+        "im Sommer 2022; en été 2022; en verano de 2022; no verão de 2022; in de zomer 2022;"
+        "på sommaren 2022; om sommeren 2022; kesällä 2022; v létě 2022"
+    ),
+    "2024-06-01..2024-08-31": "diesen Sommer; cet été; este verano; 올여름",
+    "2023-09-01..2023-11-30": (
+        "letzten Herbst; à l'automne; en otoño; in autunno; in het najaar; i höstas; восени;"
+        "l'automne dernier"
+    ),
+    "2024-09-01..2024-11-30": "diesen Herbst; cet automne; i høst; 今年の秋",
+    "2023-12-01..2024-02-29": "im Winter; en invierno; d'inverno; in de winter; zimą; i vintras",
 }
 SEASONS = {
     "last spring": "2023-03-01..2023-05-31",

@@ -40,6 +40,56 @@ _PHRASES = {
         r"|förra året|i fjol|i fjor|sidste år|viime vuonna|w zeszłym roku|loni|geçen yıl|tavaly"
         r"|anul trecut|в прошлом году|минулого року|πέρυ?σι"
     ),
+    "6 months ago": (
+        r"half a year ago|vor einem halben jahr|hace medio año|mezzo anno fa|há meio ano"
+        r"|een half jaar geleden|för ett halvår sedan|for et halvt år siden|puoli vuotta sitten"
+        r"|pół roku temu|před půl rokem|полгода назад|пів року тому"
+    ),
+    "in spring": (
+        r"im (?:frühjahr|frühling)|au printemps|en (?:la )?primavera|(?:in|na) primavera"
+        r"|in (?:het voorjaar|de lente)|(?:på|under) våren|(?:om|i) foråret|keväällä|wiosną"
+        r"|na jaře|ilkbaharda|tavasszal|primăvara|весной|навесні|την άνοιξη"
+    ),
+    "this spring": (
+        r"diesen (?:frühjahr|frühling)|dieses frühjahr|ce printemps|esta primavera|nesta primavera"
+        r"|questa primavera"
+    ),
+    "last spring": (
+        r"(?:letzten|vergangenen) frühling|(?:letztes|vergangenes) frühjahr|le printemps dernier"
+        r"|(?:la )?primavera (?:pasada|scorsa|passada)|vorig voorjaar|afgelopen voorjaar|i våras"
+    ),
+    "in summer": (
+        r"im sommer|en été|pendant l['’]été|en (?:el )?verano|(?:d|nell)['’]estate|no verão"
+        r"|in de zomer|(?:på|under) sommaren|(?:om|på) sommeren|kesällä|v létě|nyáron|летом"
+        r"|влітку|το καλοκαίρι"
+    ),
+    "this summer": r"diesen sommer|cet été|este verano|quest['’]estate|neste verão|i sommer",
+    "last summer": (
+        r"(?:letzten|vergangenen) sommer|l['’]été (?:dernier|passé)|(?:el )?verano pasado"
+        r"|l['’]estate scorsa|no verão passado|(?:vorige|afgelopen) zomer|i somras"
+    ),
+    "in autumn": (
+        r"im herbst|(?:à l['’]|en )automne|en (?:el )?otoño|in autunno|no outono"
+        r"|in (?:de herfst|het najaar)|(?:på|under) hösten|(?:om|i) efteråret|på høsten"
+        r"|syksyllä|jesienią|na podzim|sonbaharda|ősszel|toamna|осенью|восени|το φθινόπωρο"
+    ),
+    "this autumn": r"diesen herbst|cet automne|este otoño|quest['’]autunno|neste outono|i høst",
+    "last autumn": (
+        r"(?:letzten|vergangenen) herbst|l['’]automne (?:dernier|passé)|(?:el )?otoño pasado"
+        r"|l['’]autunno scorso|no outono passado|(?:vorige|afgelopen) herfst|vorig najaar|i höstas"
+    ),
+    "in winter": (
+        r"im winter|en hiver|en (?:el )?invierno|in inverno|d['’]inverno|no inverno|in de winter"
+        r"|(?:på|under) vintern|(?:om|på) vinteren|talvella|zimą|v zimě|kışın|télen|iarna|зимой"
+        r"|взимку|τον χειμώνα"
+    ),
+    "this winter": (
+        r"diesen winter|cet hiver|este invierno|quest['’]inverno|neste inverno|deze winter|i vinter"
+    ),
+    "last winter": (
+        r"(?:letzten|vergangenen) winter|l['’]hiver (?:dernier|passé)|(?:el )?invierno pasado"
+        r"|l['’]inverno scorso|no inverno passado|(?:vorige|afgelopen) winter|i vintras"
+    ),
 }
 _LAST_WEEKDAYS = (
     (
@@ -91,13 +141,21 @@ _UNSPACED = {
     "last week": "上周|上星期|先週|지난주",
     "last month": "上个月|先月|지난달",
     "last year": "去年|昨年|작년",
+    "this spring": "今年の?春天?|今春|올봄",
+    "this summer": "今年の?夏天?|今夏|올여름",
+    "this autumn": "今年の?秋天?|今秋|올가을",
+    "this winter": "今年の?冬天?|今冬|올겨울",
 }
 """The same in languages without spaces, or with endings behind any word."""
 _FRENCH_YESTERDAY = re.compile(r"\bhier\b")
 RELATIVE_HEADS = (
     "gestern|hier|ayer|ieri|ontem|gisteren|går|dags|letzte|vorig|vergangen|derni|passad|passata|passé"
     "|pasad|scors|afgelopen|förra|sidste|forrige|fjo[lr]|eilen|viime|wczoraj|zeszł|včer|minul|loni"
-    "|dün|geçen|tegnap|múlt|tavaly|trecut|[Ͱ-ӿ぀-ヿ一-鿿가-힣]"
+    "|dün|geçen|tegnap|múlt|tavaly|trecut|half|halb|halv|medio|mezzo|meio|puoli|pół|půl|frühjahr"
+    "|frühling|printemps|primav|voorjaar|lente|vår|forår|kevä|wiosn|jaře|bahar|tavas|primăv|sommer"
+    "|été|verano|estate|verão|zomer|somm|somr|kesä|létě|nyár|herbst|autom|otoño"
+    "|autunno|outono|herfst|najaar|höst|efterår|høst|syksy|jesien|podzim|ősszel|toamn|winter|hiver"
+    "|invierno|inverno|vint|talve|zim|kışın|télen|iarna|[Ͱ-ӿ぀-ヿ一-鿿가-힣]"
 )
 """Alternatives of a pattern that is fast: a part of each phrase, or a sign of its script."""
 _HEADS = re.compile(RELATIVE_HEADS)
@@ -109,6 +167,7 @@ def with_english_days(text: str) -> str:
         return text
     english = list(_phrases())
     text = _pattern().sub(lambda match: f" {english[(match.lastindex or 1) - 1]} ", text)
+    text = " ".join(text.split())
     if "hier" in text and language_of(text) == "fr":  # of other languages, it means "here"
         text = _FRENCH_YESTERDAY.sub("yesterday", text)
     return text
@@ -128,7 +187,8 @@ def _phrases() -> dict[str, str]:
 def _pattern() -> re.Pattern[str]:
     """Compile the phrases, a group for each of their English ones."""
     groups = (
-        rf"(\b(?:{phrase})\b" + (rf"|{_UNSPACED[english]})" if english in _UNSPACED else ")")
+        rf"(\b(?:{phrase})\b(?: de(?= \d))?"
+        + (rf"|{_UNSPACED[english]})" if english in _UNSPACED else ")")
         for english, phrase in _phrases().items()
     )
     return re.compile("|".join(groups))
