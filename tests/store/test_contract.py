@@ -397,7 +397,9 @@ def test_text_without_spaces_is_found_by_its_characters(
         ("Java", {"本番はJava 17", "서버는Java로", "Java で"}),
         ("Java 17", {"本番はJava 17"}),
         ("3.11", {"版は3.11です", "Python 3.11"}),
+        ("1.5", set()),
         ("nas", {"脚本在nas上"}),
+        ("NET", {"使用.NETで"}),
     ],
 )
 def test_words_beside_a_script_without_spaces_are_found(
@@ -410,8 +412,11 @@ def test_words_beside_a_script_without_spaces_are_found(
         "版は3.11です",
         "Python 3.11",
         "脚本在nas上",
+        "使用.NETで",
+        "价格是1元，共5个",
+        "Javanese",
     ]
-    filled(store, a_file("a.md", *texts, "Javanese"))
+    filled(store, a_file("a.md", *texts))
     words = Analyzer("porter").words(query)
     with store.snapshot() as snapshot:
         hits = snapshot.match(words, every=True, limit=10, rows=ALL)
@@ -419,6 +424,13 @@ def test_words_beside_a_script_without_spaces_are_found(
         assert {chunk.text for chunk in chunks} == found
         if len(words) == 1:
             assert snapshot.frequencies(words)[words[0]] == len(found)
+
+
+def test_a_whole_word_of_an_unspaced_script_is_no_gram(store: Store) -> None:
+    filled(store, a_file("a.md", "会议 改到15时", "项目会议纪要"))
+    word = Term("会议", "会议")
+    with store.snapshot() as snapshot:
+        assert snapshot.frequencies([word])[word] == 1
 
 
 def test_the_reference_tokenizer_has_no_grams_and_no_stems(store: Store) -> None:

@@ -280,15 +280,16 @@ class _Haystack:
         except UnicodeEncodeError:
             codes = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
             data, self._width = np.minimum(codes, _LAST).astype("<u2").tobytes(), 2
-            # A word ends where an unspaced script begins: "*Java*で".
-            kinds = (codes > ord(" ")).astype(np.uint8) + unspaced_signs(codes)
-            kinds = np.append(kinds, 0)
+            in_words = (codes > ord(" ")).astype(np.uint8)
+            kinds = np.append(in_words + unspaced_signs(codes), np.uint8(0))
         numbers = np.ndarray((len(text),), "<u8", data + bytes(8), strides=(self._width,))
-        borders = np.concatenate(([0], (kinds[1:] != kinds[:-1]).nonzero()[0] + 1))
-        self._starts = borders[kinds[borders] > 0]
-        self._ends = borders[kinds[borders - 1] > 0]
-        # The first eight bytes of a word are one number, which compares fast.
-        self._heads = numbers[self._starts]
+        borders = (kinds[1:] != kinds[:-1]).nonzero()[0] + 1
+        if kinds[0]:
+            borders = np.concatenate(([0], borders))
+        self._starts, self._ends = borders[::2], borders[1::2]
+        if self._width > 1:  # "Java" ends where an unspaced script begins: "Javaで"
+            self._starts, self._ends = borders[kinds[borders] > 0], borders[kinds[borders - 1] > 0]
+        self._heads = numbers[self._starts]  # first eight bytes: one number compares fast
 
     def places(self, part: str) -> list[int]:
         """Return the offsets of a part of words."""
@@ -304,9 +305,8 @@ class _Haystack:
 
         So "1.5" is "v1.5.2" and "1,5" too, and not "2.1.5" or "1.50".
         """
-        form = r"[.,: ]".join(re.split(r"\D", number))
-        pattern = rf"(?<!\d)(?<!\d[.,:]){form}(?!\d)"
-        return [match.start() for match in re.finditer(pattern, self._text)]
+        pattern = r"(?<!\d)(?<!\d[.,:])" + r"[.,: ]".join(re.split(r"\D", number)) + r"(?!\d)"
+        return [found.start() for found in re.finditer(pattern, self._text)]
 
     def likely_forms(
         self, probes: Sequence[str]

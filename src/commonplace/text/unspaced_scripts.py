@@ -24,9 +24,11 @@ _SIGNS = (
 )
 UNSPACED = re.compile(f"[{_SIGNS}]+")
 """A run of such signs."""
-_OTHER = rf"[^\W{_SIGNS}]++(?:[.,:][^\W{_SIGNS}]++)*+"
-_GLUED = re.compile(rf"(?<=[{_SIGNS}]){_OTHER}|(?<![\w.,:]){_OTHER}(?=[{_SIGNS}])")
+_OTHER = rf"[^\W{_SIGNS}]++(?:(?<=\d)[.,:](?=\d)[^\W{_SIGNS}]++)*+"
+_GLUED = re.compile(rf"(?<=[{_SIGNS}]){_OTHER}|(?<!\w)(?<!\d[.,:]){_OTHER}(?=[{_SIGNS}])")
 """A word or a number with such a sign right before or behind it."""
+_GAP = " \ue000 "
+"""A sign for private use between two such words, which are no neighbours: of "1元5" is no "1.5"."""
 _IDEOGRAPHS = 0x20000
 """First code point of the planes of ideographs."""
 
@@ -49,7 +51,7 @@ def glued_words(text: str, tokenizer: str) -> str:
     """
     if text.isascii() or tokenizer != "porter":
         return ""
-    return " ".join(_GLUED.findall(text))
+    return _GAP.join(_GLUED.findall(text))
 
 
 def _index_grams(run: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from commonplace.store.records import FileRecord, IndexIdentity, RowFilter, Stor
 from commonplace.store.sqlite import checksums, schema, vector_cache, vector_extension
 from commonplace.store.sqlite.connection import IndexFile, damaged, load_identity
 from commonplace.text.analysis import Term
+from commonplace.text.unspaced_scripts import UNSPACED
 from commonplace.types import Chunk, ChunkPlace, Source
 from commonplace.vectors.arrays import ChunkVectors
 
@@ -312,8 +313,9 @@ def _phrase(word: Term) -> str:
         text = text.encode("utf-8", "replace").decode()
     if word.initial:
         return f'{{text}} : ^ "{text}"'
-    if not word.gram:  # in both columns: words that touch an unspaced script stand with the grams
-        return f'"{text}"' + (" *" if word.prefix else "")
+    if not word.gram:  # words that touch an unspaced script stand with the grams
+        within = "{text} : " if UNSPACED.search(text) else ""
+        return f'{within}"{text}"' + (" *" if word.prefix else "")
     # A single character begins every pair that it stands first in.
     return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
 

@@ -202,7 +202,8 @@ class Writer:
             at = chunk.start_line, chunk.end_line
             place = place_checksum(item.id, kind, at, item.day, ordinal)
             tokenizer = self._identity.tokenizer
-            grams = f"{glued_words(chunk.text, tokenizer)} {grams_text(chunk.text, tokenizer)}"
+            apart = glued_words(chunk.text, tokenizer), grams_text(chunk.text, tokenizer)
+            grams = " ".join(filter(None, apart))
             places.append(
                 (seq, item.id, file.record.path, source, chunk.start_line, chunk.end_line,
                  chunk.hash, model, chunk.heading, chunk.context, item.day, ordinal, place)
