@@ -1178,8 +1178,23 @@ def test_a_line_with_a_name_alone_in_common_does_not_state_another_value(opened)
             "Grandma Ilse picks Nora up from school, at the side gate.",
             "Change for Felix: Aunt Petra picks him up, not Grandma Ilse any more.",
         ),
+        (
+            "Combien de répliques pour le service paiement en prod ?",
+            "Paiement (prod) : 6 répliques.",
+            "Service paiement en recette ramené à 2 répliques.",
+        ),
+        ("生产环境的日志保留多少天?", "生产日志保留 90 天", "测试环境磁盘满了，日志保留改成 7 天"),
+        ("What city does Tom live in?", "Tom lives in Leeds.", "Tim has left Leeds for Cardiff."),
+        (
+            "When is the food bank open?",
+            "Food bank doors Wed 10-13, 62 households this week",
+            "Food bank runs out of tins, limit set at 12 items per household",
+        ),
     ],
-    ids=["today only", "ausnahmsweise", "esta vez", "staging", "for another"],
+    ids=[
+        *("today only", "ausnahmsweise", "esta vez", "staging", "for another", "recette", "测试"),
+        *("another name", "no time"),
+    ],
 )
 def test_an_exception_or_another_place_changes_nothing(opened, embedder, question, older, newer):
     best = opened(logs(f"- {older}", f"- {newer}"), embedder=embedder).search(question)[0]
@@ -1225,8 +1240,43 @@ def test_an_exception_is_told_on_its_day(opened):
             "Gran lives in Whitby, in the cottage.",
             "Moved Gran into Fairview, room 12.",
         ),
+        (
+            "Chi porta i bambini a nuoto?",
+            "A nuoto i bambini li porta Giulia, il lunedì.",
+            "Giulia ha i turni, in piscina con i bambini ci va nonno Carlo.",
+        ),
+        (
+            "which textbook am I using for Japanese?",
+            "Japanese study. Textbook is Genki II. Tutor on Tuesdays.",
+            "Closed Genki for good, last exercise done. Working through Tobira.",
+        ),
+        (
+            "who do I talk to at Ferrow & Sons?",
+            "Ferrow & Sons: contact Brian Ferrow, retainer 900/mo",
+            "Ferrow: Brian has handed the orders over to Tamsin, everything goes through her",
+        ),
+        ("am I going to Morocco?", "Morocco with Fran (Marrakech).", "Fran is ill, no Marrakech."),
+        (
+            "Mum's mobile number?",
+            "Mum mobile 07700 900214",
+            "Mum dropped her phone off the pier (!). She has another one: 07700 900862.",
+        ),
+        (
+            "nightly etl: what time does it run?",
+            "nightly ETL is at 02:00 UTC, it takes long",
+            (
+                "Backups of the warehouse clash with the load every single night, said the team at "
+                "length. Rescheduled the nightly ETL, it is at 23:30 UTC now. All of the jobs "
+                "behind it were told so."
+            ),
+        ),
+        ("家里现在是谁在做饭?", "做饭阿姨：王姐，下午四点来", "王姐走了，做饭换成了刘阿姨"),
+        ("町内会の会費は?", "町内会の会費は月額300円", "町内会の会費が月額300円から500円に値上げ"),
     ],
-    ids=["successor", "short name", "flooded", "her", "moved into"],
+    ids=[
+        *("successor", "short name", "flooded", "her", "moved into", "another name beside"),
+        *("opens with what is over", "and", "no more", "telephone", "prose", "王姐", "300円"),
+    ],
 )
 def test_a_change_is_known_by_what_it_names(opened, question, older, newer):
     found = opened(logs(f"- {older}", f"- {newer}")).search(question)
@@ -1255,6 +1305,16 @@ def test_a_question_in_other_words_is_answered_in_a_small_workspace(opened):
     memory = opened(files)
     assert "lockbox" in memory.search("where can the cat sitter find the spare key?")[0].snippet
     assert not memory.search("how many participants are in the sleep study analysis?")
+
+
+def test_the_log_of_a_day_answers_in_other_words(opened):
+    files = {
+        "memory/2026-02-23.md": "PT is Bogdan, Mondays at 6, £32 a go.\nSquat 60x5\n",
+        "memory/2026-04-11.md": "Sawed the pallets, blisters.\nTea with Lou.\n",
+    }
+    memory = opened(files)
+    assert "Bogdan" in memory.search("who was my trainer in February?")[0].snippet
+    assert not memory.search("who was my trainer?")
 
 
 @pytest.mark.parametrize(

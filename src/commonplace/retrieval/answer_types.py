@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["ANSWER_TYPES", "AnswerType"]
+__all__ = ["ADDRESSES", "AMOUNTS", "ANSWER_TYPES", "TIMES", "AnswerType"]
 
 
 class AnswerType(NamedTuple):
@@ -28,53 +28,64 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-ANSWER_TYPES = (
-    AnswerType(
-        re.compile(
-            r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long"
-            r"|how many (?:days|weeks|months|years))\b",
-            re.IGNORECASE,
-        ),
-        re.compile(r"\b\d{4}\b"),
-        _words(
-            "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
-            " weekends month months year years day days morning afternoon evening night"
-            " monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday"
-            " fridays saturday saturdays sunday sundays january february march april may june"
-            " july august september october november december spring summer autumn fall winter"
-        ),
-        1.0,
-    ),
-    AnswerType(
-        re.compile(r"\bhow (?:many|much|old|long|far|often|tall|big)\b", re.IGNORECASE),
-        re.compile(r"\d"),
-        _words(
-            "one two three four five six seven eight nine ten eleven twelve once twice few couple"
-            " several dozen hundred thousand"
-        ),
-        1.5,
-    ),
-    AnswerType(
-        re.compile(r"\b(?:which|where|who|whose|whom|name)\b", re.IGNORECASE),
-        re.compile(r"[A-Z](?<=[a-z0-9,;] [A-Z])[a-z]"),
-        frozenset(),
-        1.25,
-    ),
+ADDRESSES = (
     AnswerType(
         re.compile(
             r"\b(?:(?:tele)?phones?|mobile|telefon\w*|handynummer|t[eé]l[eé]phone|tel[eé]fono"
             r"|telefone|телефон\w*)\b|電話|전화|电话",
             re.IGNORECASE,
         ),
-        re.compile(r"\d(?:[ ()/.-]{0,2}\d){6}"),
+        re.compile(  # no date, and no IP address
+            r"(?<![\d.-])(?!\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4}|\d{1,3}(?:\.\d{1,3}){3}(?!\d))"
+            r"\d(?:[ ()/.-]{0,2}\d){6,}"
+        ),
         frozenset(),
         1.5,
     ),
     AnswerType(
         re.compile(r"\be-?mail|\bmail address|\bcorreo\b|\bcourriel\b", re.IGNORECASE),
-        re.compile(r"\w@\w"),
+        re.compile(r"[\w.+-]{1,40}@\w[\w-]*(?:\.\w[\w-]*)*"),
         frozenset(),
         1.5,
     ),
+)
+"""Telephone numbers and mail."""
+
+TIMES = AnswerType(
+    re.compile(
+        r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long"
+        r"|how many (?:days|weeks|months|years))\b",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\b\d{4}\b"),
+    _words(
+        "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
+        " weekends month months year years day days morning afternoon evening night"
+        " monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday"
+        " fridays saturday saturdays sunday sundays january february march april may june"
+        " july august september october november december spring summer autumn fall winter"
+    ),
+    1.0,
+)
+AMOUNTS = AnswerType(
+    re.compile(r"\bhow (?:many|much|old|long|far|often|tall|big)\b", re.IGNORECASE),
+    re.compile(r"\d"),
+    _words(
+        "one two three four five six seven eight nine ten eleven twelve once twice few couple"
+        " several dozen hundred thousand"
+    ),
+    1.5,
+)
+
+ANSWER_TYPES = (
+    TIMES,
+    AMOUNTS,
+    AnswerType(
+        re.compile(r"\b(?:which|where|who|whose|whom|name)\b", re.IGNORECASE),
+        re.compile(r"[A-Z](?<=[a-z0-9,;] [A-Z])[a-z]"),
+        frozenset(),
+        1.25,
+    ),
+    *ADDRESSES,
 )
 """Times, numbers, names (words with a capital behind another word), telephones, and mail."""

@@ -25,7 +25,7 @@ from commonplace.text.correction_cues import (
 )
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import struck_parts, without_strikethrough
-from commonplace.text.word_forms import character_pairs, have_akin, parts_of
+from commonplace.text.word_forms import have_akin, parts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,11 +42,12 @@ _SHORT_CHARS = 140
 
 _SPEAKER = re.compile(
     r"\s*(?:[-*+]\s+)?[*_]*"
-    r"([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [^\W\d_][\w'.-]*)[*_]*:\s"
+    r"([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [^\W\d_][\w'.-]*)[*_]{0,3}:\s"
 )
 """A name of two words has two capitals or none: "Decision reversed:" begins a note."""
 _VALUE = re.compile(
-    r"(?:(?<=[^\s.!?*+-]\s)|(?<=\b[A-Z]\.\s)|(?<=\b[DFHMSdfhms][rst]\.\s)|(?<=\b[DMSdms]r[as]\.\s))"
+    r"(?:(?<=[^\s.!?*+-]\s)|(?<=\b[A-Z]\.\s)|(?<=\b[DFHMSdfhms][rst]\.\s)|(?<=\b[DMSdms]r[as]\.\s)"
+    r"|(?<=\b(?:[Rr]ag|[Aa]vv|[Ii]ng|[Aa]rq|[Ll]ic)\.\s)|(?<=\b(?:[Gg]eom|[Dd]ott|[Aa]rch|[Pp]rof)\.\s))"
     r"[^\W_][\w-]*|\b\d[\w.:/-]*\d"
 )
 """A word behind another one, an initial or a title such as "Dr.", and a number."""
@@ -124,11 +125,11 @@ class ComparedLine:
 
         "Weight *was* 80 kg" denies nothing, unless the line says that the weight has changed.
         """
-        asked = self._question
+        asked, language = self._question, self._question.language
         for words in self.phrases:
             for at in places_of("negation", words):
-                if words[at] == "no" and asked.language != "es":
-                    continue  # "no. 12", and Portuguese "no Porto"
+                if words[at] == "no" and language not in ("es", "en"):
+                    continue  # Portuguese "no Porto"
                 if (
                     at
                     and is_word("was", words[at])
@@ -136,13 +137,14 @@ class ComparedLine:
                 ):
                     continue
                 for word in words[at + 1 : at + 1 + _NEAR]:
-                    if word.isdigit() or word in self.values:
+                    is_value = word.isdigit() or word in self.values
+                    if is_value and (word.isalpha() or words[at] != "no" or language == "es"):
                         yield self.term_of(word)
 
     @cached_property
     def left_behind(self) -> list[set[str]]:
         """Terms of what it goes from to something else: "from *A* to B", "~~A~~ B"."""
-        parts = (character_pairs(part) for part in left_parts(self.text))
+        parts = (set(parts_of(words_of(part))) for part in left_parts(self.text))
         struck = map(words_of, struck_parts(self.text))
         left = (*left_words(self.phrases), *arrow_starts(self.text), *struck)
         return [*self._content(left), *parts]
@@ -204,7 +206,7 @@ class ComparedLine:
         is_turn = self.is_turn
         if not is_revision(self.words, self.text, is_turn=is_turn):
             return self._has_new() or bool(struck_parts(self.text))
-        if self.is_short:
+        if len(self.text) <= _SHORT_CHARS:
             return True
         asked = self._question.term_set
         wanted = {word for word, term in zip(self.words, self.terms, strict=True) if term in asked}
@@ -286,8 +288,9 @@ class ComparedLine:
 
     @cached_property
     def is_short(self) -> bool:
-        """Whether it says one thing."""
-        return len(self.text) <= _SHORT_CHARS
+        """Whether it says one thing, or is prose of some sentences and no turn of speech."""
+        sentences = [self.text] if self.speaker else _SENTENCE.split(self.text)
+        return max(map(len, sentences)) <= _SHORT_CHARS and len(self.text) <= 2 * _SHORT_CHARS
 
     @cached_property
     def is_doubtful(self) -> bool:

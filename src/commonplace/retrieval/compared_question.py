@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from commonplace.retrieval.answer_types import ADDRESSES, AMOUNTS, TIMES, AnswerType
 from commonplace.text.analysis import folded, function_words, language_of, words_of
 from commonplace.text.correction_cues import (
     asked_attributes,
@@ -109,6 +110,11 @@ class Question:
         """Terms, in no order."""
         return frozenset(self.terms)
 
+    @property
+    def tells_names(self) -> bool:
+        """Whether capitals tell names in its language: German nouns have them, too."""
+        return self.language != "de"
+
     @cached_property
     def subjects(self) -> frozenset[str]:
         """Terms that name what it asks about."""
@@ -143,10 +149,13 @@ class Question:
     @cached_property
     def full_names(self) -> dict[int, list[int]]:
         """Places of the terms that are one name with another, by the place of that one."""
+        if not self.tells_names:
+            return {}
         at_word = {self._terms.known[at].text.casefold(): at for at in self.names}
+        words = [word.strip("?!.,") for word in self.text.casefold().split() if word != "&"]
         named = [
             (at_word[one], at_word[other])
-            for one, other in pairwise(self.text.casefold().split())
+            for one, other in pairwise(words)
             if one in at_word and other in at_word and not (one + other).isdigit()
         ]
         found: dict[int, list[int]] = {}
@@ -194,6 +203,12 @@ class Question:
     def asks_time(self) -> bool:
         """Whether it asks at what time something is."""
         return has_word("when", self.words)
+
+    @cached_property
+    def answer_types(self) -> list[AnswerType]:
+        """Kinds of things that it asks for and that a line has or has not: times, addresses."""
+        kinds = (TIMES, AMOUNTS, *ADDRESSES)
+        return [kind for kind in kinds if kind.asks.search(self.text)]
 
     @cached_property
     def may_be_coming(self) -> bool:
@@ -248,7 +263,7 @@ class Question:
         return self._occurrences(word) <= _HARDLY_ANY
 
     def _occurrences(self, word: str) -> int:
-        return self.around.count(word) + self.around.count(word.capitalize())
+        return sum(map(self.around.count, {word, word.lower(), word.capitalize()}))
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""

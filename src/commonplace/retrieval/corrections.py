@@ -8,29 +8,25 @@ the newer one speaks of another subject, asks, plans or quotes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import dropwhile
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.restatements import restates, speak_of_one
+from commonplace.retrieval.revoked_values import replaces_name, revokes
 from commonplace.retrieval.subjects import (
     adds_another,
     has_other_subject,
     lacks_name,
     lacks_person,
     speaks_of_another,
-    speaks_of_relative,
 )
 from commonplace.retrieval.value_slots import (
-    has_number,
     is_of_other_matter,
     lacks_exact_value,
     lacks_value,
-    named_of,
     replaces_value,
 )
-from commonplace.text.analysis import function_words, words_of
-from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_word
+from commonplace.text.analysis import words_of
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.word_forms import parts_of
 
@@ -39,23 +35,13 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_question import Question
     from commonplace.types import SupersessionReason
 
-__all__ = ["LEAST_SHARED", "Judgement", "judge", "names_old_value", "names_value"]
+__all__ = ["Judgement", "judge"]
 
-LEAST_SHARED = 0.2
-"""Share of the question, by idf, that two lines hold together, at least."""
 _ALL, _MOST, _HALF, _TWO_FIFTHS, _THIRD, _QUARTER = 0.99, 0.7, 1 / 2, 2 / 5, 1 / 3, 1 / 4
 _KEPT = 0.27
 """Share of what the older line holds of the question that a correction of it holds, at least."""
 _QUOTED_WORDS = 3
 """Words of a name or a value in marks of quotation, at most."""
-_BEHIND = 3
-"""Words behind a name that may say that its bearer leaves."""
-_OPENING = 4
-"""Words of a line that begin it."""
-_OVER: tuple[WordKind, ...] = ("ended", "negation", "from")
-"""Kinds of words by one of which a line says that something is over."""
-_RARE_CHARS = 4
-"""Letters of a rare word, at least."""
 _LONG_VALUE = 3
 """Words from which on a value is a sentence."""
 
@@ -97,7 +83,7 @@ def judge(
         return _stands_back("relative", question, older, newer)
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
     is_other = bool(newer.replaced) and not replaces_value(question, older, newer.replaced)
-    if not is_other and _revokes(question, older, newer):
+    if not is_other and revokes(question, older, newer):
         return Judgement("cue")
     if speaks_of_another(question, older, newer) or is_of_other_matter(question, older, newer):
         return _stands_back("relative", question, older, newer)
@@ -111,39 +97,10 @@ def judge(
         may_miss = newer.has_cue and question.kept(older, newer) >= _MOST
         has_other = has_other_subject(question, older, newer, may_miss=may_miss)
         return None if has_other else Judgement("cue")
-    restated = restates(question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near)
+    restated = replaces_name(question, older, newer) or restates(
+        question, older, newer, of_two_days=of_two_days, is_as_near=is_as_near
+    )
     return Judgement("value") if restated else None
-
-
-def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line says that something has changed and names all that another one says.
-
-    So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
-    """
-    return newer.has_cue and bool(older.content) and older.content <= newer.term_set
-
-
-def names_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a note may say that what another one has is over.
-
-    It says that something has changed and has a name of the other one, or begins with that name.
-
-    So "we dropped *Brandt* for Nordfuel" may correct "heating oil: Brandt", though the question's
-    words are in one of them alone. German nouns have capitals, too: they tell nothing.
-    """
-    if newer.is_turn:
-        return False
-    changes = is_revision(newer.words, newer.text)
-    named = newer.words if changes else newer.words[:_OPENING]
-    opens = question.language != "de" and not older.values.isdisjoint(named)
-    if not (opens or changes or any(has_word(kind, newer.words) for kind in _OVER)):
-        return False  # as of most
-    if _names_what_ended(question, older, newer):
-        return True
-    if opens or all(map(older.content.isdisjoint, newer.replaced)):
-        return opens
-    # "Time tracking is no longer on *MySQL*" has a subject of its own.
-    return older.may_say([term for term in newer.terms if term not in ENGLISH][:1])
 
 
 def _stands_back(
@@ -213,110 +170,6 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
             return True
     holds_half = shared >= _HALF and older.share >= _HALF
     return holds_half and newer.has_cue and older.common(newer) >= _THIRD
-
-
-def _revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line says that something has changed and names the older line's value.
-
-    "*Jana* and *Marek* broke up" is about the line that says "Jana's boyfriend is Marek", whatever
-    else the two have in common.
-    """
-    if not (older.is_short and newer.is_short) or question.asks_event:
-        return False
-    asked = question.term_set
-    said = question.unasked_values(older).intersection(newer.words)
-    is_ended = bool(said) and any(
-        said.intersection(words) and _ends(words) for words in newer.phrases
-    )
-    if not (is_ended or newer.has_cue) or _is_said_of_another(question, older, newer):
-        return False
-    if _has_successor(question, older, newer, said):
-        return not (
-            speaks_of_relative(question, older, newer)
-            or has_other_subject(question, older, newer, has_name=False, may_miss=True)
-        )
-    both = (older.term_set & newer.term_set) - ENGLISH - asked
-    gone = named_of(older.term_set, (*newer.replaced, *newer.denied)) - asked
-    is_akin = _names_what_ended(question, older, newer) and not (
-        any(map(str.isdigit, older.words)) and not has_number(newer)
-    )
-    is_named = (
-        is_akin
-        or any(term.isdigit() or question.is_rare(term) for term in gone)
-        or any(not word.isdigit() and question.is_rare(word) for word in said)
-    )
-    shares = bool(said) or len(both) > 1 or bool(gone)
-    if not (is_named or (shares and speak_of_one(question, older, newer))):
-        return False
-    if speaks_of_relative(question, older, newer):
-        return False
-    is_sure = is_akin or len(both) > 1 or any(map(str.isalpha, said))
-    if any(older.held[at] and newer.held[at] for at in question.names):
-        return not has_other_subject(question, older, newer, of_name=True, may_miss=is_sure)
-    return (is_sure or bool(gone)) and not has_other_subject(
-        question, older, newer, may_miss=is_ended or is_akin
-    )
-
-
-def _is_said_of_another(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether another one has changed something: "*Paula* gave up her Riverside membership".
-
-    Only where two lines have hardly a word of the question in common.
-    """
-    if question.kept(older, newer) >= LEAST_SHARED:
-        return False
-    empty = ENGLISH | function_words(question.language)
-    known = question.term_set | older.term_set
-    starts = [
-        list(dropwhile(lambda word: word in empty or is_word("article", word), words))[:2]
-        for words in newer.phrases
-        if _ends(words)
-    ]
-    return bool(starts) and all(
-        words and newer.term_of(words[0]) not in known and not _ends(words) for words in starts
-    )
-
-
-def _names_what_ended(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line says that something is over, in a word of hardly any but these two.
-
-    "The *mill* burned down" is about "Our base is the old *mill*".
-    """
-    if not has_word("ended", newer.words) and not newer.negated:
-        return False
-    both = {it for it in newer.words if len(it) >= _RARE_CHARS and it.isalpha()} & {*older.words}
-    if not both:
-        return False
-    is_over = {word for words in newer.phrases if has_word("ended", words) for word in words}
-    return any(
-        (word in is_over or newer.term_of(word) in newer.negated)
-        and older.term_of(word) in older.content
-        and question.is_scarce(word)
-        for word in both
-    )
-
-
-def _has_successor(
-    question: Question, older: ComparedLine, newer: ComparedLine, said: frozenset[str]
-) -> bool:
-    """Return whether a person is asked for, who leaves, and the newer line names another one.
-
-    What both are asked for it need not say: "Holloway leaves at half term, Farah has the class".
-    """
-    if not question.asks_person or question.language == "de":  # whose nouns have capitals, too
-        return False
-    named = said - older.titles
-    leaves = any(
-        word in named and word.isalpha() and _ends(words[at + 1 : at + 1 + _BEHIND])
-        for words in newer.phrases
-        for at, word in enumerate(words)
-    )
-    others = question.unasked_values(newer).difference(older.words)
-    return leaves and any(map(str.isalpha, others))
-
-
-def _ends(words: Sequence[str]) -> bool:
-    return is_revision(words) or any(is_word("ended", word) for word in words)
 
 
 def _quotes(older: ComparedLine, newer: ComparedLine) -> bool:

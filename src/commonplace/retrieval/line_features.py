@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.answer_types import ANSWER_TYPES
+from commonplace.retrieval.answer_types import ANSWER_TYPES, AnswerType
 from commonplace.retrieval.headings import credit_links, named_heading_scores
 from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
 from commonplace.retrieval.redundancy import redundancy_losses
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.passages import PassageTable
-    from commonplace.retrieval.snippets import Window
     from commonplace.retrieval.term_matching import QueryTerms
     from commonplace.settings import SearchSettings
     from commonplace.store.records import StoredChunk
@@ -42,9 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LineScores",
-    "answer_confidence",
-    "confidence",
     "coverage",
+    "holds_answer",
     "score_lines",
     "window_part",
 ]
@@ -104,10 +102,6 @@ _USER = frozenset(("user", "human", "me"))
 _LEAST_SHARE = 0.5
 """Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
 whole answers rather than the ends of good ones."""
-_BIAS, _COVERAGE, _COSINE = -6.75, 3.75, 11.0
-_BIAS_WORDS_ONLY, _COVERAGE_WORDS_ONLY = -2.75, 7.0
-_COVERING = 6
-"""Windows among which the one that covers the question best is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +275,15 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
     spans = zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True)
     lines = [table.text[start:end] for start, end in spans]
     for kind in kinds:
-        held = [
-            kind.mark.search(line) is not None
-            or (bool(kind.words) and not kind.words.isdisjoint(_WORD.findall(line.lower())))
-            for line in lines
-        ]
+        held = [holds_answer(line, kind) for line in lines]
         scores[rows[held]] += kind.nats
+
+
+def holds_answer(text: str, kind: AnswerType) -> bool:
+    """Return whether a text holds the kind of thing that a question asks for."""
+    return kind.mark.search(text) is not None or (
+        bool(kind.words) and not kind.words.isdisjoint(_WORD.findall(text.lower()))
+    )
 
 
 def _estimate_missing(near: Nearness, present: Floats, terms: QueryTerms) -> None:
@@ -303,37 +300,6 @@ def _shares(scores: Floats) -> NDArray[np.float64]:
     likely = np.exp((scores - scores.max()).astype(np.float64).round(4))
     share: NDArray[np.float64] = likely / likely.sum()
     return share
-
-
-def answer_confidence(windows: list[Window], lines: LineScores, analyzed: AnalyzedQuery) -> float:
-    """Return the confidence of an answer: how well its best windows cover the question."""
-    best = windows[:_COVERING]
-    if not best:
-        return 0.0
-    nearest = None if lines.near is None else float(lines.near.cosines.max())
-    covered = max(coverage(lines, analyzed, window.rows) for window in best)
-    answer = confidence(covered, nearest)
-    if covered and language_of(analyzed.query.text) != "en":  # the vectors may know English alone
-        answer = max(answer, confidence(covered, None))
-    if analyzed.only_days is not None:  # then the days are what the answer has to cover
-        days = lines.table.days[[window.first for window in best]]
-        closest = float(closeness(days, analyzed.only_days).max())
-        answer = max(answer, confidence(closest, None))
-    return answer
-
-
-def confidence(covered: float, cosine: float | None) -> float:
-    """Estimate the probability, 0..1, that the notes hold what was asked.
-
-    Args:
-        covered: Share of the query's terms, by idf, that one snippet holds. Terms that do not
-            occur in the notes count against it.
-        cosine: Cosine of the nearest line; None without vectors.
-    """
-    logit = _BIAS_WORDS_ONLY + _COVERAGE_WORDS_ONLY * covered
-    if cosine is not None:
-        logit = _BIAS + _COVERAGE * covered + _COSINE * cosine
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
 
 
 def coverage(lines: LineScores, analyzed: AnalyzedQuery, rows: slice) -> float:

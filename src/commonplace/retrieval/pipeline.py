@@ -32,23 +32,21 @@ from commonplace.retrieval.candidates import (
     linked_chunks,
 )
 from commonplace.retrieval.labels import with_labels_credited
-from commonplace.retrieval.line_features import LineScores, answer_confidence, score_lines
+from commonplace.retrieval.line_features import LineScores, coverage, score_lines
 from commonplace.retrieval.passages import PassageTable, holds, passage_table
 from commonplace.retrieval.precedence import Precedence, ordered
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors, surplus_copies
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
-from commonplace.retrieval.snippets import (
-    pack_windows,
-    window_results,
-)
+from commonplace.retrieval.snippets import Window, pack_windows, window_results
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.retrieval.supersession import COMPARED_LINES, COMPARED_NATS, supersede
 from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import FileRecord, StoredChunk
-from commonplace.text.analysis import Analyzer, respelled, without_request
+from commonplace.text.analysis import Analyzer, language_of, respelled, without_request
 from commonplace.text.stopwords import ENGLISH
+from commonplace.text.time_expressions import closeness
 from commonplace.types import Source
 
 __all__ = ["LineRanker"]
@@ -57,6 +55,12 @@ _LINKING_NOTES = 5
 """Best notes of which links are followed, each from its best line."""
 _LINKING_NATS = 3.0
 """Nats behind the best line within which a line's links are followed."""
+_BIAS, _COVERAGE, _COSINE = -6.75, 3.75, 11.0
+_BIAS_WORDS_ONLY, _COVERAGE_WORDS_ONLY = -2.75, 7.0
+_OF_DAYS = 0.02
+"""Confidence of an answer of the day that is asked for, at least: it may be in other words."""
+_COVERING = 6
+"""Windows among which the one that covers the question best is looked for."""
 
 _WORD = re.compile(r"[^\W_]{2,}")
 
@@ -131,7 +135,7 @@ class LineRanker:
             lines.share, table.start, table.end, table.passage,
             max_chars=max(query.max_chars, passages * RERANKED_CHARS), hidden=hidden,
         )  # fmt: skip
-        confidence = answer_confidence(windows, lines, analyzed)
+        confidence = _answer_confidence(windows, lines, analyzed)
         return Evidence(windows, lines, analyzed, confidence, precedences)
 
     def _candidates(
@@ -200,3 +204,36 @@ def _of_sources(query: Query, sources: frozenset[Source] | None) -> Query:
     # Finders know the notes alone: sessions are found by the index.
     found = query.found if sources is None or "memory" in sources else None
     return replace(query, rows=rows, found=found)
+
+
+def _answer_confidence(windows: list[Window], lines: LineScores, analyzed: AnalyzedQuery) -> float:
+    """Return the confidence of an answer: how well its best windows cover the question."""
+    best = windows[:_COVERING]
+    if not best:
+        return 0.0
+    nearest = None if lines.near is None else float(lines.near.cosines.max())
+    covered = max(coverage(lines, analyzed, window.rows) for window in best)
+    answer = _confidence(covered, nearest)
+    if covered and language_of(analyzed.query.text) != "en":  # the vectors may know English alone
+        answer = max(answer, _confidence(covered, None))
+    if analyzed.days is not None:
+        days = lines.table.days[[window.first for window in best]]
+        closest = float(closeness(days, analyzed.days).max())
+        # Where nothing but days is asked for, they are what the answer has to cover.
+        of_days = _confidence(closest, None) if analyzed.only_days else _OF_DAYS * closest
+        answer = max(answer, of_days)
+    return answer
+
+
+def _confidence(covered: float, cosine: float | None) -> float:
+    """Estimate the probability, 0..1, that the notes hold what was asked.
+
+    Args:
+        covered: Share of the query's terms, by idf, that one snippet holds. Terms that do not
+            occur in the notes count against it.
+        cosine: Cosine of the nearest line; None without vectors.
+    """
+    logit = _BIAS_WORDS_ONLY + _COVERAGE_WORDS_ONLY * covered
+    if cosine is not None:
+        logit = _BIAS + _COVERAGE * covered + _COSINE * cosine
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))

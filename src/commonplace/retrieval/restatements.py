@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from commonplace.retrieval.answer_types import ADDRESSES
 from commonplace.retrieval.subjects import has_other_subject
 from commonplace.retrieval.value_slots import have_other_amount, other_values
 from commonplace.text.stopwords import ENGLISH
@@ -44,6 +45,8 @@ def restates(
         of_two_days: Whether each has a day, and not the same, as the rows of a list have.
         is_as_near: Whether the newer line has next to as much evidence, below an equal heading.
     """
+    if _has_other_address(question, older, newer):
+        return not has_other_subject(question, older, newer, may_miss=True)
     if _same_sentence(question, older, newer) or (
         of_two_days and _same_slot(question, older, newer)
     ):
@@ -118,6 +121,27 @@ def _same_slot(question: Question, older: ComparedLine, newer: ComparedLine) -> 
     )
 
 
+def _has_other_address(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a telephone number or a mail address is asked for, and two lines have one.
+
+    Of what is asked for the newer one may say nothing: "a new phone for Mum: *07700 900862*".
+    """
+    if not _may_answer_alike(question, older, newer, least=_SOME_WORDS):
+        return False
+    held = [
+        [[*map(_bare, kind.mark.findall(line.text))] for line in (older, newer)]
+        for kind in question.answer_types
+        if kind in ADDRESSES
+    ]
+    is_other = any(len(own) == len(other) == 1 and own != other for own, other in held)
+    return is_other and question.tells_apart(older, newer)
+
+
+def _bare(address: str) -> str:
+    """Return an address without the signs by which people part it."""
+    return "".join(sign for sign in address.casefold() if sign.isalnum() or sign == "@")
+
+
 def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether two lines have other persons, or other amounts of a unit, to answer with."""
     if not _may_answer_alike(question, older, newer, least=_HALF):
@@ -131,8 +155,7 @@ def _answers_alike(question: Question, older: ComparedLine, newer: ComparedLine)
         return True
     if not speak_of_one(question, older, newer):
         return False
-    # German nouns have capitals, too.
-    if question.asks_person and question.language != "de":
+    if question.asks_person and question.tells_names:
         left, new = older.values.difference(newer.words), newer.values.difference(older.words)
         return any(map(str.isalpha, left)) and any(map(str.isalpha, new))
     return (
@@ -157,8 +180,7 @@ def _goes_on_from_value(question: Question, older: ComparedLine, newer: Compared
     "*Ann* is too busy, *Ben* drives the van"; "*30* seconds were too few, it waits for *90*".
     """
     was, known = older.values.difference(question.words), {*older.words, *question.words}
-    # German nouns have capitals, too.
-    kinds = (str.isdigit,) if question.language == "de" else (str.isdigit, str.isalpha)
+    kinds = (str.isdigit, str.isalpha) if question.tells_names else (str.isdigit,)
     for is_kind in kinds:
         words = list(filter(is_kind, newer.words))
         named = next((at for at, word in enumerate(words) if word in was), len(words))

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from commonplace.retrieval.compared_question import labels_in
 from commonplace.text.analysis import words_of
-from commonplace.text.correction_cues import has_word, is_addition, is_word, parts_in, places_of
+from commonplace.text.correction_cues import (
+    has_word,
+    is_addition,
+    is_revision,
+    is_word,
+    parts_in,
+    places_of,
+)
 from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
@@ -59,7 +66,7 @@ def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -
 
     "The choir has moved to the town hall" does not tell who conducts it.
     """
-    if not question.asks_person or question.language == "de":  # whose nouns have capitals, too
+    if not (question.asks_person and question.tells_names):
         return False
     said = set(filter(str.isalpha, question.unasked_values(older)))
     new = set(filter(str.isalpha, question.unasked_values(newer)))
@@ -112,7 +119,7 @@ def _may_be_answer(question: Question, older: ComparedLine, newer: ComparedLine)
 
     German nouns have capitals, too, so that its names tell nothing.
     """
-    if not question.asks_person or question.language == "de" or not newer.has_cue:
+    if not (question.asks_person and question.tells_names and newer.has_cue):
         return False
     words = newer.words
     said = older.values.intersection(words)
@@ -225,11 +232,17 @@ def _opens_about_other(question: Question, older: ComparedLine, newer: ComparedL
 
 def _is_of_other_environment(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line is of "staging", where "production" is asked of, or "prod"."""
-    if not all(has_word("environment", words) for words in (question.words, newer.words)):
+    said = _environments(newer.words, newer.text)
+    asked = said and _environments(question.words, question.text)
+    if not asked:
         return False
-    known = [word for word in (*question.words, *older.words) if is_word("environment", word)]
-    said = (word for word in newer.words if is_word("environment", word))
+    known = asked | _environments(older.words, older.text)
     return not any(word.startswith(other[:_PREFIX]) for word in said for other in known)
+
+
+def _environments(words: Sequence[str], text: str) -> frozenset[str]:
+    """Return the environments that a text names, such as "staging"."""
+    return parts_in("environment", text).union(words[at] for at in places_of("environment", words))
 
 
 def _has_other_speaker(older: ComparedLine, newer: ComparedLine) -> bool:
@@ -266,7 +279,7 @@ def _is_for_other(
     return any(
         before in lost and not word.isdigit() and older.lacks_subject(word)
         for before, word in _belongings(newer.words)
-        if newer.term_of(word) not in question.term_set
+        if newer.term_of(word) not in question.term_set and not is_revision((before, word))
     )
 
 

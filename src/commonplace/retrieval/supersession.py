@@ -18,16 +18,11 @@ import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine
 from commonplace.retrieval.compared_question import Question
-from commonplace.retrieval.corrections import (
-    LEAST_SHARED,
-    Judgement,
-    judge,
-    names_old_value,
-    names_value,
-)
+from commonplace.retrieval.corrections import Judgement, judge
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.precedence import Precedence
 from commonplace.retrieval.repeats import with_repeats
+from commonplace.retrieval.revoked_values import LEAST_SHARED, names_old_value, names_value
 from commonplace.text.correction_cues import asks_for_past
 from commonplace.text.strikethrough import correction_links, is_struck
 

@@ -13,9 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise, product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.retrieval.answer_types import ADDRESSES
+from commonplace.retrieval.line_features import holds_answer
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import is_word
 from commonplace.text.stopwords import ENGLISH
+from commonplace.text.time_expressions import calendar_names
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
@@ -225,7 +228,15 @@ def lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
 
 
 def lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether the older line has the code or the time that is asked for, the newer none."""
+    """Return whether the older line has the time, number or address asked for, the newer none."""
+    # A word of change may come with a value in other words: "closes at noon now".
+    asked = [it for it in question.answer_types if it in ADDRESSES or not newer.has_cue]
+    if any(holds_answer(older.text, kind) for kind in asked) and not (
+        any(holds_answer(newer.text, kind) for kind in asked)
+        or _CLOCK_TIME.search(newer.text)
+        or not calendar_names().isdisjoint(newer.words)
+    ):
+        return True
     code = question.asks_attribute and _CODE.search(older.text)
     is_given = code or (question.asks_time and _CLOCK_TIME.search(older.text))
     return bool(is_given) and not has_number(newer)
