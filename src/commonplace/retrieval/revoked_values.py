@@ -15,8 +15,9 @@ from commonplace.retrieval.restatements import speak_of_one
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import has_number, named_of
 from commonplace.text.analysis import folded, function_words, words_of
-from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_unspaced, is_word
+from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
+from commonplace.text.unspaced_scripts import is_unspaced
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine

@@ -24,7 +24,7 @@ import apsw
 from commonplace.text.common_ends import common_start
 from commonplace.text.request_phrases import REQUEST, REQUEST_END
 from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTION_WORDS
-from commonplace.text.unspaced_scripts import UNSPACED
+from commonplace.text.unspaced_scripts import UNSPACED, is_unspaced
 
 __all__ = [
     "FTS5_TOKENIZE",
@@ -81,7 +81,7 @@ def words_of(text: str) -> list[str]:
     A run of an unspaced script is one word, and others beside it are words of their own.
     """
     bare = folded(text).replace("_", " ")
-    if not bare.isascii() and UNSPACED.search(bare):
+    if is_unspaced(bare):
         bare = UNSPACED.sub(r" \g<0> ", bare)
     return _WORD.findall(bare)
 

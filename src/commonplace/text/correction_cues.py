@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from commonplace.text.analysis import folded, words_of
 from commonplace.text.time_expressions import calendar_names
+from commonplace.text.unspaced_scripts import is_unspaced
 
 __all__ = [
     "WordKind",
@@ -27,7 +28,6 @@ __all__ = [
     "is_doubtful",
     "is_question",
     "is_revision",
-    "is_unspaced",
     "is_word",
     "left_parts",
     "left_words",
@@ -68,7 +68,6 @@ WordKind = Literal[
 
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u3400-\u9fff]")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 _ARROW = re.compile(r"(\S{1,40})\s{0,4}(?:→|->|=>|➜|⇒)\s{0,4}\S")
 _AMOUNT = re.compile(r"\b\d+(?=[^\W\d_]{1,3}\b)")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])")
@@ -189,11 +188,6 @@ def parts_in(kind: WordKind, text: str) -> frozenset[str]:
     return frozenset(part for part in found if len(part) > 1 or _stands_alone(part, text))
 
 
-def is_unspaced(text: str) -> bool:
-    """Return whether a text has signs of a script without spaces between its words."""
-    return not text.isascii() and _UNSPACED.search(text) is not None
-
-
 def _stands_alone(sign: str, text: str) -> bool:
     """Return whether a sign stands in a text without another Chinese one beside it."""
     parts = text.split(sign)
@@ -302,7 +296,7 @@ class _Cues(NamedTuple):
 @cache
 def _cues(kind: str) -> _Cues:
     entries = [entry for text in _lists()[kind].values() for entry in _entries(text)]
-    parts = [entry for entry in entries if _UNSPACED.search(entry)]
+    parts = [entry for entry in entries if is_unspaced(entry)]
     stems = tuple(folded(entry[:-1]) for entry in entries if entry.endswith("*"))
     spaced = [folded(it).split() for it in entries if it not in parts and not it.endswith("*")]
     return _Cues(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["UNSPACED", "glued_words", "grams_text", "unspaced_signs"]
+__all__ = ["UNSPACED", "glued_words", "grams_text", "is_unspaced", "unspaced_signs"]
 
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
 _SIGNS = (
@@ -31,6 +31,11 @@ _GAP = " \ue000 "
 """A sign for private use between two such words, which are no neighbours: of "1元5" is no "1.5"."""
 _IDEOGRAPHS = 0x20000
 """First code point of the planes of ideographs."""
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text has signs of an unspaced script."""
+    return not text.isascii() and UNSPACED.search(text) is not None
 
 
 def grams_text(text: str, tokenizer: str) -> str:

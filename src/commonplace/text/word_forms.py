@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from commonplace.text.correction_cues import is_unspaced
+from commonplace.text.unspaced_scripts import is_unspaced
 
 __all__ = ["character_pairs", "have_akin", "parts_of"]
 

@@ -311,13 +311,14 @@ def _phrase(word: Term) -> str:
     if not text.isalnum():
         text = text.replace('"', " ").replace("\0", " ")
         text = text.encode("utf-8", "replace").decode()
-    if word.initial:
-        return f'{{text}} : ^ "{text}"'
-    if not word.gram:  # words that touch an unspaced script stand with the grams
-        within = "{text} : " if UNSPACED.search(text) else ""
-        return f'{within}"{text}"' + (" *" if word.prefix else "")
     # A single character begins every pair that it stands first in.
-    return f'{{grams}} : "{text}"' + (" *" if len(text) == 1 else "")
+    prefix = " *" if word.prefix or (word.gram and len(text) == 1) else ""
+    if word.gram:
+        return f'{{grams}} : "{text}"{prefix}'
+    if word.initial:
+        return f'{{text}} : ^ "{text}"{prefix}'
+    # Words that touch an unspaced script stand with the grams.
+    return ("{text} : " if UNSPACED.search(text) else "") + f'"{text}"{prefix}'
 
 
 def hit_condition(where: str) -> str:
