@@ -214,21 +214,21 @@ def table_headers(table: PassageTable, is_row: NDArray[np.bool_]) -> Numbers:
     return headers
 
 
-def rows_said_by(table: PassageTable, names: frozenset[str]) -> list[int]:
+def rows_said_by(table: PassageTable, names: frozenset[str]) -> Numbers:
     """Return the units of lines that begin with one of some names, in lower case: "Ann: …"."""
-    spans = zip(table.start.tolist(), table.end.tolist(), strict=True)
-    found: dict[str, bool] = {"": False}  # few begin differently
-    rows, head = [], ""
-    for row, (first, behind) in enumerate(spans):
-        if not first or table.text[first - 1] == "\n":  # else a part of the line before
-            colon = table.text.find(":", first, behind)
-            head = table.text[first : max(first, colon)]
-        if head not in found:
-            match = _SPEAKER.fullmatch(head)
-            found[head] = match is not None and not names.isdisjoint(match[1].lower().split())
-        if found[head]:
-            rows.append(row)
-    return rows
+    start, text = table.start, table.text
+    colons = np.append((table.signs == ord(":")).nonzero()[0], len(text))
+    colon = colons[colons.searchsorted(start)]
+    begins = (start == 0) | (table.signs[start - 1] == ord("\n"))  # else of the line before
+    marked = (begins & (colon < table.end)).nonzero()[0]
+    spans = zip(start[marked].tolist(), colon[marked].tolist(), strict=True)
+    heads = [text[first:behind] for first, behind in spans]
+    named = {head: match[1] for head in set(heads) if (match := _SPEAKER.fullmatch(head))}
+    said = {head for head, name in named.items() if not names.isdisjoint(name.lower().split())}
+    is_said = np.zeros(len(start), dtype=np.bool_)
+    is_said[marked] = [head in said for head in heads]
+    lines = np.maximum.accumulate(np.where(begins, np.arange(len(start)), 0))
+    return is_said[lines].nonzero()[0]
 
 
 @dataclass(slots=True)
