@@ -508,3 +508,9 @@ def test_the_rest_of_another_section_does_not_stand_before_the_heading(above, fi
     text = above if first else above + SECTIONS[SECTIONS.index("## Behind") :]
     shown = cut_between(text, first or '"a85"', "X-Forwarded-For.", "The proxy must")
     assert shown == SECTIONS[SECTIONS.index("## Behind") :]
+
+
+def test_the_last_row_of_a_table_without_a_delimiter_is_shown():
+    rows = ["Values as agreed:", "| zone | night | humidity |", "| tomatoes | 15 C | 65 |"]
+    [[hit, *_]] = searched("\n".join(rows), "night temperature of the tomatoes?")
+    assert hit.snippet == "\n".join(rows)

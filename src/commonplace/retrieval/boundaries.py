@@ -125,8 +125,8 @@ class _Cutter:
         if not self._says(number):
             return self._has_text(self._first, number - 1)
         # The chunk may end with the header row of a table, of which then nothing else is known.
-        is_header = number == len(self._lines) - 1 and self._lines[number].lstrip().startswith("|")
-        return is_header and self._has_text(self._first, number - 1)
+        rows = [line.lstrip().startswith("|") for line in self._lines[max(0, number - 1) :]]
+        return rows in ([True], [False, True]) and self._has_text(self._first, number - 1)
 
     def _context(self) -> str:
         context = context_at(self._blocks, self._first)

@@ -138,11 +138,13 @@ def _names_another(question: Question, older: ComparedLine, newer: ComparedLine)
     is_row = len(older.keys) > 1 and len(newer.keys) > 1
     if is_row or not (older.is_short and newer.is_short):
         return False
+    titles = older.titles & newer.titles
+    said = _named_values(question, older, newer) - titles
+    if not said:  # as of most
+        return False
     is_akin = question.kept(older, newer) >= LEAST_SHARED
     if not (is_akin or newer.has_cue or _ends(newer.words)):
         return False
-    titles = older.titles & newer.titles
-    said = _named_values(question, older, newer) - titles
     others = question.unasked_values(newer).difference(older.words) - titles
     # "Brandt *and* Nordfuel" are two at once, "Brian Ferrow" is one.
     words = newer.words
