@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
@@ -20,6 +18,7 @@ from langgraph.runtime import Runtime
 from commonplace import FlushReport
 from commonplace.flush import token_limit
 from langchain_commonplace.compaction_trigger import CompactionTrigger, Trigger
+from langchain_commonplace.conversation_run import ConversationRun, current_run, entered
 from langchain_commonplace.conversation_view import ConversationView
 from langchain_commonplace.flush_model import LangChainFlushModel, chat_model
 from langchain_commonplace.flush_session import (
@@ -62,18 +61,6 @@ class _SummarizationOptions(TypedDict, total=False):
 
 class _CompactionPostponedError(Exception):
     """The messages to be compacted are saved nowhere, and the window has room for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ConversationRun:
-    """Conversation that the hooks work on, its thread id, and the flushes of its memory."""
-
-    messages: Sequence[AnyMessage]
-    thread: str
-    session: FlushSession
-
-
-_RUN: ContextVar[_ConversationRun] = ContextVar("_RUN")
 
 
 class ChatMemory(SummarizationMiddleware):
@@ -193,7 +180,7 @@ class ChatMemory(SummarizationMiddleware):
         self, state: AgentState[Any], runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
         """Flush and compact, if it is due."""
-        outer = _RUN.get(None)
+        outer = current_run(self)
         session = outer.session if outer else await self._sessions.acurrent()
         with self._run(state["messages"], session=session) as run:
             await session.aflush_vanished(run.messages, state, thread=run.thread)
@@ -226,24 +213,30 @@ class ChatMemory(SummarizationMiddleware):
 
     def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """Flush the messages that LangChain is about to summarize."""
-        run = _RUN.get()
+        run = self._own_run()
         report = run.session.flush(messages_to_summarize, thread=run.thread, reason="compaction")
         self._postpone_unless_safe(report)
         return super()._create_summary(messages_to_summarize)
 
     async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """Flush the messages that LangChain is about to summarize."""
-        run = _RUN.get()
+        run = self._own_run()
         report = await run.session.aflush(
             messages_to_summarize, thread=run.thread, reason="compaction"
         )
         self._postpone_unless_safe(report)
         return await super()._acreate_summary(messages_to_summarize)
 
+    def _own_run(self) -> ConversationRun:
+        run = current_run(self)
+        if run is None:
+            raise LookupError("a conversation is summarized by before_model alone.")
+        return run
+
     def _postpone_unless_safe(self, report: FlushReport) -> None:
         if report.failed is None or report.safe:
             return
-        if self.token_counter(_RUN.get().messages) < _POSTPONE_BELOW * self._window:
+        if self.token_counter(self._own_run().messages) < _POSTPONE_BELOW * self._window:
             raise _CompactionPostponedError
 
     # -- without an agent --------------------------------------------------------------------------
@@ -284,7 +277,7 @@ class ChatMemory(SummarizationMiddleware):
             update = await self.abefore_model({"messages": list(messages)}, _NO_RUNTIME)
         return self._compacted(run, update)
 
-    def _compacted(self, run: _ConversationRun, update: dict[str, Any] | None) -> list[AnyMessage]:
+    def _compacted(self, run: ConversationRun, update: dict[str, Any] | None) -> list[AnyMessage]:
         kept = _kept(update) if update and "messages" in update else list(run.messages)
         run.session.replace_seen(kept, {}, thread=run.thread)
         return kept
@@ -326,20 +319,16 @@ class ChatMemory(SummarizationMiddleware):
         *,
         thread_id: str | None = None,
         session: FlushSession | None = None,
-    ) -> Iterator[_ConversationRun]:
+    ) -> Iterator[ConversationRun]:
         """Set the run for the hooks below; the outermost call decides thread and memory."""
-        outer = _RUN.get(None)
+        outer = current_run(self)
         thread = thread_id if thread_id is not None else outer.thread if outer else current_thread()
         session = session or (outer.session if outer else self._sessions.current())
-        run = _ConversationRun(list(messages), thread, session)
-        token = _RUN.set(run)
-        try:
+        with entered(ConversationRun(self, list(messages), thread, session)) as run:
             yield run
-        finally:
-            _RUN.reset(token)
 
 
-def _removed(run: _ConversationRun, update: dict[str, Any]) -> list[AnyMessage]:
+def _removed(run: ConversationRun, update: dict[str, Any]) -> list[AnyMessage]:
     """Return the messages that an update of the state removes."""
     kept = {message.id for message in update["messages"]}
     return [message for message in run.messages if message.id not in kept]

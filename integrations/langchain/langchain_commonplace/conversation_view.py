@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage
@@ -20,14 +20,16 @@ _MAX_CONVERSATIONS = 256
 class _Seen:
     """Messages of a conversation by their ids, text only: pictures would fill the memory."""
 
-    present: dict[str, FlushMessage] = field(default_factory=dict)
-    vanished: dict[str, FlushMessage] = field(default_factory=dict)
+    present: dict[Hashable, FlushMessage] = field(default_factory=dict)
+    vanished: dict[Hashable, FlushMessage] = field(default_factory=dict)
 
 
 class ConversationView:
-    """View of the conversations of one middleware: ids tell which messages are gone.
+    """View of the conversations of one middleware: ids and texts tell which messages are gone.
 
-    Compared are ids and not marks of a compaction, so that it does not matter what removed them.
+    Compared are messages and not marks of a compaction, so that it does not matter what removed
+    them. A message with the id of another one replaces it, as where something is redacted; one with
+    its text is the same one, which a client without a checkpointer sends again with a new id.
     """
 
     def __init__(self) -> None:
@@ -36,15 +38,16 @@ class ConversationView:
     def update(self, key: str, messages: Sequence[BaseMessage]) -> list[FlushMessage]:
         """Set a conversation's messages; return those that vanished and are not settled."""
         before = self._seen.get(key) or _Seen()
-        present = {
-            str(message.id): before.present.get(str(message.id)) or flush_message(message)
-            for message in messages
-            if not is_summary(message)
-        }
+        present: dict[Hashable, FlushMessage] = {}
+        for message in messages:
+            if not is_summary(message):
+                converted = flush_message(message)
+                present[message.id or _said(converted)] = converted
+        said = set(map(_said, present.values()))
         vanished = {
             name: message
             for name, message in {**before.vanished, **before.present}.items()
-            if name not in present
+            if name not in present and _said(message) not in said
         }
         self._seen.set(key, _Seen(present, vanished))
         return list(vanished.values())
@@ -58,3 +61,9 @@ class ConversationView:
         """Forget a conversation and return the messages that it had last."""
         seen = self._seen.pop(key) or _Seen()
         return [*seen.vanished.values(), *seen.present.values()]
+
+
+def _said(message: FlushMessage) -> Hashable:
+    """Return what a message says, by which two are one."""
+    calls = tuple(call.id for call in message.tool_calls)
+    return message.role, message.text, message.call_id, calls

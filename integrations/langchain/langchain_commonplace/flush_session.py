@@ -36,7 +36,11 @@ from langchain_commonplace.memory_source import (
     current_memory,
     memory_key,
 )
-from langchain_commonplace.message_conversion import cycle_id, flush_messages
+from langchain_commonplace.message_conversion import (
+    cycle_id,
+    flush_messages,
+    is_called_by_tool,
+)
 from langchain_commonplace.token_counting import TokenCounter, context_window, reported_tokens
 
 __all__ = ["FlushMode", "FlushSession", "FlushSessions", "FlushState", "OnFlush"]
@@ -301,10 +305,10 @@ class FlushSession:
         return []
 
     def _conversation(self, state: Mapping[str, object], thread: str) -> str:
-        """Return the key of a conversation; without a thread id, it is that of the run."""
+        """Return the key of a conversation; without a thread of its own, it is that of the run."""
         saved = state.get("commonplace_flush")
         run = saved.get("run", "") if isinstance(saved, dict) else ""
-        return self.key(thread or run)
+        return self.key(run if is_called_by_tool() else thread or run)
 
     def _saved(self, cycle: FlushCycle, state: Mapping[str, object]) -> dict[str, Any]:
         saved = state.get("commonplace_flush")

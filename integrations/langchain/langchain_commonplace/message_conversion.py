@@ -26,6 +26,7 @@ __all__ = [
     "flush_message",
     "flush_messages",
     "flush_reply",
+    "is_called_by_tool",
     "is_summary",
 ]
 
@@ -128,3 +129,12 @@ def cycle_id(messages: Sequence[BaseMessage]) -> str:
 def current_thread() -> str:
     """Return the thread id of the current run; empty outside of a run."""
     return str(ensure_config().get("configurable", {}).get("thread_id") or "")
+
+
+def is_called_by_tool() -> bool:
+    """Return whether the current run is that of an agent which a tool of another one calls.
+
+    It has the thread id of the agent around it, and a conversation of its own at each call.
+    """
+    namespace = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "")
+    return any(node.startswith("tools:") for node in namespace.split("|")[:-1])

@@ -9,12 +9,13 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from sqlalchemy import Index, Table
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.schema import CreateIndex
 
@@ -110,7 +111,12 @@ class SerialChatStore(SQLAlchemyChatStore):
 
     async def _setup_tables(self, async_engine: AsyncEngine) -> Table:
         """Make the table; in SQLite with an index of the queue, whose read ignores what left it."""
-        table = await super()._setup_tables(async_engine)
+        try:
+            table = await super()._setup_tables(async_engine)
+        except DBAPIError:  # another process has made it since it was looked for
+            async with async_engine.begin() as connection:
+                await connection.run_sync(self._metadata.create_all)
+            table = cast("Table", self._table)
         if self._is_sqlite_database():
             columns = (table.c.key, table.c.status, table.c.timestamp, table.c.id)
             index = Index(f"ix_{self.table_name}_queue", *columns)

@@ -37,6 +37,8 @@ _HARDLY_ANY = 3
 _NEAR_PLACE = 4
 """Place among the lines with the most evidence down to which a line answers as well, perhaps."""
 
+_NAMED_WORDS = 4
+"""Words behind "before" that may name what came later."""
 _NAME = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w-]*")
 _LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ])|(?<=\w-)[a-z])\b")
 """A word with a digit or a letter alone, also behind a hyphen, which is no initial: "H. Osei"."""
@@ -89,6 +91,7 @@ class Question:
         is_empty = [
             empty.issuperset(words_of(term.text))
             or (bool(analyzed.days) and is_date_word(term.text))
+            or term.term in self.successors
             for term in self._terms.known
         ]
         # Roots, because few notes make the weights extreme: a subject of all has next to none.
@@ -145,6 +148,18 @@ class Question:
             for at, term in enumerate(self._terms.known)
             if term.text in names or any(map(str.isdigit, term.text))
         ]
+
+    @cached_property
+    def successors(self) -> frozenset[str]:
+        """Terms of the name of what came later: "who was our accountant before *Hart*?"."""
+        at = next((at for at, word in enumerate(self.words) if is_word("before", word)), None)
+        behind = () if at is None else self.words[at + 1 : at + 1 + _NAMED_WORDS]
+        terms = (self._terms.known[at] for at in self.names) if behind else ()
+        return frozenset(
+            term.term
+            for term in terms
+            if term.text.casefold() in behind and not term.text.isdigit()
+        )
 
     @cached_property
     def full_names(self) -> dict[int, list[int]]:

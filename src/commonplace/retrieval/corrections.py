@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_question import Question
     from commonplace.types import SupersessionReason
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["Judgement", "judge", "judge_successor"]
 
 _ALL, _MOST, _HALF, _TWO_FIFTHS, _THIRD, _QUARTER = 0.99, 0.7, 1 / 2, 2 / 5, 1 / 3, 1 / 4
 _KEPT = 0.27
@@ -116,6 +116,22 @@ def _stands_back(
             older, newer
         )
     return Judgement(reason, older_stands_back=False) if are_close else None
+
+
+def judge_successor(
+    question: Question, older: ComparedLine, newer: ComparedLine
+) -> Judgement | None:
+    """Return that a line stands back which tells what came later, when asked what was before.
+
+    "*Hart* does our taxes" is no answer to "who did our taxes before Hart?".
+    """
+    later = question.successors
+    if not newer.may_say(later) or not later.isdisjoint(older.term_set):
+        return None
+    said = question.unasked_values(older)
+    if not said or said.issubset(newer.words):
+        return None
+    return _stands_back("value", question, older, newer)
 
 
 def _share_names(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -48,7 +48,7 @@ def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
 
     So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
     """
-    return newer.has_cue and bool(older.content) and older.content <= newer.term_set
+    return newer.has_cue and bool(older.content) and older.content < newer.content
 
 
 def names_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

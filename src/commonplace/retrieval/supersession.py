@@ -18,7 +18,7 @@ import numpy as np
 
 from commonplace.retrieval.compared_line import ComparedLine
 from commonplace.retrieval.compared_question import Question
-from commonplace.retrieval.corrections import Judgement, judge
+from commonplace.retrieval.corrections import Judgement, judge, judge_successor
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.precedence import Precedence
 from commonplace.retrieval.repeats import with_repeats
@@ -87,7 +87,9 @@ class _Comparison:
         best = (-self._scores).argsort(kind="stable")[:COMPARED_LINES]
         least = self._scores[best[0]] - COMPARED_NATS
         self._best = [
-            row for row in best[self._scores[best] > least].tolist() if row not in self.struck
+            row
+            for row in best[self._scores[best] > least].tolist()
+            if row not in self.struck and lines.table.headings[row] != row
         ]
         self._where = {row: (self._path(row), int(self._table.days[row])) for row in self._best}
         self._analyzer = analyzer
@@ -107,7 +109,9 @@ class _Comparison:
     def _asks_past(self) -> bool:
         """Whether the question asks for what was before, without a date."""
         question = self._question
-        return self._days is None and asks_for_past(question.words, question.text)
+        return self._days is None and (
+            bool(question.successors) or asks_for_past(question.words, question.text)
+        )
 
     @cached_property
     def _asks_now(self) -> bool:
@@ -119,10 +123,11 @@ class _Comparison:
         """Return which lines stand back for which, at the time that the question asks for."""
         corrections: list[Precedence] = []
         doubts: dict[int, Precedence] = {}
+        may_stand_back = self._asks_now or bool(self._question.successors)
         for older, newer, judgement in with_repeats(self._question, self._judgements()):
             if judgement.older_stands_back:
                 corrections += self._at_time(newer.row, older.row, judgement.reason)
-            elif self._asks_now and self._scores[older.row] - _STEP_NATS < self._scores[newer.row]:
+            elif may_stand_back and self._scores[older.row] - _STEP_NATS < self._scores[newer.row]:
                 # For the best line alone: others would be raised above it, too, and equal it.
                 best = doubts.get(newer.row)
                 if best is None or self._scores[older.row] > self._scores[best.first]:
@@ -153,7 +158,9 @@ class _Comparison:
     def _judgements(self) -> Iterator[tuple[ComparedLine, ComparedLine, Judgement | None]]:
         """Yield the older and the newer line of each pair that is worth a comparison, judged."""
         newer_lines = self._newer_lines()
-        least = self._scores.max() - _STALE_NATS
+        # What was before a name that is asked for has less evidence than that name itself.
+        is_asked_for = bool(self._question.successors)
+        least = self._scores.max() - (COMPARED_NATS if is_asked_for else _STALE_NATS)
         stale = [at for at in newer_lines if self._scores[self._best[at]] >= least]
         for at in stale:  # grows: what corrects another line may be corrected in its turn
             for later in newer_lines[at]:
@@ -167,6 +174,8 @@ class _Comparison:
     def _judged(self, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
         if self._are_unordered(older.row, newer.row) and not names_old_value(older, newer):
             return None
+        if self._question.successors:
+            return judge_successor(self._question, older, newer)
         (_, day), (_, its_day) = self._where[older.row], self._where[newer.row]
         return judge(
             self._question,
@@ -210,7 +219,8 @@ class _Comparison:
             rows[None, :] > rows[:, None],
             (days[None, :] > days[:, None]) | (days[None, :] + days[:, None] == 0),
         )
-        return later
+        # What came later, and is named, may be in a file without a day.
+        return later | (days[None, :] == 0) if self._question.successors else later
 
     def _are_unordered(self, one: int, other: int) -> bool:
         """Return whether only their words may order two lines: of two files without a day."""

@@ -40,6 +40,7 @@ __all__ = [
 WordKind = Literal[
     "about",
     "article",
+    "before",
     "belonging",
     "but",
     "companion",
