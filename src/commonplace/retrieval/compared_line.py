@@ -289,7 +289,7 @@ class ComparedLine:
     @cached_property
     def is_short(self) -> bool:
         """Whether it says one thing, or is prose of some sentences and no turn of speech."""
-        sentences = [self.text] if self.speaker else _SENTENCE.split(self.text)
+        sentences = [self.text] if self.is_turn else _SENTENCE.split(self.text)
         return max(map(len, sentences)) <= _SHORT_CHARS and len(self.text) <= 2 * _SHORT_CHARS
 
     @cached_property
@@ -345,6 +345,7 @@ class ComparedLine:
             and word not in ENGLISH
             and not is_word("article", word)
             and not is_word("negation", word)
+            and not is_word("new", word)
             and self.term_of(word) not in self.term_set
             and not is_revision([word])
         )

@@ -20,6 +20,7 @@ from commonplace.text.correction_cues import (
 )
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.time_expressions import is_date_word
+from commonplace.text.unspaced_scripts import is_unspaced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +46,7 @@ _LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ])|(?<=\
 _EVENT = re.compile(
     r"\b(?:when|why|how) (?:did|was|were)\b|^(?:which|what) \w{2,}[^\Ws]s did\b", re.IGNORECASE
 )
+_YEAR = re.compile(r"\d{4}")
 _OVER = re.compile(
     r"\d{4}|\b(?:did|was|were|had|last|past|previous|ago|yesterday|since)\b", re.IGNORECASE
 )
@@ -215,6 +217,11 @@ class Question:
         return has_word("how_many", self.words)
 
     @cached_property
+    def asks_last(self) -> bool:
+        """Whether it asks for the last time of several, without naming days: "when did I last"."""
+        return not self.names_day and has_word("last", self.words)
+
+    @cached_property
     def asks_time(self) -> bool:
         """Whether it asks at what time something is."""
         return has_word("when", self.words)
@@ -228,9 +235,9 @@ class Question:
     @cached_property
     def may_be_coming(self) -> bool:
         """Whether a month that it names may be the next one: "how are we going in June?"."""
-        is_english = not ENGLISH.isdisjoint(self.words)
-        is_present = not is_english or not _PRESENT_VERBS.isdisjoint(self.words)
-        return is_present and _OVER.search(self.text) is None
+        if self.language != "en" or ENGLISH.isdisjoint(self.words):
+            return _YEAR.search(self.text) is None
+        return not _PRESENT_VERBS.isdisjoint(self.words) and _OVER.search(self.text) is None
 
     def held_subjects(
         self, older: ComparedLine, newer: ComparedLine
@@ -278,7 +285,14 @@ class Question:
         return self._occurrences(word) <= _HARDLY_ANY
 
     def _occurrences(self, word: str) -> int:
-        return sum(map(self.around.count, {word, word.lower(), word.capitalize()}))
+        word, text = folded(word), self._folded_around
+        if is_unspaced(word):
+            return text.count(word)
+        return len(re.findall(rf"\b{re.escape(word)}", text))
+
+    @cached_property
+    def _folded_around(self) -> str:
+        return folded(self.around)
 
     def unasked_values(self, line: ComparedLine) -> frozenset[str]:
         """Return the names and numbers of a line that the question does not hold."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.retrieval.restatements import restates, speak_of_one
+from commonplace.retrieval.restatements import is_later_event, restates, speak_of_one
 from commonplace.retrieval.revoked_values import replaces_name, revokes
 from commonplace.retrieval.subjects import (
     adds_another,
@@ -72,11 +72,10 @@ def judge(
         of_two_days: Whether each has a day, and not the same, as the rows of a list have.
         is_as_near: Whether the newer line has next to as much evidence, below an equal heading.
     """
+    if of_two_days and is_later_event(question, older, newer):
+        return Judgement("value")
     if newer.is_doubtful or _quotes(older, newer):
-        is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
-        if older.is_as_doubtful_as(newer) or is_asked_for:
-            return None
-        return _stands_back("doubt", question, older, newer)
+        return _doubted(question, older, newer)
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
     if lacks_person(question, older, newer) or adds_another(older, newer):
@@ -103,6 +102,14 @@ def judge(
     return Judgement("value") if restated else None
 
 
+def _doubted(question: Question, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
+    """Return that a doubtful line stands back, unless the question or the older one is alike."""
+    is_asked_for = question.is_doubtful or lacks_name(question, newer, older)
+    if older.is_as_doubtful_as(newer) or is_asked_for:
+        return None
+    return _stands_back("doubt", question, older, newer)
+
+
 def _stands_back(
     reason: SupersessionReason, question: Question, older: ComparedLine, newer: ComparedLine
 ) -> Judgement | None:
@@ -112,9 +119,7 @@ def _stands_back(
     are_close = older.common(newer) >= _THIRD
     # A conversation says a question's words in many turns, most of them about something else.
     if not are_close and not (older.is_turn and newer.is_turn):
-        are_close = question.kept(older, newer) >= _TWO_FIFTHS or question.subjects_are_kept(
-            older, newer
-        )
+        are_close = question.kept(older, newer) >= _TWO_FIFTHS
     return Judgement(reason, older_stands_back=False) if are_close else None
 
 

@@ -103,13 +103,10 @@ class _Memories:
         """Return whether another line remembers the older one, and the newer one may answer."""
         if all(line is newer for line in self._memories(older)):
             return False
-        if newer.is_doubtful or not newer.is_short or (older.is_turn and newer.is_turn):
-            return False
         question = self._question
         if question.kept(older, newer) < _TWO_FIFTHS:
             return False
-        has_new = not newer.term_set <= older.term_set | question.term_set | ENGLISH
-        return has_new and not has_other_subject(question, older, newer, may_miss=True)
+        return not has_other_subject(question, older, newer, may_miss=True)
 
     def _memories(self, older: ComparedLine) -> list[ComparedLine]:
         found = self._of.get(older.row)

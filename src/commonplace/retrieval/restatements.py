@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from commonplace.retrieval.answer_types import ADDRESSES
-from commonplace.retrieval.subjects import has_other_subject
+from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import have_other_amount, other_values
 from commonplace.text.stopwords import ENGLISH
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
 
-__all__ = ["restates", "speak_of_one"]
+__all__ = ["is_later_event", "restates", "speak_of_one"]
 
 _ALL, _MOST, _THREE_FIFTHS, _HALF = 0.99, 0.7, 3 / 5, 1 / 2
 _SOME_WORDS = 0.2
@@ -65,6 +65,22 @@ def restates(
         and older.common(newer) >= _SOME_WORDS
         and not ((values := question.unasked_values(older)) and values.issubset(newer.words))
         and not has_other_subject(question, older, newer)
+    )
+
+
+def is_later_event(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether an event is told once more when the last one is asked for.
+
+    "When did we *last* change the oil?": two changes of oil are no correction of each other.
+    """
+    return (
+        question.asks_last
+        and older.is_short
+        and newer.is_short
+        and question.kept(older, newer) >= _HALF
+        and question.shared(older, newer).sum() > 1
+        and not has_other_subject(question, older, newer, may_miss=True)
+        and not speaks_of_relative(question, older, newer)
     )
 
 

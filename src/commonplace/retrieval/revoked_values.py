@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.retrieval.restatements import speak_of_one
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
-from commonplace.retrieval.value_slots import has_number, named_of
+from commonplace.retrieval.value_slots import named_of
 from commonplace.text.analysis import folded, function_words, words_of
 from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
@@ -98,9 +98,7 @@ def revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> boo
         )
     both = (older.term_set & newer.term_set) - ENGLISH - asked
     gone = named_of(older.term_set, (*newer.replaced, *newer.denied)) - asked
-    is_akin = _names_what_ended(question, older, newer) and not (
-        any(map(str.isdigit, older.words)) and not has_number(newer)
-    )
+    is_akin = _names_what_ended(question, older, newer)
     is_named = (
         is_akin
         or any(term.isdigit() or question.is_rare(term) for term in gone)

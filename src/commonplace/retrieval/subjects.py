@@ -71,7 +71,8 @@ def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -
     said = set(filter(str.isalpha, question.unasked_values(older)))
     new = set(filter(str.isalpha, question.unasked_values(newer)))
     # The first word may be a name, as in "*Ann* does it".
-    is_named = any(
+    opens = next(filter(str.isalpha, newer.text), "")
+    is_named = not opens.islower() and any(
         word.isalpha()
         and older.lacks_subject(word)
         and newer.term_of(word) not in question.term_set

@@ -19,19 +19,19 @@ import numpy as np
 from commonplace.retrieval.compared_line import ComparedLine
 from commonplace.retrieval.compared_question import Question
 from commonplace.retrieval.corrections import Judgement, judge, judge_successor
+from commonplace.retrieval.line_features import holds_answer
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.precedence import Precedence
 from commonplace.retrieval.repeats import with_repeats
 from commonplace.retrieval.revoked_values import LEAST_SHARED, names_old_value, names_value
+from commonplace.retrieval.struck_lines import correcting_rows, replacements, struck_rows
 from commonplace.text.correction_cues import asks_for_past
-from commonplace.text.strikethrough import correction_links, is_struck
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
-    from commonplace.retrieval.passages import PassageTable
     from commonplace.text.analysis import Analyzer
     from commonplace.types import SupersessionReason
 
@@ -55,6 +55,7 @@ _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
+_MEMORY = re.compile(r"(?:^|/)memory\.md$", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -83,7 +84,8 @@ class _Comparison:
         self._days = analyzed.days
         self._today = analyzed.query.now.date()
         self._scores = np.log(np.maximum(lines.share, 1e-300))
-        self.struck = frozenset(_struck_rows(lines.table))
+        has_struck = holds(lines.table.text, "~~")  # one look at all texts; most have none
+        self.struck = frozenset(struck_rows(lines.table) if has_struck else ())
         best = (-self._scores).argsort(kind="stable")[:COMPARED_LINES]
         least = self._scores[best[0]] - COMPARED_NATS
         self._best = [
@@ -132,9 +134,8 @@ class _Comparison:
                 best = doubts.get(newer.row)
                 if best is None or self._scores[older.row] > self._scores[best.first]:
                     doubts[newer.row] = Precedence(older.row, newer.row, judgement.reason)
-        for row in self.struck:
-            newest = self._replacement(row)
-            corrections += [] if newest is None else self._at_time(newest, row, "struck")
+        for row, newest in self._replacements() if self.struck else ():
+            corrections += self._at_time(newest, row, "struck")
         correcting = {first for first, _, _ in corrections}
         return corrections + [pair for row, pair in doubts.items() if row not in correcting]
 
@@ -143,14 +144,19 @@ class _Comparison:
         scores = self._scores.copy()
         pairs = list(order)
         for _ in pairs:  # as often as the longest chain of corrections may be
+            before = scores.copy()
             for first, behind, _ in pairs:
-                if scores[first] < scores[behind] + _AHEAD_NATS:
-                    scores[first] = scores[behind] + _AHEAD_NATS
+                scores[first] = max(scores[first], scores[behind] + _AHEAD_NATS)
+            if (scores == before).all():
+                break
         if self._asks_now:
             scores[list(self.struck)] -= _STRUCK_NATS
         for _ in pairs:
+            before = scores.copy()
             for first, behind, _ in pairs:
                 scores[behind] = min(scores[behind], scores[first] - _STEP_NATS)
+            if (scores == before).all():
+                break
         likely = np.exp((scores - scores.max()).round(4))
         share: NDArray[np.float64] = likely / likely.sum()
         return share
@@ -223,9 +229,14 @@ class _Comparison:
         return later | (days[None, :] == 0) if self._question.successors else later
 
     def _are_unordered(self, one: int, other: int) -> bool:
-        """Return whether only their words may order two lines: of two files without a day."""
+        """Return whether only their words may order two lines, which have no day.
+
+        In one file, a later line is a newer one where lines are added as facts change; the steps
+        and sections of a manual correct nothing above them.
+        """
         (path, day), (its_path, its_day) = self._where[one], self._where[other]
-        return not (day or its_day) and path != its_path
+        is_ordered = path == its_path and _MEMORY.search(path)
+        return not (day or its_day) and not is_ordered
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""
@@ -237,35 +248,27 @@ class _Comparison:
             asks_past = day > last and not may_come
             if not (asks_past or may_come or self._asks_now or day < first):
                 return
-        yield Precedence(*((older, newer) if asks_past else (newer, older)), reason)
+        first, behind = (older, newer) if asks_past else (newer, older)
+        if not (asks_past and self._lacks_kind(first, behind)):
+            yield Precedence(first, behind, reason)
 
-    def _replacement(self, row: int) -> int | None:
-        """Return the line that holds in the place of a struck one; None where none is found."""
-        if self._scores[row] < self._scores.max() - _STALE_NATS:
-            return None
-        name = _name(self._path(row))
-        text = _whole_lines(self._table, row)
-        targets = {_name(link.path) for link in correction_links(text)}
-        held = self._lines.present[row]
-        found: list[tuple[bool, bool, float, int]] = []
-        for other in self._rows_of_replacements():
-            at = _name(self._path(other))
-            links = correction_links(self._table.text_of(other))
-            is_linked = any(_name(link.path) == name and link.day is None for link in links)
-            is_newer = bool(self._newer(np.array([row, other]))[0, 1])
-            both = np.minimum(held, self._lines.present[other])
-            if is_linked or (is_newer and self._question.share(both) >= LEAST_SHARED):
-                is_named = at in targets or at.removesuffix(".md") in text
-                found.append((is_linked, is_named, float(self._scores[other]), other))
-        return max(found)[-1] if found else None
+    def _lacks_kind(self, row: int, other: int) -> bool:
+        """Return whether a line lacks what is asked for, as an amount, and another one has it."""
+        texts = self._table.text_of(row), self._table.text_of(other)
+        kinds = self._question.answer_types
+        return any(holds_answer(texts[1], it) and not holds_answer(texts[0], it) for it in kinds)
 
-    def _rows_of_replacements(self) -> Iterator[int]:
-        """Yield the rows of lines that may replace a struck one."""
-        yield from self._best
-        best = set(self._best)
-        for row in _rows_with(self._table, "([corrects]"):
-            if row not in best:
-                yield row
+    def _replacements(self) -> Iterator[tuple[int, int]]:
+        """Return struck lines, each with the line that holds in its place."""
+        least = self._scores.max() - _STALE_NATS
+        struck = [row for row in sorted(self.struck) if self._scores[row] >= least]
+        others = list(dict.fromkeys((*self._best, *correcting_rows(self._table))))
+        rows = np.array([*struck, *others])
+        held = self._lines.present[rows]
+        shared = (held[: len(struck)] * self._question.weights) @ held[len(struck) :].T
+        is_newer = self._newer(rows)[: len(struck), len(struck) :]
+        likely = is_newer & (shared >= LEAST_SHARED)
+        return replacements(self._table, struck, others, likely=likely, scores=self._scores)
 
     def _is_as_near(self, older: ComparedLine, newer: ComparedLine) -> bool:
         """Return whether a line has next to as much evidence, below an equal heading."""
@@ -293,32 +296,3 @@ class _Comparison:
 
     def _path(self, row: int) -> str:
         return self._table.passage_of(row).path
-
-
-def _struck_rows(table: PassageTable) -> Iterator[int]:
-    """Yield the rows whose lines are struck through."""
-    for row in _rows_with(table, "~~"):
-        lines = _whole_lines(table, row).split("\n")
-        if all(is_struck(line) for line in lines if line.strip()):
-            yield row
-
-
-def _rows_with(table: PassageTable, mark: str) -> list[int]:
-    """Return the rows of lines that hold a mark."""
-    text, rows = table.text, set()
-    at = text.find(mark) if holds(text, mark) else -1
-    while at >= 0:
-        rows.add(int(table.start.searchsorted(at, side="right")) - 1)
-        at = text.find(mark, at + len(mark))
-    return sorted(rows - {-1})
-
-
-def _whole_lines(table: PassageTable, row: int) -> str:
-    """Return the lines of a unit: a unit may be part of a line, and may join several."""
-    text, start, end = table.text, int(table.start[row]), int(table.end[row])
-    stop = text.find("\n", end)
-    return text[text.rfind("\n", 0, start) + 1 : len(text) if stop < 0 else stop]
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]

@@ -187,8 +187,6 @@ def replaces_value(question: Question, older: ComparedLine, gone: Iterable[set[s
     if _are_other_amounts(question, older, said):
         return False
     numbers = [any(map(str.isdigit, terms)) for terms in said]
-    if question.asks_person:
-        return not all(numbers)
     if question.asks_number and any(map(str.isdigit, older.words)):
         return any(numbers)
     return bool(said)
@@ -219,8 +217,7 @@ def lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
     """
     parts = map(words_of, older.text.split(", "))  # "port: *8443*", not "food, *60* g"
     is_given = any(
-        (older.term_of(word) in question.attributes and other.isdigit())
-        or (older.term_of(other) in question.attributes and word.isdigit())
+        older.term_of(word) in question.attributes and other.isdigit()
         for part in parts
         for word, other in pairwise(part)
     )

@@ -53,6 +53,7 @@ WordKind = Literal[
     "from",
     "how_many",
     "indefinite",
+    "last",
     "negation",
     "new",
     "other",
