@@ -116,6 +116,10 @@ def _stands_back(
     """Return that the newer line stands back, if both may speak of one thing and are short."""
     if not (older.is_short and newer.is_short):
         return None
+    # Nothing stands back for a line about somebody else.
+    is_named = any(older.held[at] for at in question.names)
+    if question.names and not (is_named or question.successors):
+        return None
     are_close = older.common(newer) >= _THIRD
     # A conversation says a question's words in many turns, most of them about something else.
     if not are_close and not (older.is_turn and newer.is_turn):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["is_later_event", "restates", "speak_of_one"]
 
 _ALL, _MOST, _THREE_FIFTHS, _HALF = 0.99, 0.7, 3 / 5, 1 / 2
+_OPEN_TASK = "[ ] "
 _SOME_WORDS = 0.2
 """Share of words that two answers to one question have in common."""
 _SAME_WORDS = 0.6
@@ -53,6 +54,10 @@ def restates(
         return not has_other_subject(question, older, newer)
     if not of_two_days:
         return False
+    if _OPEN_TASK in older.text and question.shared(older, newer).sum() > 1:
+        return question.kept(older, newer) >= _MOST and not has_other_subject(
+            question, older, newer, may_miss=True
+        )
     if _answers_alike(question, older, newer):
         may_miss = question.kept(older, newer) >= _MOST
         return not has_other_subject(question, older, newer, may_miss=may_miss)
