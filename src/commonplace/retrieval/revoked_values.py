@@ -36,7 +36,7 @@ _OVER: tuple[WordKind, ...] = ("ended", "negation", "from")
 _RARE_CHARS = 4
 """Letters of a rare word, at least."""
 _NAME_CHARS, _UNSPACED_CHARS = 3, 2
-"""Letters of a name, at least; of one in an unspaced script."""
+"""Signs of a name or a code, at least; of one in an unspaced script."""
 _VALUE_WORDS = 3
 """Words of a value behind a key that is a name, at most."""
 _VALUE_END = re.compile(r"[,;(，、。（·|]|(?<=\w{4})\.|\s[-–—]\s")
@@ -152,7 +152,7 @@ def _names_another(question: Question, older: ComparedLine, newer: ComparedLine)
         if name in said
         for word in words[max(0, at - 2) : at + 3]
     }
-    return any(map(str.isalpha, others - near)) and _is_scarce(question, said, older)
+    return not all(map(str.isdigit, others - near)) and _is_scarce(question, said, older)
 
 
 def _named_values(question: Question, older: ComparedLine, newer: ComparedLine) -> frozenset[str]:
@@ -202,7 +202,7 @@ def _is_scarce(question: Question, said: frozenset[str], line: ComparedLine) -> 
 
 def _is_name(word: str) -> bool:
     least = _UNSPACED_CHARS if is_unspaced(word) else _NAME_CHARS
-    return word.isalpha() and len(word) >= least
+    return not word.isdigit() and len(word) >= least
 
 
 def _is_among(word: str, words: Sequence[str]) -> bool:
