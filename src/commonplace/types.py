@@ -227,7 +227,8 @@ class SearchResult(DisplayedDataclass):
         untrusted: Numbers of the lines shown that are untrusted; tools quote them as such. Lines of
             the context count as those right above the first line.
         context: Lines above that a reader of the snippet needs: the opening fence of a code block,
-            a table's header and delimiter rows, without padding; empty for most.
+            a table's header and delimiter rows, without padding, the items that a list item lies
+            in; empty for most.
         best_line: Number of the line with the most evidence, headings aside; None where whole
             chunks are ranked.
     """

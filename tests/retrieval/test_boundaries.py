@@ -514,3 +514,13 @@ def test_the_last_row_of_a_table_without_a_delimiter_is_shown():
     rows = ["Values as agreed:", "| zone | night | humidity |", "| tomatoes | 15 C | 65 |"]
     [[hit, *_]] = searched("\n".join(rows), "night temperature of the tomatoes?")
     assert hit.snippet == "\n".join(rows)
+
+
+def test_the_items_that_an_item_lies_in_are_its_context():
+    filler = "Reconcile the account, the fees and the interest of the month. " * 5
+    lines = ["- On the day of the statement:", f"  - First. {filler}", f"  - Then. {filler}"]
+    lines += [f"  - Remove the rollover arrow. {filler}", "- On other days:", "  - Wait."]
+    [[hit, *_]] = searched("\n".join(lines), "how do I remove the rollover arrow?")
+    assert "rollover arrow" in hit.snippet
+    assert hit.snippet.startswith("  - ")
+    assert hit.context == lines[0]

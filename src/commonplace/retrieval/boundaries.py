@@ -7,9 +7,9 @@ closes such a block at the end of the snippet, as CommonMark does at the end of 
 a snippet that begins below a header row has the header and delimiter rows as its context.
 
 Sentences over several lines, and list items with their parents and with what is indented below
-them, are whole where that adds few characters. A text of headings, rules, fences and comments alone
-is no snippet, and none ends with the heading of what it does not show, or with a sentence that
-introduces it, unless that has the most evidence.
+them, are whole where that adds few characters; parents that are too far above are the context. A
+text of headings, rules, fences and comments alone is no snippet, and none ends with the heading of
+what it does not show, or with a sentence that introduces it, unless that has the most evidence.
 """
 
 from __future__ import annotations
@@ -129,8 +129,20 @@ class _Cutter:
         return rows in ([True], [False, True]) and self._has_text(self._first, number - 1)
 
     def _context(self) -> str:
-        context = context_at(self._blocks, self._first)
+        context = context_at(self._blocks, self._first) or "\n".join(self._parents())
         return context if len(context) <= self._longest else ""
+
+    def _parents(self) -> list[str]:
+        """Return the items that the first line lies in, the nearest ones, without long ones."""
+        found: list[str] = []
+        number: int | None = self._first
+        while number is not None and block_at(self._blocks, number) is None:
+            number = item_above(self._lines, number)
+            if number is not None:
+                found.insert(0, self._lines[number])
+        while sum(map(len, found)) > _WHOLE_CHARS:
+            del found[0]
+        return found
 
     def _line_at(self, offset: int) -> int:
         return min(bisect_right(self._offsets, offset), len(self._lines)) - 1
