@@ -104,6 +104,8 @@ class _Memories:
         if all(line is newer for line in self._memories(older)):
             return False
         question = self._question
+        if not newer.is_short or (older.is_turn and newer.is_turn):
+            return False
         if question.kept(older, newer) < _TWO_FIFTHS:
             return False
         return not has_other_subject(question, older, newer, may_miss=True)
