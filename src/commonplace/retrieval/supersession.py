@@ -49,6 +49,8 @@ _BEHIND_NATS = 12.0
 """Nats that a correction may lie behind the line that it corrects."""
 _NEAR_NATS = 1.0
 """Nats that a line may lie behind another one and answer a question as well."""
+_LATE_PLACE, _MANY_LINES, _IN_COMMON = 6, 20, 0.5
+"""Place among the best of so many lines, from which on a correction has more words in common."""
 _AHEAD_NATS = 0.25
 """Nats that a line gets ahead of the line that it corrects: its neighbours bring less."""
 _STEP_NATS = 0.7
@@ -183,7 +185,7 @@ class _Comparison:
         if self._question.successors:
             return judge_successor(self._question, older, newer)
         (_, day), (_, its_day) = self._where[older.row], self._where[newer.row]
-        return judge(
+        judgement = judge(
             self._question,
             older,
             newer,
@@ -191,6 +193,17 @@ class _Comparison:
             of_two_days=0 < day < its_day,
             is_as_near=self._is_as_near(older, newer),
         )
+        if judgement is None or not judgement.older_stands_back or judgement.reason == "key":
+            return judgement
+        return None if self._is_by_accident(older, newer) else judgement
+
+    def _is_by_accident(self, older: ComparedLine, newer: ComparedLine) -> bool:
+        """Return whether two lines of many have little in common, and the newer one comes late.
+
+        Where a name is in many lines, "Leo has switched to the ukulele" corrects none of them.
+        """
+        is_late = newer.place >= _LATE_PLACE and len(self._table) > _MANY_LINES
+        return is_late and not newer.is_turn and older.common(newer) <= _IN_COMMON
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
