@@ -1,5 +1,6 @@
 """What holds now comes first: corrections, struck lines, keys, and questions of a past time."""
 
+import time
 import tomllib
 import unicodedata
 from collections import Counter
@@ -1356,3 +1357,111 @@ def test_the_log_of_a_day_answers_in_other_words(opened):
 )
 def test_from_a_day_on_something_is_new(text, begins):
     assert is_revision(words_of(text), text) == begins
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (
+            "who was our accompanist before Xiu Ying?",
+            "- Accompanist: Mr Ferris, since 2014",
+            "- Accompanist: Xiu Ying, reads anything at sight",
+        ),
+        (
+            "which daycare did Bruno attend before Waldwichtel?",
+            "- Bruno goes to Kita Regenbogen, pick-up by 16:00",
+            "- First day at Kita Waldwichtel for Bruno, he didn't look back once",
+        ),
+        (
+            "where was our workshop until the fire?",
+            "- Workshop: Gerbergasse 11, rent paid until June",
+            "- Workshop: unit 6 on the old brewery site",
+        ),
+    ],
+)
+def test_what_was_before_a_name_does_not_come_behind_it(opened, question, older, newer):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, older) < place_of(found, newer)
+
+
+def test_what_was_before_a_name_of_the_long_term_memory_is_in_a_log(opened):
+    files = {"MEMORY.md": "- Queue: NATS JetStream. Dead letters are kept 14 days.\n"}
+    files |= logs("- ADR 5: RabbitMQ is our queue, one cluster.")
+    [first, *_] = opened(files).search("which queue did we run before NATS?")
+    assert "RabbitMQ" in first.snippet
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (  # an event, told once more
+            "when did I last change the oil on the van?",
+            "- oil change on the van at Kerr's, 61,204 miles",
+            "- oil and filter on the van, Kerr's, 63,870 miles",
+        ),
+        (  # a task, and what was done
+            "which present did Tobias get for the anniversary?",
+            "- [ ] Present for Tobias, for the anniversary",
+            "- Anniversary! Tobias got the Nomos watch as a present.",
+        ),
+        (  # "new" is no subject
+            "how much is the workshop rent?",
+            "- Workshop rent: £1,150 a month",
+            "- new rent: £1,280 from 1 May",
+        ),
+        (
+            "Waar gaan we in juni?",
+            "- In juni naar Texel.",
+            "- In juni naar Ameland in plaats van Texel.",
+        ),
+        ("Dove andiamo in giugno?", "- In giugno a Rimini.", "- In giugno a Cervia, non a Rimini."),
+    ],
+)
+def test_what_came_later_comes_first(opened, question, older, newer):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, newer) < place_of(found, older)
+
+
+def test_what_was_before_has_the_amount_that_is_asked_for(opened):
+    files = {"MEMORY.md": "- Workshop rent: £1,150 a month\n"}
+    files |= logs("- paid rent", "- new rent: £1,280 from 1 May")
+    found = opened(files).search("how much was the rent before the increase?")
+    assert place_of(found, "1,150") < place_of(found, "paid rent")
+
+
+def test_the_steps_and_headings_of_a_manual_correct_nothing(opened):
+    manual = (
+        "# Sync\n\n## All my notes were deleted after a change of the WebDAV URL\n\n"
+        "Never change the WebDAV URL to an empty folder: all notes are deleted.\n\n## Setup\n\n"
+        "1. Open the options.\n2. Now change the WebDAV URL to the new folder, not the old one.\n"
+    )
+    memory = opened({"memory/manual.md": manual})
+    found = memory.search("why were my notes deleted after I changed the WebDAV URL?", explain=True)
+    assert all(not hit.explanation.supersessions for hit in found)
+
+
+def test_one_sentence_in_two_files_does_not_correct_itself(opened):
+    line = "Open File and Switch profile. The app switches to this new profile, no longer the old."
+    found = opened(topics({"a": line, "b": line})).search("switch the profile", explain=True)
+    assert all(not hit.explanation.supersessions for hit in found)
+
+
+def test_nothing_stands_back_for_a_line_about_somebody_else(opened):
+    files = {"MEMORY.md": "- Mum: lives in Tewkesbury\n"}
+    files |= logs(
+        "- He lives in Cliftonwood now.\n- Hargreaves wants a desk.", "- Hargreaves: oak."
+    )
+    found = opened(files).search("where does Hargreaves live?", explain=True)
+    firsts = [it.first for hit in found for it in hit.explanation.supersessions]
+    assert not any(first.startswith("MEMORY.md") for first in firsts)
+
+
+def test_many_struck_lines_take_little_time(opened):
+    count = 400
+    struck = "".join(f"- ~~milk {at}~~\n" for at in range(count))
+    lines = "".join(f"- milk {at} ([corrects](2026-02-10.md#L{at + 1}))\n" for at in range(count))
+    memory = opened({"memory/2026-02-10.md": struck, "memory/2026-03-10.md": lines}, embedder=None)
+    memory.search("milk")
+    before = time.process_time()
+    memory.search("milk")
+    assert time.process_time() - before < 1.0  # it was 10 s: each struck line read all others
