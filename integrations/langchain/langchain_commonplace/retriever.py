@@ -45,7 +45,7 @@ class CommonplaceRetriever(BaseRetriever):
     min_score: float | None = None
     """Least score of a note; 0 keeps all that were found."""
     sources: list[Source] | None = None
-    """``memory``, ``sessions``; both by default."""
+    """``memory``, ``sessions``; both by default, where `SessionsSettings.enabled` is set."""
     after: date | str | None = None
     """First day, included: a date or an ISO text. Undated files are left out."""
     before: date | str | None = None
