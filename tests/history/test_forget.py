@@ -261,6 +261,41 @@ def test_a_damaged_entry_of_the_journal_goes_too(memory, tmp_path):
     assert left_in(tmp_path, runs_of("Hollyhock Lane 221b")) == []
 
 
+def test_a_session_line_that_is_nested_too_deeply_is_text_as_any_other(memory, tmp_path):
+    session = tmp_path / "state" / "sessions" / "a.jsonl"
+    session.parent.mkdir()
+    bomb, kept = "[" * 100_000, '{"text": "Tea."}'
+    deep = '{"a":' * 2_000 + f'"{SECRET}"' + "}" * 2_000
+    session.write_text(f"{bomb}\n{kept}\n{bomb}{SECRET}\n{deep}\n", "utf-8")
+    assert memory.forget(text=SECRET).removed["session messages"] == 2
+    assert session.read_text("utf-8") == f"{bomb}\n{kept}\n\n\n"
+
+
+def test_a_list_of_a_session_that_holds_nothing_of_it_stays_byte_by_byte(memory, tmp_path):
+    session = tmp_path / "state" / "sessions" / "a.json"
+    session.parent.mkdir()
+    session.write_text('[\n {"text": "Tea."}\n]\n', "utf-8")
+    before = session.stat()
+    assert "session messages" not in memory.forget(text=SECRET).removed
+    assert session.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_forgetting_that_cannot_be_finished_prevents_no_open(root, monkeypatch, caplog):
+    def fail(*arguments, **options):
+        raise MemoryError("a defect of any kind")
+
+    with opened(root) as memory, monkeypatch.context() as patch:
+        patch.setattr("commonplace.history.forget.forget_in_sessions", fail)
+        with pytest.raises(MemoryError):
+            memory.forget(text=SECRET)
+        with opened(root) as again:
+            assert again.paths()
+        assert "not forgotten yet; the next open tries again: a defect" in caplog.text
+        assert HistoryFile(memory.state.history).is_forgetting
+    with opened(root) as memory:
+        assert not HistoryFile(memory.state.history).is_forgetting
+
+
 def test_nothing_brings_back_what_is_forgotten(memory):
     version = memory.edit("MEMORY.md", "above the old bakery", "above the new bakery")
     memory.forget(text="Hollyhock")

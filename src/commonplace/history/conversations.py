@@ -23,6 +23,8 @@ __all__ = ["forget_in_journal", "forget_in_sessions"]
 
 _TRIES = 20
 _MOST_BYTES = 1 << 31
+_NO_JSON = (ValueError, RecursionError)
+"""What a text raises that is no JSON, or is nested deeper than any message."""
 
 
 def forget_in_sessions(
@@ -79,7 +81,8 @@ def forget_in_journal(
         thread, messages, replies, error = texts
         try:
             before = [json.loads(messages), json.loads(replies), error]
-        except (TypeError, ValueError):  # damaged: as much as a whole
+            after = forgotten.without_values(before)
+        except (TypeError, *_NO_JSON):  # damaged: as much as a whole
             if thread == session or forgotten.is_in("\n".join(filter(None, texts))):
                 removed["journal messages"] += 1
                 _change(file, delete, (number,), dry_run=dry_run)
@@ -88,7 +91,6 @@ def forget_in_journal(
             removed["journal messages"] += len(before[0])
             _change(file, delete, (number,), dry_run=dry_run)
             continue
-        after = forgotten.without_values(before)
         if after != before:
             pairs = zip(before[0], after[0], strict=True)
             removed["journal messages"] += sum(one != other for one, other in pairs)
@@ -125,11 +127,10 @@ def _forget_in_file(
         if not dry_run:
             path.unlink(missing_ok=True)
         return Counter({"session files": 1})
-    if text.lstrip().startswith("["):
-        after = [_without(text, forgotten)]
-    else:
-        after = [_without(line, forgotten) for line in lines]
-    changed = sum(one != other for one, other in zip(lines, after, strict=False))
+    if _is_list(text):
+        lines = [text]
+    after = [_without(line, forgotten) for line in lines]
+    changed = sum(one != other for one, other in zip(lines, after, strict=True))
     if not changed:
         return Counter()
     if not dry_run:
@@ -139,20 +140,27 @@ def _forget_in_file(
 
 def _session_of(line: str) -> object:
     """Return the id in the first record of a session file."""
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(*_NO_JSON):
         record = json.loads(line)
         if isinstance(record, dict) and record.get("type") == "session":
             return record.get("id")
     return None
 
 
+def _is_list(text: str) -> bool:
+    """Return whether a whole file is one list, not a record a line."""
+    with contextlib.suppress(*_NO_JSON):
+        return text.lstrip().startswith("[") and isinstance(json.loads(text), list)
+    return False
+
+
 def _without(line: str, forgotten: ForgottenText) -> str:
     try:
         record = json.loads(line)
-    except ValueError:
+        after = forgotten.without_values(record)
+        return line if after == record else json.dumps(after, ensure_ascii=True)
+    except _NO_JSON:
         return "" if forgotten.is_in(line) else line
-    after = forgotten.without_values(record)
-    return line if after == record else json.dumps(after, ensure_ascii=True)
 
 
 def _replace(path: Path, text: str, before: os.stat_result) -> None:

@@ -146,8 +146,10 @@ class Forgetter:
                     self._change_files(plan)
                     self._forget_elsewhere(plan, forgotten)
             self._overwrite()
-        except CommonplaceError as error:
-            logger.warning("something is not forgotten yet; the next open tries again: %s", error)
+        except Exception as error:  # whatever it is, it must not close the memory for good
+            known = isinstance(error, CommonplaceError)
+            said = "something is not forgotten yet; the next open tries again: %s"
+            logger.warning(said, error, exc_info=not known)
 
     @contextlib.contextmanager
     def _lease(self, timeout_s: float) -> Iterator[bool]:
