@@ -1151,7 +1151,9 @@ class Memory(ReopenedInChild, AsyncTwins):
         Raises:
             ValueError: Not exactly one of the four is given.
             EditError: The cited lines are not there any more.
-            StateError: The history cannot be written; nothing was changed.
+            WorkspaceReadOnlyError: A note cannot be written; nothing was changed.
+            StateError: The history or a session file cannot be written. Where something is gone
+                already, the message says so, and the next open does the rest.
         """
         if self._qmd is not None and not dry_run:
             self._qmd.close()  # it would hold its index open

@@ -1,5 +1,6 @@
 """Forgetting: what goes is in no byte that is kept, and nothing else goes."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,10 +12,17 @@ import textwrap
 from datetime import timedelta
 from pathlib import Path
 
+import apsw
 import pytest
 
 from commonplace import Memory, Origin, Settings
-from commonplace.errors import EditError, PathNotAllowedError, WorkspaceError
+from commonplace.errors import (
+    EditError,
+    PathNotAllowedError,
+    StateError,
+    WorkspaceError,
+    WorkspaceReadOnlyError,
+)
 from commonplace.flush import CallableFlushModel, Flusher, FlushMessage
 from commonplace.history.database import HistoryFile
 from commonplace.history.forget_plan import ForgetPlan, planned_edits
@@ -294,6 +302,89 @@ def test_a_forgetting_that_cannot_be_finished_prevents_no_open(root, monkeypatch
         assert HistoryFile(memory.state.history).is_forgetting
     with opened(root) as memory:
         assert not HistoryFile(memory.state.history).is_forgetting
+
+
+@pytest.fixture
+def shared():
+    """Folder that an unprivileged user may write: root is refused nothing."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp")).resolve()
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def unwritable(*folders):
+    for folder in folders:
+        folder.chmod(0o555)
+    yield
+    for folder in folders:
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_session_that_cannot_be_written_is_named_and_the_next_open_does_the_rest(memory, shared):
+    memory.forget(text=SECRET)  # an unprivileged user may not be able to import what is needed
+    root = shared / "notes"
+    with unprivileged():
+        root.mkdir()
+        (root / "MEMORY.md").write_text(f"# Memory\n\n{KEPT}{LINE}\n", "utf-8")
+        with opened(root) as memory:
+            flusher = Flusher(memory, CallableFlushModel(failing))
+            path = flusher.archive(said(f"She lives in {SECRET}."), thread="t")
+            with unwritable(path.parent):
+                with pytest.raises(StateError, match="next open of this memory does the rest") as e:
+                    memory.forget(text=SECRET)
+                assert f"the session file {path} cannot be changed (Permission" in str(e.value)
+                assert "nothing" not in str(e.value)
+                assert SECRET not in (root / "MEMORY.md").read_text("utf-8")
+                memory.forget(text="Tea is at four")  # what is done meanwhile ends not the other
+        with opened(root):
+            pass
+    assert left_in(shared, runs_of(SECRET)) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_workspace_that_cannot_be_written_is_named_and_nothing_is_forgotten(memory, shared):
+    memory.forget(text=SECRET)
+    root = shared / "notes"
+    with unprivileged():
+        root.mkdir()
+        (root / "MEMORY.md").write_text(f"{KEPT}{LINE}\n", "utf-8")
+        with opened(root) as memory, unwritable(root):
+            with pytest.raises(
+                WorkspaceReadOnlyError, match=r"cannot write MEMORY\.md: Permission"
+            ):
+                memory.forget(text=SECRET)
+            assert not HistoryFile(memory.state.history).is_forgetting
+        with opened(root):
+            assert SECRET in (root / "MEMORY.md").read_text("utf-8")
+
+
+def full(*arguments, **options):
+    raise apsw.FullError("database or disk is full")
+
+
+def test_a_full_disk_before_the_first_change_leaves_no_plan(root, memory, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(VersionLog, "add", full)
+        with pytest.raises(StateError, match="disk is full"):
+            memory.forget(text=SECRET)
+    with opened(root):
+        assert LINE in (root / "MEMORY.md").read_text("utf-8")
+
+
+def test_a_full_disk_after_it_says_that_the_next_open_does_the_rest(
+    root, memory, tmp_path, monkeypatch
+):
+    memory.edit("MEMORY.md", "old bakery", "new bakery")
+    with monkeypatch.context() as patch:
+        patch.setattr("commonplace.history.version_removal.rewrite_bodies", full)
+        with pytest.raises(StateError, match=r"the next open .* does the rest: .* disk is full"):
+            memory.forget(text=SECRET)
+    assert SECRET not in (root / "MEMORY.md").read_text("utf-8")
+    with opened(root):
+        assert left_in(tmp_path, runs_of(SECRET)) == []
 
 
 def test_nothing_brings_back_what_is_forgotten(memory):

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace.errors import StateError
 from commonplace.system.files import sync, sync_folder
 from commonplace.text.redaction import redact
 from commonplace.workspace.file_text import UnreadableFileError, read_text
@@ -41,14 +42,13 @@ def forget_in_sessions(
     removed: Counter[str] = Counter()
     found = (Path(place, name) for place, names in walk_folders(folder) for name in names)
     for path in found:
-        if path.suffix == ".tmp":  # of an archive that was interrupted
-            if not dry_run:
-                path.unlink(missing_ok=True)
-            continue
-        for _ in range(_TRIES):
-            with contextlib.suppress(_ChangedError):
-                removed += _forget_in_file(path, forgotten, session, dry_run=dry_run)
-                break
+        try:
+            removed += _forget_in_path(path, forgotten, session, dry_run=dry_run)
+        except OSError as error:
+            raise StateError(
+                f"the session file {path} cannot be changed ({error.strerror or error}). Give "
+                "yourself write access to it and its folder, and free some space."
+            ) from error
     return removed
 
 
@@ -112,6 +112,19 @@ def _change(file: StateFile, sql: str, values: tuple[Any, ...], *, dry_run: bool
 
 class _ChangedError(Exception):
     """A session file was written to meanwhile."""
+
+
+def _forget_in_path(
+    path: Path, forgotten: ForgottenText, session: str | None, *, dry_run: bool
+) -> Counter[str]:
+    if path.suffix == ".tmp":  # of an archive that was interrupted
+        if not dry_run:
+            path.unlink(missing_ok=True)
+        return Counter()
+    for _ in range(_TRIES):
+        with contextlib.suppress(_ChangedError):
+            return _forget_in_file(path, forgotten, session, dry_run=dry_run)
+    return Counter()
 
 
 def _forget_in_file(

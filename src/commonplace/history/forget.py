@@ -7,16 +7,18 @@ leaves the journal with the last texts, before the files are rewritten without t
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.errors import CommonplaceError, IndexBusyError, StateError, WorkspaceError
+from commonplace.errors import CommonplaceError, IndexBusyError, StateError
 from commonplace.history.causes import Cause
 from commonplace.history.conversations import forget_in_journal, forget_in_sessions
 from commonplace.history.edits import FileCodec
+from commonplace.history.forget_journal import ForgetJournal, unfinished
 from commonplace.history.forget_plan import ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
@@ -29,6 +31,7 @@ from commonplace.system.locks import FileLease
 from commonplace.system.salvage import damaged_copies
 from commonplace.system.state import StateFile
 from commonplace.types import ForgetReceipt, checked_text
+from commonplace.workspace.replacement import read_file
 
 if TYPE_CHECKING:
     from commonplace.history.as_of import PastIndex
@@ -78,6 +81,7 @@ class Forgetter:
         self._past = past
         self._planner = ForgetPlanner(notes, workspace, index.store)
         self._history = notes.log.file
+        self._plans = ForgetJournal(notes.log.file)
         self._journal = StateFile(state.database)
         self._qmd_home = state.qmd
 
@@ -105,67 +109,85 @@ class Forgetter:
         forgotten = self._forgotten(plan)
         removed = self._counts(plan)
         if dry_run:
-            removed += self._forget_elsewhere(plan, forgotten, dry_run=True)
+            removed += self._forget_elsewhere(plan, forgotten)
             return ForgetReceipt(dict(+removed), dry_run=True, places=plan.places)
         with self._lease(_LEASE_TIMEOUT_S) as acquired:
             if not acquired:
                 raise StateError(
                     "another process is forgetting something; nothing was changed. Try again."
                 )
-            sql = "INSERT INTO forgetting (plan) VALUES (?)"
-            with self._history.transaction() as connection:
-                connection.execute(sql, (plan.to_json(),))
-                number = connection.last_insert_rowid()
+            number = self._plans.add(plan)
             try:
                 self._change_files(plan)
-            except WorkspaceError:  # no file was changed: nothing is to be finished later
-                with self._history.transaction() as connection:
-                    connection.execute("DELETE FROM forgetting WHERE id = ?", (number,))
+            except (CommonplaceError, OSError) as error:
+                if self._is_begun(plan) or not self._plans.drop(number):
+                    raise unfinished(error) from error
                 raise
-            removed += self._forget_elsewhere(plan, forgotten, wait_s=_INBOX_TIMEOUT_S)
-            left = self._overwrite(wait_s=_INBOX_TIMEOUT_S)
-            unreachable = [*left, *self._unreachable(forgotten)]
-        self._notes.shown.clear()
+            try:
+                removed += self._forget_elsewhere(
+                    plan, forgotten, number=number, wait_s=_INBOX_TIMEOUT_S
+                )
+                left = self._overwrite(wait_s=_INBOX_TIMEOUT_S)
+                unreachable = [*left, *self._unreachable(forgotten)]
+            except (CommonplaceError, OSError) as error:
+                raise unfinished(error) from error
         return ForgetReceipt(dict(+removed), tuple(unreachable))
 
     def resume(self) -> None:
         """Finish what a process that died left, unless another process is at it."""
         with contextlib.suppress(OSError, StateError):
-            if not self._history.rows("SELECT 1 FROM forgetting LIMIT 1"):
+            if not self._history.is_forgetting:
                 return
             with self._lease(0) as acquired:
                 if acquired:
                     self._resume()
 
     def _resume(self) -> None:
-        try:
-            for (text,) in self._history.rows("SELECT plan FROM forgetting ORDER BY id"):
-                if text:
-                    plan = ForgetPlan.from_json(text)
-                    forgotten = self._forgotten(plan)
-                    self._change_files(plan)
-                    self._forget_elsewhere(plan, forgotten)
-            self._overwrite()
-        except Exception as error:  # whatever it is, it must not close the memory for good
-            known = isinstance(error, CommonplaceError)
-            said = "something is not forgotten yet; the next open tries again: %s"
-            logger.warning(said, error, exc_info=not known)
+        steps: list[Callable[[], object]] = [
+            functools.partial(self._finish, number, text)
+            for number, text in self._plans.plans()
+            if text
+        ]
+        for step in (*steps, self._overwrite):
+            try:
+                step()
+            except Exception as error:  # whatever it is, it must not close the memory for good
+                known = isinstance(error, CommonplaceError | OSError)
+                said = "something is not forgotten yet; the next open tries again: %s"
+                logger.warning(said, error, exc_info=not known)
+
+    def _finish(self, number: int, text: str) -> None:
+        plan = ForgetPlan.from_json(text)
+        forgotten = self._forgotten(plan)
+        self._change_files(plan)
+        self._forget_elsewhere(plan, forgotten, number=number)
 
     @contextlib.contextmanager
     def _lease(self, timeout_s: float) -> Iterator[bool]:
         assert self._history.path is not None
         path = self._history.path.with_name(f"{self._history.path.name}.forget")
-        try:
-            make_private_folder(path.parent)
-            with FileLease(path).held(timeout_s=timeout_s) as acquired:
-                yield acquired
-        except OSError as error:
-            raise StateError(
-                f"the state folder {path.parent} cannot be written ({error.strerror or error}); "
-                "nothing was forgotten. Give yourself write access to it."
-            ) from error
+        with contextlib.ExitStack() as stack:
+            try:
+                make_private_folder(path.parent)
+                acquired = stack.enter_context(FileLease(path).held(timeout_s=timeout_s))
+            except OSError as error:
+                raise StateError(
+                    f"the state folder {path.parent} cannot be written "
+                    f"({error.strerror or error}); nothing was forgotten. Give yourself write "
+                    "access to it."
+                ) from error
+            yield acquired
 
     # -- steps -------------------------------------------------------------------------------------
+
+    def _is_begun(self, plan: ForgetPlan) -> bool:
+        """Return whether a note is without what the plan takes from it: all are then, or none."""
+        for path, edit in plan.files.items():
+            with contextlib.suppress(OSError):
+                data = read_file(self._workspace.locate(path))
+                if data is None or edit.apply(data) == data:
+                    return True
+        return False
 
     def _counts(self, plan: ForgetPlan) -> Counter[str]:
         """Return what the plan removes from the notes and the index; before they are changed."""
@@ -180,10 +202,18 @@ class Forgetter:
         plan: ForgetPlan,
         forgotten: ForgottenText,
         *,
-        dry_run: bool = False,
+        number: int | None = None,
         wait_s: float = 0.0,
     ) -> Counter[str]:
-        """Remove all that the plan names but from the notes; return the numbers by kind."""
+        """Remove all that the plan names but from the notes; return the numbers by kind.
+
+        Args:
+            plan: The plan.
+            forgotten: The text.
+            number: Row of the plan in the journal; None to count only.
+            wait_s: Seconds to wait for changes of hosts without the folder.
+        """
+        dry_run = number is None
         if not dry_run:
             # Changes since the plan were computed from the notes before: they are merged, or
             # refused. What waits yet, `_overwrite` waits for, and reports.
@@ -204,9 +234,9 @@ class Forgetter:
             removed["versions"] = forget_in_versions(
                 connection, plan, forgotten, locate=self._workspace.locate
             )
-            if dry_run:
+            if number is None:
                 raise _DryRunError
-            connection.execute("UPDATE forgetting SET plan = ''")
+            self._plans.mark_done(connection, number)
         return removed
 
     def _forgotten(self, plan: ForgetPlan) -> ForgottenText:
@@ -234,6 +264,7 @@ class Forgetter:
         mutations = [Mutation(path, edit.apply) for path, edit in sorted(plan.files.items())]
         if mutations:
             self._notes.apply(mutations, Cause("forget"))
+        self._notes.shown.clear()
 
     def _overwrite(self, *, wait_s: float = 0.0) -> list[str]:
         """Bring the index up to date, and rewrite all files without their free pages."""
@@ -258,8 +289,7 @@ class Forgetter:
             if not file.overwrite_free_pages():
                 left.append(_READER.format(file=file.path))
         if not left:
-            with self._history.transaction() as connection:
-                connection.execute("DELETE FROM forgetting WHERE plan = ''")
+            self._plans.drop_done()
         return left
 
     def _refresh(self) -> None:
