@@ -361,6 +361,40 @@ def test_a_workspace_that_cannot_be_written_is_named_and_nothing_is_forgotten(me
             assert SECRET in (root / "MEMORY.md").read_text("utf-8")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_what_cannot_be_read_is_named(memory, shared):
+    memory.forget(text=SECRET)
+    root, sessions = shared / "notes", shared / "state" / "sessions"
+    with unprivileged():
+        places = [root / "memory" / "in", root / "memory" / "a.md", sessions / "in"]
+        places.append(sessions / "a.jsonl")
+        for path in (places[0] / "b.md", places[1], places[2] / "c.jsonl", places[3]):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{LINE}\n", "utf-8")
+        (root / "MEMORY.md").write_text(f"{KEPT}{LINE}\n", "utf-8")
+        with opened(root) as memory:
+            modes = [path.stat().st_mode for path in places]
+            for path in places:
+                path.chmod(0)
+            for options in ({"dry_run": True}, {}):
+                receipt = memory.forget(text=SECRET, **options)
+                assert receipt.removed["lines"] == 1
+                found = [said for said in receipt.unreachable if " was not read (" in said]
+                shown = ["memory/in", "memory/a.md", str(places[2]), str(places[3])]
+                assert sorted(said.split(" was ")[0] for said in found) == sorted(shown)
+                assert all("Permission denied), and may hold some" in said for said in found)
+            assert len(memory.forget(text=SECRET).unreachable) == 4
+            for named in ({"path": "memory/in/b.md"}, {"citation": "memory/a.md#L1"}):
+                with pytest.raises(
+                    WorkspaceError, match=r"memory/(in|a\.md) cannot be read \(Perm"
+                ):
+                    memory.forget(**named)
+            for path, mode in zip(places, modes, strict=True):
+                path.chmod(mode)
+            assert len(memory.forget(text=SECRET).unreachable) == 1
+    assert left_in(shared, runs_of(SECRET)) == []
+
+
 def full(*arguments, **options):
     raise apsw.FullError("database or disk is full")
 

@@ -92,7 +92,7 @@ def _show(receipt: ForgetReceipt) -> None:
     lines = _lines(receipt)
     if lines:
         print_text("\n".join(lines))
-    else:
+    if not any(receipt.removed.values()):
         warn("nothing was found to forget")
 
 
@@ -100,4 +100,4 @@ def _lines(receipt: ForgetReceipt) -> list[str]:
     would = "would go" if receipt.dry_run else "forgotten"
     lines = [f"{kind} {would}: {count}" for kind, count in receipt.removed.items() if count]
     lines += [f"  {one_line(place)}" for place in receipt.places]
-    return lines + [f"not reached: {one_line(where)}" for where in receipt.unreachable if lines]
+    return lines + [f"not reached: {one_line(where)}" for where in receipt.unreachable]

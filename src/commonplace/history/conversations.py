@@ -29,7 +29,12 @@ _NO_JSON = (ValueError, RecursionError)
 
 
 def forget_in_sessions(
-    folder: Path, forgotten: ForgottenText, *, session: str | None, dry_run: bool
+    folder: Path,
+    forgotten: ForgottenText,
+    *,
+    session: str | None,
+    dry_run: bool,
+    problems: list[tuple[str, str]],
 ) -> Counter[str]:
     """Remove a session's files, and messages with forgotten text from all others.
 
@@ -38,12 +43,18 @@ def forget_in_sessions(
         forgotten: The text.
         session: The session; None for none.
         dry_run: Whether to count only.
+        problems: Is given ``(path, reason)`` of files and folders that cannot be read.
+
+    Raises:
+        StateError: A file cannot be changed.
     """
     removed: Counter[str] = Counter()
-    found = (Path(place, name) for place, names in walk_folders(folder) for name in names)
-    for path in found:
+    walk = walk_folders(folder, problems=problems)
+    for path in (Path(place, name) for place, names in walk for name in names):
         try:
             removed += _forget_in_path(path, forgotten, session, dry_run=dry_run)
+        except UnreadableFileError as error:
+            problems.append((str(path), str(error)))
         except OSError as error:
             raise StateError(
                 f"the session file {path} cannot be changed ({error.strerror or error}). Give "
@@ -124,17 +135,20 @@ def _forget_in_path(
     for _ in range(_TRIES):
         with contextlib.suppress(_ChangedError):
             return _forget_in_file(path, forgotten, session, dry_run=dry_run)
-    return Counter()
+    raise UnreadableFileError("it kept changing")
 
 
 def _forget_in_file(
     path: Path, forgotten: ForgottenText, session: str | None, *, dry_run: bool
 ) -> Counter[str]:
-    info = os.stat(path)
     try:
-        text = read_text(path, max_bytes=_MOST_BYTES).text
-    except (FileNotFoundError, UnreadableFileError):
+        read = read_text(path, max_bytes=_MOST_BYTES)
+        info = os.stat(path)
+    except FileNotFoundError:
         return Counter()
+    if (info.st_size, info.st_mtime_ns) != (read.size, read.mtime_ns):
+        raise _ChangedError
+    text = read.text
     lines = text.split("\n")
     if session is not None and _session_of(lines[0]) in (session, redact(session)):
         if not dry_run:

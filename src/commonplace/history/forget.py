@@ -23,7 +23,7 @@ from commonplace.history.forget_plan import ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.note_changes import Mutation
-from commonplace.history.unreachable import unreachable_copies
+from commonplace.history.unreachable import unreachable_copies, unread
 from commonplace.history.version_removal import forget_in_versions
 from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import make_private_folder
@@ -108,9 +108,10 @@ class Forgetter:
         plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
         forgotten = self._forgotten(plan)
         removed = self._counts(plan)
+        problems = list(self._planner.unread.items())
         if dry_run:
-            removed += self._forget_elsewhere(plan, forgotten)
-            return ForgetReceipt(dict(+removed), dry_run=True, places=plan.places)
+            removed += self._forget_elsewhere(plan, forgotten, problems)
+            return ForgetReceipt(dict(+removed), tuple(unread(problems)), True, plan.places)
         with self._lease(_LEASE_TIMEOUT_S) as acquired:
             if not acquired:
                 raise StateError(
@@ -124,11 +125,12 @@ class Forgetter:
                     raise unfinished(error) from error
                 raise
             try:
+                wait_s = _INBOX_TIMEOUT_S
                 removed += self._forget_elsewhere(
-                    plan, forgotten, number=number, wait_s=_INBOX_TIMEOUT_S
+                    plan, forgotten, problems, number=number, wait_s=wait_s
                 )
-                left = self._overwrite(wait_s=_INBOX_TIMEOUT_S)
-                unreachable = [*left, *self._unreachable(forgotten)]
+                unreachable = [*self._overwrite(wait_s=wait_s), *unread(problems)]
+                unreachable += self._unreachable(forgotten, found_any=bool(+removed))
             except (CommonplaceError, OSError) as error:
                 raise unfinished(error) from error
         return ForgetReceipt(dict(+removed), tuple(unreachable))
@@ -159,8 +161,11 @@ class Forgetter:
     def _finish(self, number: int, text: str) -> None:
         plan = ForgetPlan.from_json(text)
         forgotten = self._forgotten(plan)
+        problems = list(self._planner.unread.items())
         self._change_files(plan)
-        self._forget_elsewhere(plan, forgotten, number=number)
+        self._forget_elsewhere(plan, forgotten, problems, number=number)
+        for said in unread(problems):
+            logger.warning("what was to be forgotten may be left: %s", said)
 
     @contextlib.contextmanager
     def _lease(self, timeout_s: float) -> Iterator[bool]:
@@ -201,6 +206,7 @@ class Forgetter:
         self,
         plan: ForgetPlan,
         forgotten: ForgottenText,
+        problems: list[tuple[str, str]],
         *,
         number: int | None = None,
         wait_s: float = 0.0,
@@ -210,6 +216,7 @@ class Forgetter:
         Args:
             plan: The plan.
             forgotten: The text.
+            problems: Is given ``(path, reason)`` of what cannot be read.
             number: Row of the plan in the journal; None to count only.
             wait_s: Seconds to wait for changes of hosts without the folder.
         """
@@ -221,7 +228,11 @@ class Forgetter:
             self._index.runner.publisher.forget(forgotten.is_in)
         removed: Counter[str] = Counter()
         removed += forget_in_sessions(
-            self._state.sessions, forgotten, session=plan.session, dry_run=dry_run
+            self._state.sessions,
+            forgotten,
+            session=plan.session,
+            dry_run=dry_run,
+            problems=problems,
         )
         removed += forget_in_journal(
             self._journal,
@@ -305,7 +316,7 @@ class Forgetter:
             else:
                 return
 
-    def _unreachable(self, forgotten: ForgottenText) -> list[str]:
+    def _unreachable(self, forgotten: ForgottenText, *, found_any: bool) -> list[str]:
         jobs = self._journal.rows("SELECT DISTINCT provider FROM embedding_jobs")
         store = self._index.store
         others = (
@@ -319,6 +330,7 @@ class Forgetter:
             notes=self._planner.contents(),
             providers=[name for (name,) in jobs],
             own=[store.location, str(self._history.path), str(self._journal.path)],
+            found_any=found_any,
         )
         return [*map(_HISTORY.format, others), *found]
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from commonplace.errors import WorkspaceError
 from commonplace.history.citations import CitationFinder
 from commonplace.history.edits import FileCodec
 from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
 from commonplace.history.lines import line_key
+from commonplace.workspace.paths import is_session_path
 from commonplace.workspace.replacement import read_file
 
 if TYPE_CHECKING:
@@ -27,12 +29,16 @@ class ForgetPlanner:
         notes: The notes, with their history.
         workspace: The files.
         store: The index, which knows the lines that a citation was shown with.
+
+    Attributes:
+        unread: Why a note, or a folder of notes, was not read by the last `contents`, by path.
     """
 
     def __init__(self, notes: NoteService, workspace: Workspace, store: Store) -> None:
         self._notes = notes
         self._workspace = workspace
         self._store = store
+        self.unread: dict[str, str] = {}
 
     def plan(
         self, *, path: str | None, citation: str | None, text: str | None, session: str | None
@@ -41,6 +47,7 @@ class ForgetPlanner:
         notes = self.contents()
         if path is not None:
             name = self._notes.note_path(path)
+            self._check_read(name)
             names = tuple(dict.fromkeys([name, *self._earlier_names(name)]))
             gone = tuple(one for one in names if one == name or one not in notes)
             edits = planned_edits(notes, lambda *_: (), paths=gone)
@@ -48,6 +55,7 @@ class ForgetPlanner:
             return ForgetPlan(edits, gone, _texts(edits, past))
         if citation is not None:
             finder = CitationFinder(self._notes, self._store, citation)
+            self._check_read(finder.place.path)
 
             def cited(name: str, lines: list[str]) -> Iterable[int]:
                 if name != finder.place.path:
@@ -68,14 +76,29 @@ class ForgetPlanner:
         return ForgetPlan(edits, (), _texts(edits), session=session)
 
     def contents(self) -> dict[str, bytes]:
-        """Return the bytes of all notes that may be written."""
+        """Return the bytes of all notes that may be written, and can be read."""
+        scan = self._workspace.scan()
+        self.unread = {path: reason for path, reason in scan.problems if not is_session_path(path)}
         found = {}
-        for path in self._notes.paths(""):
+        for path in sorted(file.path for file in scan.files if file.source == "memory"):
             if path in self._workspace.long_term_names() or path.startswith("memory/"):
-                data = read_file(self._workspace.locate(path))
+                try:
+                    data = read_file(self._workspace.locate(path))
+                except OSError as error:
+                    self.unread[path] = error.strerror or str(error)
+                    continue
                 if data is not None:
                     found[path] = data
         return found
+
+    def _check_read(self, path: str) -> None:
+        """Raise where a note that is named was not read, or its folder."""
+        for place, reason in self.unread.items():
+            if path == place or path.startswith(f"{place}/"):
+                raise WorkspaceError(
+                    f"{place} cannot be read ({reason}); nothing was forgotten. Give yourself "
+                    "read access to it."
+                )
 
     def _earlier_names(self, path: str) -> list[str]:
         versions = self._notes.log.history(path, limit=1 << 31)

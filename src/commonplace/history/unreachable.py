@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from commonplace.workspace.folder_walk import walk_folders
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
-__all__ = ["unreachable_copies"]
+__all__ = ["unreachable_copies", "unread"]
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_RUNS = 2_000
@@ -32,6 +32,7 @@ def unreachable_copies(
     notes: Collection[str],
     providers: Collection[str],
     own: Collection[str],
+    found_any: bool,
 ) -> list[str]:
     """Return what may still hold forgotten text, a sentence each.
 
@@ -41,6 +42,7 @@ def unreachable_copies(
         notes: Paths of the notes, which hold it no more.
         providers: Vendors with jobs that are not done.
         own: The memory's databases, which hold it no more.
+        found_any: Whether the memory held any of it; what it never held is in no copy of it.
     """
     found = [
         f"{path} holds some of it, and is no note of this memory: remove it there."
@@ -49,6 +51,8 @@ def unreachable_copies(
     if len(found) > _MOST_NAMED:
         left = f"{len(found) - _MOST_NAMED} more files in {workspace.root} hold some of it."
         found[_MOST_NAMED:] = [left]
+    if not found_any:
+        return found
     for folder in (workspace.root, *workspace.root.parents):
         if (folder / ".git").exists():
             found.append(
@@ -62,6 +66,21 @@ def unreachable_copies(
         for provider in sorted(providers)
     ]
     return [*found, "Backups, synchronised copies and open programs may hold it; clear them."]
+
+
+def unread(problems: Iterable[tuple[str, str]]) -> list[str]:
+    """Return what may hold forgotten text and was not read, a sentence each.
+
+    Args:
+        problems: ``(path, reason)`` of notes, session files and their folders.
+    """
+    found = [
+        f"{path} was not read ({reason}), and may hold some of it: mend that, and forget it again."
+        for path, reason in dict.fromkeys(problems)
+    ]
+    if len(found) > _MOST_NAMED:
+        found[_MOST_NAMED:] = [f"{len(found) - _MOST_NAMED} more files were not read."]
+    return found
 
 
 def _holding(
