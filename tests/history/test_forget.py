@@ -431,6 +431,41 @@ def test_nothing_brings_back_what_is_forgotten(memory):
     assert undone
 
 
+def kept_texts(memory, path):
+    """Return all texts of a note that its history keeps."""
+    log = VersionLog(HistoryFile(memory.state.history))
+    return {log.text(state).decode() for state in log.states_of(path) if state.exists}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "line"),
+    [
+        ("- PIN 4711 (card)", "- PIN 4711"),
+        ("- PIN 4711", "- PIN 4711 (card)"),
+        ("- Ann left (today)", "- Ann left"),
+        ("- Tea", "* Tea"),
+    ],
+)
+def test_no_version_keeps_a_short_line(memory, earlier, line):
+    memory.write("memory/a.md", f"{earlier}\n- keep\n")
+    memory.edit("memory/a.md", earlier, line)
+    memory.forget(citation="memory/a.md#L1")
+    assert kept_texts(memory, "memory/a.md") == {"- keep\n"}
+
+
+def test_no_other_note_and_no_conversation_keeps_a_short_line(memory):
+    memory.write("memory/a.md", "- Room 4711\n- Tea\n- keep\n")
+    memory.write("memory/b.md", "- Room 4711, she said\n- Tea is out\n- stay\n")
+    memory.edit("memory/b.md", "- Room 4711, she said\n- Tea is out\n", "")
+    texts = ("Room 4711?", "Yes.", "4711", "Tea", "Call 47112.")
+    path = Flusher(memory, CallableFlushModel(failing)).archive(said(*texts), thread="t")
+    memory.forget(citation="memory/a.md#L1-L2")
+    assert kept_texts(memory, "memory/b.md") == {"- Tea is out\n- stay\n", "- stay\n"}
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    held = [record["message"]["content"][0]["text"] for record in records[1:]]
+    assert held == [FORGOTTEN, "Yes.", FORGOTTEN, "Tea", "Call 47112."]
+
+
 def test_no_search_of_the_past_finds_what_is_forgotten(root):
     clock_now = [NOON]
     with opened(root, now=lambda: clock_now[0]) as memory:
@@ -703,6 +738,31 @@ def test_lines_are_recognised_by_runs_that_are_no_chance():
     assert forgotten.without_values({"a": [LINE, f"x\n{LINE}", 7], SECRET: 1}) == {
         "a": [FORGOTTEN, "x", 7]
     }
+
+
+def test_short_lines_are_recognised_with_more_around_them_and_with_less():
+    forgotten = ForgottenText(["- PIN 4711", "- 密码是蜥蜴", "- Ann left", "- Tea", "# 2026-11-20"])
+    for line in ("PIN 4711 (card)", "* ~~PIN 4711~~", "4711", "他的密码是蜥蜴。", "Ann left"):
+        assert forgotten.is_in(line), line
+    others = ("PIN 47112", "PIN", "Ann left home", "Tea", "Ann", "2026-11-20", "the 20th", "")
+    for line in others:
+        assert not forgotten.is_in(line), line
+    assert forgotten.without_values({"role": "Tea", "at": "2026-11-20T10:00:00Z"}) == {
+        "role": "Tea",
+        "at": "2026-11-20T10:00:00Z",
+    }
+    forgotten.spare("# Cards\n\n- [ ] The **PIN** is PIN 4711.\n")
+    assert not forgotten.is_in("PIN 4711 (card)")
+    assert "PIN 4711" not in forgotten.runs
+    assert "密码是蜥蜴" in forgotten.runs
+
+
+def test_lines_that_begin_as_one_that_stays_are_recognised_as_a_whole():
+    door = "- The number for the front door of the house in Oslo is {}"
+    forgotten = ForgottenText([door.format(47)])
+    forgotten.spare(door.format(12))
+    assert forgotten.is_in(door.format("47, says Ann"))
+    assert not forgotten.is_in(door.format(12))
 
 
 def test_a_plan_that_changed_nothing_is_not_tried_again(root, memory):

@@ -1,7 +1,8 @@
 """Forgotten text: which lines of other texts hold some of what is to be forgotten.
 
 A line is recognised by runs of twelve characters that occur in no note that stays. Chance runs, as
-any two sentences of a language share them, are not enough.
+any two sentences of a language share them, are not enough. What a forgotten line says as a whole
+is enough; see `forgotten_lines`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from commonplace.history.forgotten_lines import ForgottenLines
 
 __all__ = ["FORGOTTEN", "ForgottenText"]
 
@@ -34,22 +37,24 @@ class ForgottenText:
     def __init__(self, lines: Iterable[str], phrase: str = "") -> None:
         self._phrase = phrase.strip() if "\n" not in phrase.strip() else ""
         said = {line.strip() for line in lines} | ({self._phrase} - {""})
+        self._lines = ForgottenLines(said)
         self._runs = {run for line in said for run in _runs(line) if any(map(str.isalnum, run))}
 
     def spare(self, text: str) -> None:
         """Leave out the runs that a text holds which stays."""
+        self._lines.spare(text)
         self._runs.difference_update(run for line in text.split("\n") for run in _runs(line))
 
     @property
     def runs(self) -> frozenset[str]:
-        """The runs, and the phrase, that are in no text that stays."""
-        return frozenset(self._runs | ({self._phrase} - {""}))
+        """The runs, the short lines, and the phrase, that are in no text that stays."""
+        return frozenset({*self._runs, *self._lines.short(), self._phrase} - {""})
 
     def is_in(self, line: str) -> bool:
         """Return whether a line holds some of it."""
         if self._phrase and self._phrase in line:
             return True
-        return any(
+        return self._lines.are_in(line) or any(
             len(part) >= _LONG or 2 * len(part) >= len(line.strip()) or _ODD.search(part)
             for part in self._parts(line)
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.history.bodies import rewrite_bodies
 from commonplace.history.edits import FileCodec
+from commonplace.history.forgotten_lines import ForgottenLines
 from commonplace.history.known_texts import remove_unused_names
 from commonplace.history.lines import line_key
 from commonplace.workspace.replacement import read_file
@@ -43,6 +44,7 @@ def forget_in_versions(
         path: {key for line in edit.removed if (key := line_key(line)) is not None}
         for path, edit in plan.files.items()
     }
+    own = {path: _own_lines(edit, locate(path)) for path, edit in plan.files.items()}
     execute = connection.execute
     if plan.session is not None:  # lines that were edited since have an origin, too
         for path, key in execute(_LINES_OF_SESSION, (plan.session,)):
@@ -52,12 +54,14 @@ def forget_in_versions(
         if path in plan.paths:
             return None
         codec = FileCodec.of(data)
-        gone = keys.get(path, set())
+        gone, earlier = keys.get(path, set()), own.get(path)
         lines = codec.decode(data).split("\n")
         kept = [
             line
             for line in lines
-            if not forgotten.is_in(line) and (not gone or line_key(line) not in gone)
+            if not forgotten.is_in(line)
+            and (not gone or line_key(line) not in gone)
+            and (earlier is None or not earlier.are_in(line))
         ]
         return data if len(kept) == len(lines) else codec.encode("\n".join(kept))
 
@@ -82,9 +86,20 @@ def forget_in_versions(
     return count
 
 
-def _forget_origins(connection: apsw.Connection, edit: FileEdit, path: str, place: Path) -> None:
+def _own_lines(edit: FileEdit, place: Path) -> ForgottenLines:
+    """Return the lines that a note loses, to be recognised in what it was before."""
+    lines = ForgottenLines(edit.removed, own=True)
+    lines.spare(_text_of(place))
+    return lines
+
+
+def _text_of(place: Path) -> str:
     data = read_file(place) or b""
-    left = set(map(line_key, FileCodec.of(data).decode(data).split("\n")))
+    return FileCodec.of(data).decode(data)
+
+
+def _forget_origins(connection: apsw.Connection, edit: FileEdit, path: str, place: Path) -> None:
+    left = set(map(line_key, _text_of(place).split("\n")))
     for key in set(map(line_key, edit.removed)) - left - {None}:
         connection.execute(
             "DELETE FROM line_origin WHERE hash = ? AND note = "
