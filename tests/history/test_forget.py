@@ -11,6 +11,7 @@ import tempfile
 import textwrap
 from datetime import timedelta
 from pathlib import Path
+from unicodedata import normalize
 
 import apsw
 import pytest
@@ -600,6 +601,40 @@ def test_files_of_other_encodings(memory, root, tmp_path):
 def test_a_text_of_several_lines_takes_the_lines_that_it_touches(memory, root):
     memory.forget(text="said.\n- Tea is")
     assert (root / "MEMORY.md").read_text("utf-8") == f"# Memory\n\n{LINE}\n"
+
+
+def test_a_text_of_several_lines_goes_from_versions_and_conversations(memory, tmp_path):
+    text = "The aunt lives\n12 Hollyhock Lane"
+    memory.write(
+        "memory/aunt.md", "# Aunt\n\nThe aunt lives\n  12 Hollyhock Lane\nThe aunt sings.\n"
+    )
+    memory.edit("memory/aunt.md", "The aunt lives\n  12 Hollyhock Lane\n", "")
+    messages = said(f"{text}, I think.\nYes.", "The aunt lives?\n12 Hollyhock Lane")
+    path = Flusher(memory, CallableFlushModel(failing)).archive(messages, thread="t")
+    removed = memory.forget(text=text).removed
+    assert removed["session messages"] == 1
+    assert kept_texts(memory, "memory/aunt.md") == {"# Aunt\n\nThe aunt sings.\n"}
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    held = [record["message"]["content"][0]["text"] for record in records[1:]]
+    assert held == ["Yes.", "The aunt lives?\n12 Hollyhock Lane"]
+    assert memory.forget(text=text).removed == {}
+
+
+@pytest.mark.parametrize(("one", "other"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_text_is_found_in_either_unicode_form(memory, root, tmp_path, one, other):
+    line = "- Zoë wohnt in der Grünhöfer Straße über der Bäckerei.\n"
+    memory.write("memory/a.md", normalize(one, line) + "- b\n")
+    memory.write("memory/b.md", normalize(one, line) + "- b\n")
+    memory.edit("memory/b.md", normalize(one, line), "")
+    messages = said(normalize(one, "Sie heißt Zoë."), "Ja.")
+    Flusher(memory, CallableFlushModel(failing)).archive(messages, thread="t")
+    (root / "a.txt").write_text(normalize(one, line), "utf-8")
+    receipt = memory.forget(text=normalize(other, "Zoë"))
+    assert (receipt.removed["lines"], receipt.removed["session messages"]) == (1, 1)
+    assert any("a.txt holds some of it" in said for said in receipt.unreachable)
+    (root / "a.txt").unlink()
+    for form in ("NFC", "NFD"):
+        assert left_in(tmp_path, {normalize(form, "Zoë"), normalize(form, "Grünhöfer S")}) == []
 
 
 # -- other processes -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from commonplace.errors import WorkspaceError
 from commonplace.history.citations import CitationFinder
 from commonplace.history.edits import FileCodec
 from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
+from commonplace.history.forgotten_text import lines_holding
 from commonplace.history.lines import line_key
 from commonplace.workspace.paths import is_session_path
 from commonplace.workspace.replacement import read_file
@@ -69,7 +70,7 @@ class ForgetPlanner:
             return ForgetPlan(edits, (), _texts(edits))
         if text is not None:
             phrase = text.replace("\r\n", "\n").strip("\n")
-            edits = planned_edits(notes, lambda _, lines: _holding(lines, phrase))
+            edits = planned_edits(notes, lambda _, lines: lines_holding(lines, phrase))
             return ForgetPlan(edits, (), _texts(edits), phrase)
         edits = planned_edits(notes, lambda name, lines: self._of_session(name, lines, session))
         edits = {name: _deleted_if_empty(name, notes[name], edit) for name, edit in edits.items()}
@@ -120,21 +121,6 @@ class ForgetPlanner:
 def _texts(edits: dict[str, FileEdit], more: Iterable[str] = ()) -> tuple[str, ...]:
     lines = (line for edit in edits.values() for line in edit.removed)
     return tuple(dict.fromkeys(line for line in (*lines, *more) if line.strip()))
-
-
-def _holding(lines: list[str], phrase: str) -> Iterator[int]:
-    """Yield the indexes of the lines that hold a text, or parts of one of several lines."""
-    text = "\n".join(line.rstrip("\r") for line in lines)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.rstrip("\r")) + 1)
-    at = text.find(phrase)
-    found: set[int] = set()
-    while at >= 0:
-        end = at + len(phrase)
-        found |= {n for n in range(len(lines)) if starts[n] < end and at < starts[n + 1] - 1}
-        at = text.find(phrase, at + 1)
-    yield from sorted(found)
 
 
 def _deleted_if_empty(path: str, data: bytes, edit: FileEdit) -> FileEdit:

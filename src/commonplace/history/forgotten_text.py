@@ -7,13 +7,16 @@ is enough; see `forgotten_lines`.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from unicodedata import normalize
 
 from commonplace.history.forgotten_lines import ForgottenLines
 
-__all__ = ["FORGOTTEN", "ForgottenText"]
+__all__ = ["FORGOTTEN", "ForgottenText", "lines_holding"]
 
 FORGOTTEN = "[forgotten]"
 """What stands in place of a message, or of another value, that had nothing else to say."""
@@ -31,27 +34,39 @@ class ForgottenText:
 
     Args:
         lines: The lines.
-        phrase: A text that no line may hold; empty for none.
+        phrase: A text that no line may hold, nor several lines together; empty for none.
     """
 
     def __init__(self, lines: Iterable[str], phrase: str = "") -> None:
-        self._phrase = phrase.strip() if "\n" not in phrase.strip() else ""
-        said = {line.strip() for line in lines} | ({self._phrase} - {""})
+        phrase = _composed(phrase.strip())
+        self._phrase, self._passage = ("", phrase) if "\n" in phrase else (phrase, "")
+        said = {_composed(line.strip()) for line in lines} | ({self._phrase} - {""})
         self._lines = ForgottenLines(said)
         self._runs = {run for line in said for run in _runs(line) if any(map(str.isalnum, run))}
 
     def spare(self, text: str) -> None:
         """Leave out the runs that a text holds which stays."""
         self._lines.spare(text)
-        self._runs.difference_update(run for line in text.split("\n") for run in _runs(line))
+        self._runs.difference_update(
+            run for line in _composed(text).split("\n") for run in _runs(line)
+        )
 
     @property
     def runs(self) -> frozenset[str]:
-        """The runs, the short lines, and the phrase, that are in no text that stays."""
-        return frozenset({*self._runs, *self._lines.short(), self._phrase} - {""})
+        """What finds it in other files: what is in no text that stays, in each Unicode form."""
+        found = {*self._runs, *self._lines.short(), self._phrase} - {""}
+        return frozenset(normalize(form, part) for part in found for form in ("NFC", "NFD"))
 
-    def is_in(self, line: str) -> bool:
-        """Return whether a line holds some of it."""
+    def places(self, lines: Sequence[str]) -> set[int]:
+        """Return the indexes of the lines that hold some of it."""
+        found = {at for at, line in enumerate(lines) if self._is_in_line(_composed(line))}
+        return found | lines_holding(lines, self._passage) if self._passage else found
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text holds some of it."""
+        return bool(self.places(text.split("\n")))
+
+    def _is_in_line(self, line: str) -> bool:
         if self._phrase and self._phrase in line:
             return True
         return self._lines.are_in(line) or any(
@@ -72,10 +87,8 @@ class ForgottenText:
     def without(self, text: str) -> str:
         """Return a text without the lines that hold some of it; what stays is spared."""
         lines = text.split("\n")
-        kept = [line for line in lines if not self.is_in(line)]
-        if len(kept) == len(lines):
-            return text
-        return "\n".join(kept)
+        gone = self.places(lines)
+        return "\n".join(line for at, line in enumerate(lines) if at not in gone) if gone else text
 
     def without_values(self, value: Any) -> Any:
         """Return a value of JSON without the texts that hold some of it."""
@@ -91,6 +104,27 @@ class ForgottenText:
         if isinstance(value, list):
             return [self.without_values(item) for item in value]
         return value
+
+
+def lines_holding(lines: Sequence[str], phrase: str) -> set[int]:
+    """Return the indexes of the lines that hold a text, or parts of one of several lines.
+
+    The Unicode form does not count, nor white space around line breaks.
+    """
+    said = [_composed(line.rstrip("\r")) for line in lines]
+    ends = list(itertools.accumulate(len(line) + 1 for line in said))
+    text, parts = "\n".join(said), re.split(r"\s*\n\s*", _composed(phrase))
+    pattern = re.compile(r"\s*\n\s*".join(re.escape(part) for part in parts if part))
+    found: set[int] = set()
+    match = pattern.search(text)
+    while match:
+        found |= set(range(bisect_right(ends, match.start()), bisect_left(ends, match.end()) + 1))
+        match = pattern.search(text, match.start() + 1)
+    return found
+
+
+def _composed(text: str) -> str:
+    return normalize("NFC", text)
 
 
 def _runs(line: str) -> Iterator[str]:

@@ -56,10 +56,11 @@ def forget_in_versions(
         codec = FileCodec.of(data)
         gone, earlier = keys.get(path, set()), own.get(path)
         lines = codec.decode(data).split("\n")
+        places = forgotten.places(lines)
         kept = [
             line
-            for line in lines
-            if not forgotten.is_in(line)
+            for at, line in enumerate(lines)
+            if at not in places
             and (not gone or line_key(line) not in gone)
             and (earlier is None or not earlier.are_in(line))
         ]

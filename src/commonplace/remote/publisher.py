@@ -232,7 +232,7 @@ class Publisher:
             return
         for change in self._publication.refused():
             texts = [text for step in change.steps for text in _texts_of(step)]
-            if any(is_forgotten(line) for text in texts for line in _lines(text)):
+            if any(is_forgotten(decode_text(text)[0]) for text in texts):
                 self._publication.acknowledge(change)
 
     def after_change(self) -> None:
@@ -311,10 +311,6 @@ def _texts_of(step: InboxStep) -> tuple[bytes, ...]:
     """Return the texts that a step holds; an append's with the mark of its encoding."""
     before, data = step.before or b"", step.data or b""
     return (before + data,) if step.kind == "append" else (before, data)
-
-
-def _lines(data: bytes) -> list[str]:
-    return decode_text(data)[0].split("\n")
 
 
 @contextlib.contextmanager
