@@ -637,6 +637,20 @@ def test_a_text_is_found_in_either_unicode_form(memory, root, tmp_path, one, oth
         assert left_in(tmp_path, {normalize(form, "Zoë"), normalize(form, "Grünhöfer S")}) == []
 
 
+@pytest.mark.parametrize("elsewhere", ["copy.md", "memory/copy.md"])
+def test_another_name_of_a_note_is_named(memory, root, tmp_path, elsewhere):
+    other = (root if elsewhere.startswith("memory/") else tmp_path) / elsewhere
+    os.link(root / "MEMORY.md", other)
+    for options in ({"dry_run": True}, {}):
+        receipt = memory.forget(text=SECRET, **options)
+        (said,) = (said for said in receipt.unreachable if "a hard link" in said)
+        assert said.startswith("MEMORY.md has another name on the disk")
+    assert SECRET in other.read_text("utf-8")
+    if elsewhere.startswith("memory/"):
+        memory.forget(text=SECRET)
+        assert SECRET not in other.read_text("utf-8")
+
+
 # -- other processes -----------------------------------------------------------------------------
 
 FORGET = """

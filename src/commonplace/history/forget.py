@@ -23,7 +23,7 @@ from commonplace.history.forget_plan import ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.note_changes import Mutation
-from commonplace.history.unreachable import unreachable_copies, unread
+from commonplace.history.unreachable import linked, unreachable_copies, unread
 from commonplace.history.version_removal import forget_in_versions
 from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import make_private_folder
@@ -108,10 +108,12 @@ class Forgetter:
         plan = self._planner.plan(path=path, citation=citation, text=text, session=session)
         forgotten = self._forgotten(plan)
         removed = self._counts(plan)
+        links = linked(self._workspace, sorted(plan.files))
         problems = list(self._planner.unread.items())
         if dry_run:
             removed += self._forget_elsewhere(plan, forgotten, problems)
-            return ForgetReceipt(dict(+removed), tuple(unread(problems)), True, plan.places)
+            left = [*unread(problems), *links]
+            return ForgetReceipt(dict(+removed), tuple(left), True, plan.places)
         with self._lease(_LEASE_TIMEOUT_S) as acquired:
             if not acquired:
                 raise StateError(
@@ -129,11 +131,11 @@ class Forgetter:
                 removed += self._forget_elsewhere(
                     plan, forgotten, problems, number=number, wait_s=wait_s
                 )
-                unreachable = [*self._overwrite(wait_s=wait_s), *unread(problems)]
-                unreachable += self._unreachable(forgotten, found_any=bool(+removed))
+                left = [*self._overwrite(wait_s=wait_s), *unread(problems), *links]
+                left += self._unreachable(forgotten, found_any=bool(+removed))
             except (CommonplaceError, OSError) as error:
                 raise unfinished(error) from error
-        return ForgetReceipt(dict(+removed), tuple(unreachable))
+        return ForgetReceipt(dict(+removed), tuple(left))
 
     def resume(self) -> None:
         """Finish what a process that died left, unless another process is at it."""

@@ -14,7 +14,7 @@ from commonplace.workspace.folder_walk import walk_folders
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
-__all__ = ["unreachable_copies", "unread"]
+__all__ = ["linked", "unreachable_copies", "unread"]
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_RUNS = 2_000
@@ -66,6 +66,24 @@ def unreachable_copies(
         for provider in sorted(providers)
     ]
     return [*found, "Backups, synchronised copies and open programs may hold it; clear them."]
+
+
+def linked(workspace: Workspace, paths: Iterable[str]) -> list[str]:
+    """Return which notes have another name that keeps their texts, a sentence each.
+
+    Args:
+        workspace: The notes, before they are changed.
+        paths: Those that will be.
+    """
+    found = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if os.lstat(workspace.locate(path)).st_nlink > 1:
+                found.append(
+                    f"{path} has another name on the disk, a hard link, which keeps the text of "
+                    "before: remove it there."
+                )
+    return found
 
 
 def unread(problems: Iterable[tuple[str, str]]) -> list[str]:
