@@ -1154,6 +1154,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             WorkspaceReadOnlyError: A note cannot be written; nothing was changed.
             StateError: The history or a session file cannot be written. Where something is gone
                 already, the message says so, and the next open does the rest.
+            StoreError: The index cannot be written; the next open does the rest.
         """
         if self._qmd is not None and not dry_run:
             self._qmd.close()  # it would hold its index open

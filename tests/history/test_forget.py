@@ -27,6 +27,7 @@ from commonplace.errors import (
 from commonplace.flush import CallableFlushModel, Flusher, FlushMessage
 from commonplace.history.database import HistoryFile
 from commonplace.history.forget_plan import ForgetPlan, planned_edits
+from commonplace.history.forgotten_lines import ForgottenLines
 from commonplace.history.forgotten_text import FORGOTTEN, ForgottenText
 from commonplace.history.versions import VersionLog
 from commonplace.settings import SessionsSettings, SyncSettings
@@ -448,10 +449,11 @@ def kept_texts(memory, path):
     ],
 )
 def test_no_version_keeps_a_short_line(memory, earlier, line):
-    memory.write("memory/a.md", f"{earlier}\n- keep\n")
+    memory.write("memory/a.md", f"{earlier}\n- keep\n\n---\n")
     memory.edit("memory/a.md", earlier, line)
+    memory.edit("memory/a.md", "- keep\n\n---\n", "- keep\n")
     memory.forget(citation="memory/a.md#L1")
-    assert kept_texts(memory, "memory/a.md") == {"- keep\n"}
+    assert kept_texts(memory, "memory/a.md") == {"- keep\n\n---\n", "- keep\n"}
 
 
 def test_no_other_note_and_no_conversation_keeps_a_short_line(memory):
@@ -804,6 +806,12 @@ def test_short_lines_are_recognised_with_more_around_them_and_with_less():
     assert not forgotten.is_in("PIN 4711 (card)")
     assert "PIN 4711" not in forgotten.runs
     assert "密码是蜥蜴" in forgotten.runs
+
+
+def test_a_rule_and_an_empty_item_are_no_lines_of_a_note_that_it_loses():
+    forgotten = ForgottenLines(["- Tea", "---", "- "], own=True)
+    assert forgotten.are_in("* Tea")
+    assert not any(map(forgotten.are_in, ["---", "-", "", "# "]))
 
 
 def test_lines_that_begin_as_one_that_stays_are_recognised_as_a_whole():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from commonplace.errors import CommonplaceError, StateError
+from commonplace.errors import CommonplaceError, StateError, StoreError
 
 if TYPE_CHECKING:
     import apsw
@@ -54,11 +54,15 @@ class ForgetJournal:
             connection.execute("DELETE FROM forgetting WHERE plan = ''")
 
 
-def unfinished(error: CommonplaceError | OSError) -> StateError:
-    """Return the error of a forgetting that has begun, and that the next open finishes."""
+def unfinished(error: CommonplaceError | OSError) -> CommonplaceError:
+    """Return the error of a forgetting that has begun, and that the next open finishes.
+
+    One of the index stays one of the index; any other is a `StateError`.
+    """
     said = str(error)
     if isinstance(error, OSError) and not isinstance(error, CommonplaceError):
         said = f"{error.filename}: {error.strerror or error}."
-    return StateError(
+    kind = type(error) if isinstance(error, StoreError) else StateError
+    return kind(
         f"not all of it is forgotten yet, and the next open of this memory does the rest: {said}"
     )

@@ -6,6 +6,7 @@ that stays but for the last word.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -34,7 +35,11 @@ class ForgottenLines:
     """
 
     def __init__(self, lines: Iterable[str], *, own: bool = False) -> None:
-        said = {normal_line(line): line.lstrip().startswith("#") for line in lines}
+        said = {
+            normal_line(line): line.lstrip().startswith("#")
+            for line in lines
+            if any(map(str.isalnum, line))  # a rule, or an empty item, says nothing
+        }
         self._said = {one for one in said if own or " " in one}
         self._text = "\n".join(one for one, is_heading in said.items() if not is_heading)
         self._by_head: dict[str, list[str]] = {}
@@ -43,13 +48,13 @@ class ForgottenLines:
                 self._by_head.setdefault(one[:_HEAD], []).append(one)
         self._sizes = sorted({len(head) for head in self._by_head})
         self._left: list[str] = []
-        self._spared: dict[str, bool] = {}
+        self._said_left: list[str] = []  # what those say, once it is asked for
+        self._is_spared = functools.cache(self._is_left)
 
     def spare(self, text: str) -> None:
         """Leave out what a text says which stays."""
-        if self._text:
-            self._left.append("\n".join(map(normal_line, text.split("\n"))))
-            self._spared.clear()
+        self._left.append(text)
+        self._is_spared.cache_clear()
 
     def short(self) -> Iterator[str]:
         """Yield the lines that are shorter than a run, and in no text that stays."""
@@ -65,18 +70,24 @@ class ForgottenLines:
 
     def _parts(self, said: str) -> Iterator[str]:
         """Yield what a line has in common with forgotten ones: all of the one, or of the other."""
-        if said in self._said or (_tells(said) and _stands_in(said, self._text)):
+        is_short = len(said) < _HEAD  # what a longer line has in common, runs tell
+        if said in self._said or (is_short and _tells(said) and _stands_in(said, self._text)):
             yield said
-        for at in range(len(said)):
-            for size in self._sizes:
-                for one in self._by_head.get(said[at : at + size], ()):
-                    if said.startswith(one, at) and _is_whole(said, at, at + len(one)):
-                        yield one
+        for head in self._heads(said):
+            yield from (one for one in self._by_head[head] if _stands_in(one, said))
 
-    def _is_spared(self, part: str) -> bool:
-        if part not in self._spared:
-            self._spared[part] = any(_stands_in(part, text) for text in self._left)
-        return self._spared[part]
+    def _heads(self, said: str) -> Iterable[str]:
+        """Return the beginnings of forgotten lines that a line holds."""
+        if len(self._by_head) < len(said):
+            return [head for head in self._by_head if head in said]
+        parts = {said[at : at + size] for size in self._sizes for at in range(len(said))}
+        return parts & self._by_head.keys()
+
+    def _is_left(self, part: str) -> bool:
+        while self._left:
+            lines = self._left.pop().split("\n")
+            self._said_left.append("\n".join(map(normal_line, lines)))
+        return any(_stands_in(part, text) for text in self._said_left)
 
 
 def _tells(said: str, *, is_enough: bool = False) -> bool:
@@ -86,7 +97,7 @@ def _tells(said: str, *, is_enough: bool = False) -> bool:
         said: The text.
         is_enough: Whether any text of some characters is none.
     """
-    if len(said) < _LEAST or _TIME.fullmatch(said) or not any(map(str.isalnum, said)):
+    if len(said) < _LEAST or _TIME.fullmatch(said):
         return False
     return is_enough or len(said) >= _LONG or any(map(str.isdigit, said)) or is_unspaced(said)
 

@@ -7,6 +7,7 @@ is enough; see `forgotten_lines`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from bisect import bisect_left, bisect_right
@@ -23,6 +24,8 @@ FORGOTTEN = "[forgotten]"
 
 _RUN = 12
 """Characters of a run."""
+_MOST_LINES = 1 << 16
+"""Lines of which the answer is kept."""
 _LONG = 20
 """Characters in a row that are no chance."""
 _ODD = re.compile(r"(?=[^\s\d]*\d)[\w.@:/+#-]{6,}|[\w.@:/+#-]{12,}")
@@ -42,10 +45,13 @@ class ForgottenText:
         self._phrase, self._passage = ("", phrase) if "\n" in phrase else (phrase, "")
         said = {_composed(line.strip()) for line in lines} | ({self._phrase} - {""})
         self._lines = ForgottenLines(said)
+        # The versions of a note repeat most of its lines.
+        self._is_in_line = functools.lru_cache(_MOST_LINES)(self._holds)
         self._runs = {run for line in said for run in _runs(line) if any(map(str.isalnum, run))}
 
     def spare(self, text: str) -> None:
         """Leave out the runs that a text holds which stays."""
+        self._is_in_line.cache_clear()
         self._lines.spare(text)
         self._runs.difference_update(
             run for line in _composed(text).split("\n") for run in _runs(line)
@@ -66,7 +72,7 @@ class ForgottenText:
         """Return whether a text holds some of it."""
         return bool(self.places(text.split("\n")))
 
-    def _is_in_line(self, line: str) -> bool:
+    def _holds(self, line: str) -> bool:
         if self._phrase and self._phrase in line:
             return True
         return self._lines.are_in(line) or any(
