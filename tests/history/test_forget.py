@@ -326,7 +326,9 @@ def unwritable(*folders):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_a_session_that_cannot_be_written_is_named_and_the_next_open_does_the_rest(memory, shared):
-    memory.forget(text=SECRET)  # an unprivileged user may not be able to import what is needed
+    # An unprivileged user may not be able to import what is needed.
+    memory.forget(text=SECRET)
+    Flusher(memory, CallableFlushModel(failing))
     root = shared / "notes"
     with unprivileged():
         root.mkdir()

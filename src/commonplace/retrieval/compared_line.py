@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.retrieval.value_slots import ValueSlot, amounts, key_values, value_slots
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import (
+    WordKind,
     arrow_starts,
     has_word,
     is_doubtful,
@@ -37,9 +38,9 @@ __all__ = ["ComparedLine"]
 
 _OF_ONE_KEY = 2
 """Lines of one key, at most: a value, and its correction."""
+_NO_SUBJECTS: tuple[WordKind, ...] = ("article", "negation", "new")
 _SHORT_CHARS = 140
 """Length up to which a line says one thing. In longer ones less is taken for a correction."""
-
 _SPEAKER = re.compile(
     r"\s*(?:[-*+]\s+)?[*_]*"
     r"([^\W\d_][\w'.-]*(?: [^\W\d_a-zß-ÿ][\w'.-]*)?|[a-zß-ÿ][\w'.-]* [^\W\d_][\w'.-]*)[*_]{0,3}:\s"
@@ -343,9 +344,7 @@ class ComparedLine:
         return (
             len(word) > 1
             and word not in ENGLISH
-            and not is_word("article", word)
-            and not is_word("negation", word)
-            and not is_word("new", word)
+            and not any(is_word(kind, word) for kind in _NO_SUBJECTS)
             and self.term_of(word) not in self.term_set
             and not is_revision([word])
         )

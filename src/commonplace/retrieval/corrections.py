@@ -116,7 +116,7 @@ def _stands_back(
     """Return that the newer line stands back, if both may speak of one thing and are short."""
     if not (older.is_short and newer.is_short):
         return None
-    # Nothing stands back for a line about somebody else.
+    # Nothing stands back for a line about something else.
     is_named = any(older.held[at] for at in question.names)
     if question.names and not (is_named or question.successors):
         return None

@@ -74,7 +74,7 @@ def restates(
 
 
 def is_later_event(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether an event is told once more when the last one is asked for.
+    """Return whether an event comes once more when the last one is asked for.
 
     "When did we *last* change the oil?": two changes of oil are no correction of each other.
     """
