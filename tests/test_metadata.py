@@ -434,6 +434,21 @@ def test_paths_select_among_sessions(place, tmp_path):
     assert memory.search("harbour", paths=["sessions/"], sources=["memory"]) == []
 
 
+def test_many_wildcards_are_matched_at_once(place):
+    deep = "memory/" + "d/" * 40
+    memory = place({deep + "ports.md": "The harbour.\n", deep + "a" * 200 + ".md": "A harbour.\n"})
+    for pattern, name in [
+        ("memory/" + "**/" * 60 + "x.md", None),
+        ("memory/" + "**/" * 60 + "ports.md", "ports.md"),
+        ("**d" * 60 + "**", None),
+        ("**d" * 30 + "**/ports.md", "ports.md"),
+        ("memory/**/" + "*a" * 60 + "b.md", None),
+        ("memory/**/" + "*a" * 60 + "*.md", "a" * 200 + ".md"),
+    ]:
+        found = {hit.path for hit in memory.search("harbour", paths=[pattern], min_score=0)}
+        assert found == ({deep + name} if name else set()), pattern
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.renderers import brief
+from commonplace.store.path_patterns import matches_any, path_pattern
 from commonplace.types import Chunk, Source
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class FileFilter:
         """Return whether a file passes."""
         if path in self.hidden:
             return False
-        return self.patterns is None or bool(_path_pattern(self.patterns).match(path))
+        return self.patterns is None or matches_any(self.patterns, path)
 
 
 def checked_patterns(paths: Collection[str]) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ def checked_patterns(paths: Collection[str]) -> tuple[str, ...]:
     patterns = tuple(path.strip().removeprefix("./") for path in paths)
     for pattern in patterns:
         try:
-            _path_pattern((pattern,))
+            path_pattern(pattern)
         except re.error as error:
             raise ValueError(f"paths holds {pattern!r}, which is no glob: {error}.") from error
         if not pattern or pattern.startswith(("/", "~")) or "\\" in pattern:
@@ -305,30 +305,3 @@ def checked_patterns(paths: Collection[str]) -> tuple[str, ...]:
                 "slashes, as search shows them: 'MEMORY.md', 'memory/work/', 'memory/**/2026-*.md'."
             )
     return patterns
-
-
-_GLOB_PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\]?[^\]]*)\]")
-
-
-@functools.lru_cache(maxsize=64)
-def _path_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the expression of paths that match one of the patterns."""
-    return re.compile("|".join(map(_expression, patterns)) or r"(?!)", re.DOTALL)
-
-
-def _expression(pattern: str) -> str:
-    if not _GLOB_PART.search(pattern):
-        folder = pattern.endswith("/")
-        return re.escape(pattern) if folder else re.escape(pattern) + r"(?:/|\Z)"
-    parts, at = [], 0
-    for found in _GLOB_PART.finditer(pattern):
-        parts += [re.escape(pattern[at : found.start()]), _wildcard(found)]
-        at = found.end()
-    return "".join((*parts, re.escape(pattern[at:]), r"\Z"))
-
-
-def _wildcard(found: re.Match[str]) -> str:
-    if found[6] is not None:
-        inside = re.sub(r"([\\\[&~|^])", r"\\\1", found[6])
-        return f"(?!/)[{'^' if found[5] else ''}{inside}]"
-    return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[found[0]]
