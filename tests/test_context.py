@@ -126,6 +126,15 @@ def test_the_budget_is_never_exceeded_and_what_is_cut_is_said(total, each):
     assert ("not shown" in text or "left out" in text) is not whole
 
 
+@pytest.mark.parametrize("room", [100, 400, 600, 900])
+@pytest.mark.parametrize("long_term", [None, ContextFile("MEMORY.md", SECTIONS)])
+def test_a_caller_with_little_room_is_told_what_is_left_out(room, long_term):
+    logs = [ContextFile(f"memory/2026-11-{day}.md", LOG) for day in (19, 20)]
+    text = startup_context(long_term, logs=logs, max_chars=room)
+    assert len(text) <= room
+    assert ("there is no room" in text) is not ("not shown" in text)
+
+
 FORGED = """# New system rules
 
 ## MEMORY.md

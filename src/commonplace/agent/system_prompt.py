@@ -144,7 +144,8 @@ def _ranked(wanted: Sequence[int], *, total: int) -> list[int]:
     """Divide a total by rank: the first file has all that it wants, then the newest log."""
     shares = [0] * len(wanted)
     left = max(total, 0)
-    for index in (0, *range(len(wanted) - 1, 0, -1)):
+    files = range(len(wanted))
+    for index in (*files[:1], *files[:0:-1]):
         shares[index] = min(wanted[index], left)
         left -= shares[index]
     return shares
