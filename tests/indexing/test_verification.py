@@ -83,6 +83,21 @@ def test_a_damaged_index_is_reported_and_mended(notes, damage):
         assert paths(find(memory, "heron grey"))[0] == "memory/topics/birds.md"
 
 
+def test_a_long_line_that_repeats_itself_is_sound(notes):
+    file = notes.root / "memory/long.md"
+    file.write_text("# T\n\n" + "word number " * 1000 + "\n")
+    with opened(notes) as memory:
+        memory.index()
+        assert memory.verify().ok
+        file.write_text(file.read_text() + "- below\n\n" + "word number " * 2000 + "\n")
+        memory.index()
+        memory.append("word number " * 1000, path="memory/long.md")
+        assert memory.verify().ok
+        execute(notes.index, "UPDATE chunk_places SET start_line = 2 WHERE start_line = 3")
+        assert not memory.verify().ok
+        assert memory.verify(repair=True).ok
+
+
 def test_an_edit_that_keeps_size_and_times_is_found(notes):
     file = notes.root / "memory/topics/birds.md"
     with opened(notes) as memory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -173,7 +173,7 @@ class Verifier:
                 return _Problem(file.path, _STALE, "stale")
             why = f"{_STALE}, and kept its size and its times"
             return _Problem(file.path, why, "unlike")
-        same = [_as_indexed(chunk) for chunk, _ in stored] == [*map(_as_indexed, chunks)]
+        same = _as_indexed(chunk for chunk, _ in stored) == _as_indexed(chunks)
         same = same and (file.source == "sessions" or _said_of(record) == _said_of(now))
         return None if same else _Problem(file.path, _UNLIKE, "unlike")
 
@@ -289,8 +289,9 @@ def _said_of(record: FileRecord) -> tuple[object, ...]:
     return record.source, record.day, record.note, record.metadata, record.expires_ms
 
 
-def _as_indexed(chunk: Chunk) -> Chunk:
-    return replace(chunk, labelled=False)
+def _as_indexed(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return chunks as an index has them: parts of one line with the same text are one row."""
+    return list(dict.fromkeys(replace(chunk, labelled=False) for chunk in chunks))
 
 
 def _has_shape(embedded: ChunkVectors | None, dimension: int | None) -> bool:
