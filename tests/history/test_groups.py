@@ -13,6 +13,7 @@ from commonplace.history.retention import prune
 from commonplace.memory import Memory
 from commonplace.settings import HistorySettings, Settings, SyncSettings
 from commonplace.types import Origin
+from commonplace.workspace.replacement import FileChange
 
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
 IMPORTER = Origin("tool", tool="import")
@@ -82,6 +83,28 @@ def test_a_group_is_taken_back_as_a_whole_and_brought_back_as_a_whole(notes, mem
     memory.undo(undone.id)
     assert disk(notes) == after
     assert memory.search("said 2 of 1")[0].path == "memory/in/1-2.md"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_an_undo_that_is_interrupted_brings_all_modes_back(notes, memory, monkeypatch):
+    group = memory.change_group("import", origin=IMPORTER)
+    group.write({f"memory/in/{number}.md": f"- {number}\n" for number in range(3)})
+    files = [notes.root / f"memory/in/{number}.md" for number in range(3)]
+    for file in files:
+        file.chmod(0o640)
+    undone = memory.undo(group.id)
+    apply, calls = FileChange.apply, []
+
+    def interrupted(change):
+        calls.append(change)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        apply(change)
+
+    monkeypatch.setattr(FileChange, "apply", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        memory.undo(undone.id)
+    assert [file.stat().st_mode & 0o777 for file in files] == [0o640] * 3
 
 
 def test_what_others_changed_between_the_steps_and_after_them_stays(notes, memory):

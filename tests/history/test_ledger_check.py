@@ -312,3 +312,17 @@ def test_a_history_without_sums_of_versions_gets_them(folder):
     change(folder, ALTERED["a time"])
     with opened(folder) as memory:
         assert not memory.verify().ok
+
+
+def test_a_history_without_modes_of_deleted_files_gets_them(folder):
+    connection = apsw.Connection(str(history(folder)))
+    connection.execute("DROP TRIGGER deleted_mode_gone")
+    connection.execute("DROP TABLE deleted_mode")
+    connection.pragma("user_version", 7)
+    connection.close()
+    with opened(folder) as memory:
+        (folder / "notes/memory/kiln.md").chmod(0o640)
+        memory.undo(memory.delete("memory/kiln.md").id)
+        assert memory.verify().ok
+    if os.name != "nt":
+        assert (folder / "notes/memory/kiln.md").stat().st_mode & 0o777 == 0o640

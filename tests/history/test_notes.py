@@ -229,6 +229,37 @@ def test_other_paths_are_refused_and_nothing_is_written(notes, memory, path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_note_that_an_undo_brings_back_has_the_mode_that_it_had(notes, memory, time, mode):
+    def known(path, text):
+        notes.write(path, text.encode())
+        (notes.root / path).chmod(mode)
+
+    def mode_of(path):
+        return stat.S_IMODE((notes.root / path).stat().st_mode)
+
+    known("memory/a.md", VPN)
+    known("memory/guest.md", "---\nexpires: 2026-11-20\n---\nThe code is 4711.\n")
+    memory.index()
+    memory.undo(memory.delete("memory/a.md").id)
+    assert mode_of("memory/a.md") == mode
+    time.pass_days(1)
+    memory.index()
+    memory.undo(memory.history("memory/guest.md")[0].id)
+    assert mode_of("memory/guest.md") == mode
+    # What another program deletes leaves no mode; it may have been its owner's alone.
+    (notes.root / "memory/a.md").unlink()
+    memory.index()
+    memory.undo(memory.history("memory/a.md")[0].id)
+    assert mode_of("memory/a.md") == 0o600
+    # A note that is written anew is a new file.
+    memory.delete("memory/a.md")
+    memory.write("memory/a.md", VPN)
+    memory.write("memory/b.md", VPN)
+    assert mode_of("memory/a.md") == mode_of("memory/b.md")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_mode_encoding_and_line_endings_of_a_file_stay(notes, memory):
     for name, data in {
         "crlf": b"one\r\ntwo\r\n",

@@ -192,6 +192,10 @@ _SCHEMA = (
     # first one. A row whose version is gone is of one that was pruned.
     "CREATE TABLE IF NOT EXISTS change_group (version INTEGER PRIMARY KEY, id INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS change_group_id ON change_group (id)",
+    # Modes of the files that were deleted, by the row of the deletion: an undo gives them back.
+    "CREATE TABLE IF NOT EXISTS deleted_mode (version INTEGER PRIMARY KEY, mode INTEGER)",
+    """CREATE TRIGGER IF NOT EXISTS deleted_mode_gone AFTER DELETE ON version BEGIN
+        DELETE FROM deleted_mode WHERE version = old.id; END""",
     # Change groups that were not finished, by name: the next one of the name continues it.
     """CREATE TABLE IF NOT EXISTS open_group (
         name TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID""",
@@ -234,9 +238,9 @@ class HistoryFile(DatabaseFile):
     format = DatabaseFormat(
         name="history file",
         application_id=0x636F6869,  # "cohi", Commonplace's history
-        # 6 had no sums of versions, 5 no `published`, 4 no `applied`, 3 no sums of the ledger;
-        # 1 and 2 were never released.
-        version=7,
+        # 7 had no modes of deleted files, 6 no sums of versions, 5 no `published`, 4 no `applied`,
+        # 3 no sums of the ledger; 1 and 2 were never released.
+        version=8,
         schema=_SCHEMA,
         # Versions without a note, or based on one that was lost, have no text.
         repair=(

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 from commonplace.errors import ConflictError, StateError, WorkspaceError, WorkspaceReadOnlyError
 from commonplace.history.bodies import is_kept, remove_batch
 from commonplace.history.causes import Cause
-from commonplace.history.note_changes import InboxEntry, Mutation, texts_of_change
+from commonplace.history.deleted_modes import deleted_mode, keep_deleted_mode
+from commonplace.history.note_changes import InboxEntry, Mutation, texts_of_change, unkept_state
 from commonplace.history.recovery import digest, recover
 from commonplace.history.versions import State, content_hash
 from commonplace.system.files import make_private_folder
 from commonplace.system.locks import FileLease
 from commonplace.system.waits import WRITER_WAIT_S, is_wait_over
-from commonplace.types import Version
 from commonplace.workspace.file_text import NoteBytes, UnreadableFileError, read_data
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange
 
@@ -185,7 +185,7 @@ class Mutator:
     def _apply(
         self, mutations: Sequence[Mutation], cause: Cause, inbox: InboxEntry | None
     ) -> list[State]:
-        planned = [self._planned(mutation) for mutation in mutations]
+        planned = [self._planned(mutation, cause) for mutation in mutations]
         steps = self._begin(planned, cause, inbox)
         changes = [step for step in steps if step.is_change]
         applied: list[_Step] = []
@@ -213,14 +213,15 @@ class Mutator:
                 step.file.clean_up()
         return [step.state for step in steps if step.state is not None]
 
-    def _planned(self, mutation: Mutation) -> _Step:
+    def _planned(self, mutation: Mutation, cause: Cause) -> _Step:
         place = self.place(mutation.path)
         before: bytes | None = None
+        mode: int | None = None
         links = 0
         try:
             with contextlib.suppress(FileNotFoundError):
                 before, info = read_data(place)
-                links = info.st_nlink
+                mode, links = info.st_mode, info.st_nlink
         except UnreadableFileError as error:
             raise WorkspaceError(f"{mutation.path}: {error}. Nothing was written.") from error
         if mutation.target is None and links > 1:
@@ -231,7 +232,9 @@ class Mutator:
         after = mutation.compute(before)
         if after is not None:
             after = before if after == before else NoteBytes(after)
-        return _Step(mutation, FileChange(place, before, after, temporary, target))
+        if before is None and cause.change == "undo":
+            mode = deleted_mode(self.log.file, mutation.path)
+        return _Step(mutation, FileChange(place, before, after, temporary, target, mode))
 
     def _begin(self, steps: Sequence[_Step], cause: Cause, inbox: InboxEntry | None) -> list[_Step]:
         """Journal the changes, with the texts of before; return the steps with their states."""
@@ -244,7 +247,7 @@ class Mutator:
                 path, file = step.mutation.path, step.file
                 met = self.log.meet(connection, path, file.before, at=at) if self._enabled else None
                 if not step.is_change:
-                    begun.append(replace(step, state=met or _unkept(path, file.before, at)))
+                    begun.append(replace(step, state=met or unkept_state(path, file.before, at)))
                     continue
                 made = at if inbox is None else inbox.when
                 made = max(made, met.version.when) if met and inbox else made
@@ -290,6 +293,8 @@ class Mutator:
         text = None if target else step.file.after
         add, given, before = self.log.add, cause._asdict(), step.file.before
         state = add(connection, path, text, at=at, batch=batch, before=before, **given)
+        if text is None:
+            keep_deleted_mode(connection, state.id, step.file.mode)
         if target is None:
             return state
         moved = step.file.before
@@ -342,9 +347,3 @@ class Mutator:
 def _note_applied(connection: apsw.Connection, inbox: InboxEntry | None, batch: int | None) -> None:
     if inbox is not None:
         connection.execute("INSERT OR REPLACE INTO applied VALUES (?, ?)", (inbox.key, batch))
-
-
-def _unkept(path: str, data: bytes | None, at: datetime) -> State:
-    """Return the state of a note that was not changed, and of which no text is kept."""
-    known = "" if data is None else content_hash(data)
-    return State(0, 0, Version(0, path, at, "found", size=len(data or b""), hash=known))

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from commonplace.history.versions import State, content_hash
+from commonplace.types import Version
 from commonplace.workspace.file_text import decode_text
 from commonplace.workspace.paths import log_date
 
 if TYPE_CHECKING:
     from commonplace.history.causes import Cause
     from commonplace.history.ledger import OriginLedger
-    from commonplace.history.versions import State, VersionLog
+    from commonplace.history.versions import VersionLog
 
-__all__ = ["InboxEntry", "Mutation", "NoteMutator", "texts_of_change"]
+__all__ = ["InboxEntry", "Mutation", "NoteMutator", "texts_of_change", "unkept_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +70,9 @@ def texts_of_change(path: str, before: bytes | None, after: bytes | None) -> tup
     if before is None and day is not None and new.startswith(title := f"# {day.isoformat()}\n"):
         old = title
     return old, new
+
+
+def unkept_state(path: str, data: bytes | None, at: datetime) -> State:
+    """Return the state of a note that was not changed, and of which no text is kept."""
+    known = "" if data is None else content_hash(data)
+    return State(0, 0, Version(0, path, at, "found", size=len(data or b""), hash=known))

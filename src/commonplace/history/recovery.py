@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.history.bodies import remove_batch
+from commonplace.history.deleted_modes import deleted_mode
 from commonplace.workspace.file_text import digest_of
 from commonplace.workspace.replacement import ChangedMeanwhileError, FileChange, FilePlaces
 
@@ -89,6 +90,13 @@ class _Texts:
         state = self._log.before(self._states[entry.path])
         return None if state is None or entry.before is None else self._log.text(state)
 
+    def mode(self, entry: _Entry) -> int | None:
+        """Return the mode of a file that an undo brings back; None for others."""
+        state = self._states[entry.path]
+        if entry.before is not None or state.version.change != "undo":
+            return None
+        return deleted_mode(self._log.file, entry.path, before=state.id)
+
 
 def _is_applied(root: Path, entry: _Entry, texts: _Texts, found: list[tuple[str, bytes]]) -> bool:
     """Return whether a change reached its file; add texts of other programs to `found`."""
@@ -143,7 +151,8 @@ def _finish(root: Path, entry: _Entry, texts: _Texts) -> bool:
     with contextlib.suppress(OSError):
         file.clean_up()
     change = FileChange(
-        file.path, texts.before(entry), texts.after(entry), file.temporary, file.target
+        *(file.path, texts.before(entry), texts.after(entry), file.temporary, file.target),
+        mode=texts.mode(entry),
     )
     try:
         change.apply()

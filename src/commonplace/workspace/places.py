@@ -69,15 +69,20 @@ class Place(NamedTuple):
         """Remove the file, if it is there."""
         self.folder.unlink(self.name)
 
-    def write(self, data: bytes, *, like: os.stat_result | None = None) -> None:
-        """Write a new file durably, with the mode, the owner and the attributes of another one."""
-        descriptor = self.folder.open(self.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    def write(
+        self, data: bytes, *, like: os.stat_result | None = None, mode: int | None = None
+    ) -> None:
+        """Write a new file durably, with the mode and the owner of another one, or with a mode."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = self.folder.open(self.name, flags, 0o666 if mode is None else 0o600)
         try:
             if like is not None and os.name != "nt":
                 made = os.fstat(descriptor)
                 if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
                     os.fchown(descriptor, like.st_uid, like.st_gid)
-                os.fchmod(descriptor, like.st_mode & 0o7777)
+                mode = like.st_mode
+            if mode is not None and os.name != "nt":
+                os.fchmod(descriptor, mode & 0o7777)
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]

@@ -49,6 +49,7 @@ class FileChange:
         temporary: A file in the same folder, which is not there yet: it holds the new bytes before
             the change, and the old ones after it, until `clean_up`.
         target: New path of a file that is moved; `after` is then what `before` is.
+        mode: Mode of the file, or of one that is not there yet; None for the usual one.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class FileChange:
     after: bytes | None
     temporary: Path
     target: Path | None = None
+    mode: int | None = None
 
     @contextlib.contextmanager
     def places(self) -> Iterator[FilePlaces]:
@@ -98,7 +100,7 @@ class FileChange:
         try:
             with _locked(places.file, self.before) as info:
                 if self.after is not None and self.target is None:
-                    places.temporary.write(self.after, like=info)
+                    places.temporary.write(self.after, like=info, mode=self.mode)
                 if _LOCKED_RENAME:
                     self._exchange(places)
             if not _LOCKED_RENAME:
