@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +19,7 @@ from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
 from commonplace.system.state import StateFile
 from commonplace.types import Origin
+from support.notes import unprivileged
 
 SETTINGS = Settings(sync=SyncSettings(on_open=False, on_search=False), timezone="UTC")
 
@@ -167,6 +171,24 @@ def test_a_note_that_cannot_be_read_is_named_in_one_line(tmp_path):
         (one.workspace.root / "memory/own.md").chmod(0)
         with pytest.raises(WorkspaceError, match=r"own\.md cannot be exported: .*empty folder"):
             export_memory(one, tmp_path / "out")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_a_folder_that_cannot_be_read_is_named_in_one_line():
+    folder = Path(tempfile.mkdtemp(dir="/tmp")).resolve()
+    folder.chmod(0o777)
+    locked = folder / "one/memory/locked"
+    try:
+        with unprivileged(), opened(folder, "one") as one:
+            one.append("- A note.", path="memory/locked/own.md")
+            locked.chmod(0)
+            with pytest.raises(WorkspaceError, match=r"memory/locked cannot be exported: .*denied"):
+                export_memory(one, folder / "out")
+            assert list((folder / "out").iterdir()) == []
+            locked.chmod(0o700)
+            assert export_memory(one, folder / "out").notes == 1
+    finally:
+        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize(

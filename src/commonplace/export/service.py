@@ -75,7 +75,11 @@ def export_memory(memory: Memory, folder: Path) -> ExportReport:
 
 def _write(memory: Memory, folder: Path) -> ExportReport:
     memory.index()  # the history meets what other programs wrote
-    notes = [one for one in memory.workspace.scan().files if one.source == "memory"]
+    scan = memory.workspace.scan()
+    for place, why in scan.problems:
+        if not place.startswith(".."):  # what is in it would be missing
+            raise _unexported(place, why)
+    notes = [one for one in scan.files if one.source == "memory"]
     inside = [one for one in notes if not one.path.startswith("..")]
     for file in inside:
         _copy(file.absolute, folder / file.path)
@@ -136,11 +140,15 @@ def _copy(source: Path, target: Path) -> None:
     try:
         read = open_file(source)
     except UnreadableFileError as error:
-        raise WorkspaceError(
-            f"{source} cannot be exported: {error}. Mend or move it, and export to an empty folder."
-        ) from error
+        raise _unexported(source, error) from error
     with (
         read,
         open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written,
     ):
         shutil.copyfileobj(read, written)
+
+
+def _unexported(path: str | Path, why: object) -> WorkspaceError:
+    return WorkspaceError(
+        f"{path} cannot be exported: {why}. Mend or move it, and export to an empty folder."
+    )
