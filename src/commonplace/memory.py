@@ -110,6 +110,9 @@ _MAX_CHARS = 700_000
 _SHOWN_CHARS = 20_000
 """Characters of an excerpt that is kept for citations of it; a model reads no more at once."""
 
+_MAX_VERSION = (1 << 63) - 1
+"""Number of a version, at most: SQLite takes no larger one."""
+
 _CLOSE_S = 0.95
 """How long `close` takes at most, unless a request to an embedder delays it."""
 _FINISH_S = 0.4
@@ -1206,6 +1209,9 @@ class Memory(ReopenedInChild, AsyncTwins):
         if not isinstance(version_id, int):
             shown = brief.repr(version_id)
             raise TypeError(f"version_id is {shown}; a number was expected, such as Version.id.")
+        if abs(version_id) > _MAX_VERSION:
+            shown = brief.repr(version_id)
+            raise ValueError(f"there is no version {shown}; 'history' lists all of them.")
         return self._notes.undo(version_id, origin=origin)
 
     # -- prompts ---------------------------------------------------------------------------------

@@ -157,6 +157,16 @@ def test_no_history_is_no_error(run):
     assert result.stderr == "commonplace: no changes of MEMORY.md are known\n"
 
 
+def test_numbers_of_any_size_are_taken(run):
+    done(run("edit", "MEMORY.md", "1194", "443"))
+    every = done(run("history"))
+    assert len(every.splitlines()) == 2
+    assert done(run("history", "--limit", "9" * 20)) == every
+    assert done(run("history", "MEMORY.md", "--limit", "9" * 20)) == every
+    assert "there is no version 999" in failed(run("undo", "9" * 23))
+    assert "there is no version -999" in failed(run("undo", "--", "-" + "9" * 23))
+
+
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["State", "VersionLog", "content_hash"]
 
+_MAX_ROWS = 1 << 62
+"""More rows than there are; SQLite takes no number of more than 63 bits."""
 _RECENT = 20
 """Versions of a note in which a text is looked for that another process may have met."""
 
@@ -84,7 +86,8 @@ class VersionLog:
             notes = dict(groups)
             sql = f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {_SETTLED} AND (change_group.id IS NULL "
             sql += "OR version.id IN (SELECT value FROM json_each(?))) ORDER BY version.id DESC"
-            states = self._states(f"{sql} LIMIT ?", (json.dumps(list(notes)), limit))
+            most = min(limit, _MAX_ROWS)
+            states = self._states(f"{sql} LIMIT ?", (json.dumps(list(notes)), most))
             return [replace(one.version, notes=notes.get(one.id, 1)) for one in states]
         found = {state.id: state for state in self.states_of(path)}
         waiting = list(found.values())
@@ -106,7 +109,7 @@ class VersionLog:
         return self._states(
             f"SELECT {_COLUMNS} FROM {_JOINED} WHERE note.path = ? AND version.id < ? "
             f"AND {_SETTLED} ORDER BY version.id DESC",
-            (path, 1 << 62 if before is None else before),
+            (path, _MAX_ROWS if before is None else before),
         )
 
     def batch(self, version_id: int, *, settled: bool = True) -> list[State]:
