@@ -223,6 +223,19 @@ def test_a_broken_export_says_how_far_it_was_read(memory, tmp_path, text, said):
         import_notes(memory, "claude", tmp_path / "missing")
 
 
+@pytest.mark.parametrize("source", ["chatgpt", "claude", "mem0", "langmem"])
+@pytest.mark.parametrize("form", ["[{}]", '[[], {{"a": {}}}]', '{{"items": {}}}'])
+def test_an_export_that_is_nested_without_end_is_refused_in_one_line(
+    memory, tmp_path, source, form
+):
+    path = tmp_path / "conversations.json"
+    path.write_text(form.format("[" * 100_000 + "]" * 100_000))
+    with pytest.raises(ImportSourceError, match=r"nested more than|begins with '\{'") as caught:
+        import_notes(memory, source, path)
+    assert "\n" not in str(caught.value)
+    assert disk(memory) == {}
+
+
 def test_a_broken_export_continues_under_one_number_once_it_is_whole(memory, tmp_path):
     whole = [claude(number) for number in range(120)]
     path = export(tmp_path, whole)

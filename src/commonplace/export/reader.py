@@ -15,6 +15,7 @@ from commonplace.history.database import HistoryFile
 from commonplace.history.transfer import HISTORY_SECTIONS, is_from, restore_history
 from commonplace.system.files import make_private_folder
 from commonplace.system.state import StateFile
+from commonplace.text.json_depth import ShallowJson
 from commonplace.workspace.paths import crosses_link
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class _Lists:
     def _read(self, prefix: str) -> Iterator[Any]:
         try:
             with self._path.open("rb") as file:
-                yield from ijson.items(file, prefix, use_float=True)
+                yield from ijson.items(ShallowJson(file), prefix, use_float=True)
         except (ijson.JSONError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise ImportSourceError(

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, Self
 import ijson
 
 from commonplace.errors import ImportSourceError
+from commonplace.text.json_depth import ShallowJson
 from commonplace.workspace.file_text import MAX_FILE_BYTES, decode_text
 from commonplace.workspace.paths import crosses_link, is_link_entry
 
@@ -181,7 +182,9 @@ class Export:
                 prefix = "item"
                 if start == b"{" and (lists or single):
                     # Others may follow an object: older versions of ijson read ahead of the break.
-                    events = ijson.parse(opened, buf_size=_READ_BYTES, multiple_values=True)
+                    events = ijson.parse(
+                        ShallowJson(opened), buf_size=_READ_BYTES, multiple_values=True
+                    )
                     prefix = _list_in(events, lists)
                     opened.seek(0)
                 if start not in (b"[", b"") and not (prefix != "item" and (prefix or single)):
@@ -191,7 +194,7 @@ class Export:
                     "use_float": True,
                     "multiple_values": not prefix,
                 }
-                for entry in ijson.items(opened, prefix, **options):
+                for entry in ijson.items(ShallowJson(opened), prefix, **options):
                     count += 1
                     yield entry
                     self._read(file, opened.tell())
