@@ -117,8 +117,14 @@ def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path):
         (lambda: Settings(extra_paths="x"), "extra_paths is 'x'; it must be a list of texts"),
         (lambda: Settings(extra_paths=[1]), "extra_paths is [1]; it must be a list of texts"),
         (lambda: Settings(extra_paths=["a\0b"]), "without NUL"),
-        (lambda: EmbeddingSettings(headers={"a": 1}), "embedding.headers is {'a': 1}"),
-        (lambda: EmbeddingSettings(headers="a"), "embedding.headers is 'a'; it must be a table"),
+        (
+            lambda: EmbeddingSettings(headers={"a": 1}),
+            "embedding.headers is of type dict; it must be a table of texts",
+        ),
+        (
+            lambda: EmbeddingSettings(headers="a"),
+            "embedding.headers is of type str; it must be a table",
+        ),
         (lambda: EmbeddingSettings(dimensions=0), "embedding.dimensions is 0; it must be at least"),
         (lambda: ChunkingSettings(tokens=10, overlap=10), "less than chunking.tokens, 10"),
         (lambda: SearchSettings(vector_weight=0, text_weight=0), "more than 0 in one of them"),
@@ -134,6 +140,22 @@ def test_wrong_values_are_told_where_settings_are_made(make, told):
     with pytest.raises(SettingsError) as caught:
         make()
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[embedding]\nheaders = 'Authorization: Bearer s3cret'",
+        "[embedding]\nheaders = { 'X-Key: s3cret' = 1 }",
+        "[embedding.headers]\nX-Key = ['s3cret']",
+        "[embedding]\nbase_url = ['https://ann:s3cret@host']",
+        "[[embedding]]\nheaders = { X-Key = 's3cret' }",
+    ],
+)
+def test_no_value_that_may_be_a_secret_is_shown(toml, text):
+    with pytest.raises(SettingsError, match=r"embedding.* is of type .*; it must be") as caught:
+        Settings.load(toml(text))
+    assert "s3cret" not in str(caught.value)
 
 
 def test_paths_may_be_path_objects_and_lists(tmp_path):

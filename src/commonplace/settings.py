@@ -636,10 +636,15 @@ def default_state_dir() -> Path:
     return Path(platformdirs.user_state_dir("commonplace", appauthor=False))
 
 
+_NEVER_SHOWN = {"embedding", "embedding.headers", "embedding.base_url"}
+"""Settings whose values may hold a key or a password, of the wrong type as well."""
+
+
 def _check(ok: bool, name: str, value: object, expected: str) -> None:
     """Raise a `SettingsError` that says what was found and what was expected."""
     if not ok:
-        raise SettingsError(f"{name} is {value!r}; it must be {expected}.")
+        found = f"of type {type(value).__name__}" if name in _NEVER_SHOWN else repr(value)
+        raise SettingsError(f"{name} is {found}; it must be {expected}.")
 
 
 def _check_timezone(name: str) -> None:
