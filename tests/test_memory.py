@@ -1,7 +1,9 @@
 import asyncio
 import contextlib
+import copy
 import gc
 import hashlib
+import pickle
 import subprocess
 import sys
 import weakref
@@ -499,6 +501,18 @@ def test_each_verb_that_touches_a_disk_has_an_async_twin():
     values = {name for name in verbs if not callable(getattr(Memory, name))}
     blocks = {"change_group", "snapshot", "watch"}
     assert verbs - twins - values == blocks | {"now", "recall_instructions", "with_search_settings"}
+
+
+def test_a_copy_of_a_memory_is_the_memory_and_no_process_takes_it_with_it(notes):
+    with open_at(notes, NOON) as memory:
+        parts = {"memory": memory}
+        assert copy.deepcopy(parts)["memory"] is copy.copy(memory) is memory
+        for refuses in (pickle.dumps, lambda it: pickle.dumps(it, protocol=0)):
+            with pytest.raises(TypeError, match=r"cannot be pickled: .*Memory\.open") as caught:
+                refuses(parts)
+            assert "\n" not in str(caught.value)
+        other = memory.with_search_settings(mmr=False)
+        assert (other.settings.search.mmr, memory.settings.search.mmr) == (False, True)
 
 
 def test_a_context_tells_the_long_term_file_to_private_readers_only(notes):

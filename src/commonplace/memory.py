@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import itertools
 import json
@@ -15,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self
 from zoneinfo import ZoneInfo
 
 from commonplace.agent.system_prompt import ContextFile, recall_instructions, startup_context
@@ -321,6 +320,23 @@ class Memory(ReopenedInChild, AsyncTwins):
     def __repr__(self) -> str:
         return f"Memory({str(self.workspace.root)!r})"
 
+    def __copy__(self) -> Self:
+        """Return the memory itself; see `__deepcopy__`."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        """Return the memory itself, as a handle: there is one workspace, and one open index.
+
+        Frameworks copy their parts deeply, a retriever or a tool with the memory that it has.
+        """
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} cannot be pickled: it holds an open index. Open the workspace in each "
+            "process, with Memory.open or Memory.connect."
+        )
+
     @property
     def index_location(self) -> str:
         """Where the index is: a path, or a URL without credentials. It can be deleted any time."""
@@ -603,10 +619,11 @@ class Memory(ReopenedInChild, AsyncTwins):
                 f"{', '.join(sorted(_RANKING))}. Others are given to Memory.open."
             )
         search = replace(self.settings.search, **changes)
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other.settings = replace(self.settings, search=search)
         other.profile = from_settings(other.settings)
-        other._ranker = None  # noqa: SLF001 - of a copy of this memory
+        other._ranker = None
         other.reopened_by(functools.partial(self.with_search_settings, **changes))
         return other
 

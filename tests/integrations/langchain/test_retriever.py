@@ -20,7 +20,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
 from commonplace import Settings
-from langchain_commonplace import CommonplaceRetriever, merge_overlaps
+from langchain_commonplace import CommonplaceRetriever, memory_tools, merge_overlaps
 from support.fakes import NOON, HashedWords
 from support.langchain_fakes import ScriptedChatModel
 
@@ -299,6 +299,18 @@ def test_a_document_is_restored_as_langchains_own(retriever):
     ]
     assert all(other == document and other.metadata == document.metadata for other in copies)
     assert [type(other) is Document for other in copies[:2]] == [True, True]
+
+
+def test_a_deep_copy_of_a_part_has_the_memory_of_the_part(retriever, memory):
+    for other in (retriever.model_copy(deep=True), copy.deepcopy(retriever)):
+        assert other.memory is memory
+        assert other.invoke(QUESTION) == retriever.invoke(QUESTION)
+    for tool in memory_tools(memory):
+        assert "51820" in str(copy.deepcopy(tool).invoke(_arguments(tool.name)))
+
+
+def _arguments(name):
+    return {"query": QUESTION} if name == "memory_search" else {"path": "MEMORY.md"}
 
 
 def test_a_search_may_be_limited_to_paths(memory):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from datetime import timedelta
 
@@ -50,6 +51,15 @@ ANSWER = "off-by-one"
 
 def texts(nodes):
     return [(node.node.node_id, node.score, node.node.text) for node in nodes]
+
+
+def test_a_deep_copy_of_a_part_has_the_memory_of_the_part(memory):
+    retriever = CommonplaceRetriever(memory)
+    assert texts(copy.deepcopy(retriever).retrieve(QUESTION)) == texts(retriever.retrieve(QUESTION))
+    spec = copy.deepcopy(CommonplaceToolSpec(memory))
+    assert ANSWER in str(spec.to_tool_list()[0](query=QUESTION))
+    block = MemoryContextBlock(memory=memory)
+    assert block.model_copy(deep=True).memory is memory
 
 
 def test_nodes_are_the_results_of_the_search(memory):
