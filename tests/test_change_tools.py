@@ -180,13 +180,16 @@ def test_where_others_read_along_shared_notes_can_be_changed(memory, notes):
 def test_secrets_that_a_model_writes_are_masked_unless_that_is_off(memory, notes):
     key = "sk-" + "aB3dE6gH9jK2" * 3
     arguments = {"path": "MEMORY.md", "old": "Ann prefers tea.", "new": f"The key is {key}."}
-    write_answer(memory, arguments, tool=EDIT_TOOL)
+    edited = write_answer(memory, arguments, tool=EDIT_TOOL)
     assert key not in (notes.root / "MEMORY.md").read_text()
     correction = {"citation": "MEMORY.md#L4", "text": f"The key is {key}."}
-    write_answer(memory, correction, tool=CORRECT_TOOL)
+    corrected = write_answer(memory, correction, tool=CORRECT_TOOL)
     assert key not in (notes.root / LOG).read_text()
+    for answer in (edited, corrected):
+        assert list(answer) == ["path", "version", "masked"]
     arguments = {"path": LOG, "old": "Met Ann", "new": key}
-    write_answer(memory, arguments, tool=EDIT_TOOL, redact=False)
+    answer = write_answer(memory, arguments, tool=EDIT_TOOL, redact=False)
+    assert list(answer) == ["path", "version"]
     assert key in (notes.root / LOG).read_text()
 
 

@@ -143,11 +143,14 @@ def test_a_name_that_no_tool_can_have_is_refused_in_one_line(name):
 def test_secrets_in_what_a_model_writes_are_masked_unless_it_is_turned_off():
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
     memory = FakeMemory()
-    append_answer(memory, {"text": f"- The key is {secret}."})
+    answer = append_answer(memory, {"text": f"- The key is {secret}."})
     assert secret not in memory.calls[-1][0]
     assert memory.calls[-1][0].startswith("- The key is ")
-    append_answer(memory, {"text": f"- The key is {secret}."}, redact=False)
-    assert secret in memory.calls[-1][0]
+    assert list(answer) == ["path", "masked"]
+    assert "masked and is not kept; tell the user" in answer["masked"]
+    for redact, text in [(False, f"- The key is {secret}."), (True, "- The key is in the safe.")]:
+        assert list(append_answer(memory, {"text": text}, redact=redact)) == ["path"]
+        assert memory.calls[-1][0] == text
 
 
 def test_a_slip_in_what_is_masked_is_an_error_before_anything_is_written():

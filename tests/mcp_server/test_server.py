@@ -95,7 +95,9 @@ async def test_what_a_client_writes_is_found_at_once_and_has_its_tool_as_origin(
 async def test_secrets_are_masked_before_they_are_written(connected, memory):
     key = "sk-proj-" + "a1B2" * 12
     async with connected(write="append") as client:
+        await client.list_tools()  # with their output schemas, by which the client checks answers
         written = await client.call_tool("memory_append", {"text": f"- The key is {key}."})
+    assert "tell the user" in written.structured_content["masked"]
     assert key not in memory.get(written.structured_content["path"]).text
 
 

@@ -62,9 +62,9 @@ _GET = _object(
 _SCHEMAS: Final = {
     SEARCH_TOOL.name: _SEARCH,
     GET_TOOL.name: _GET,
-    APPEND_TOOL.name: _object({"path": _TEXT}),
+    APPEND_TOOL.name: _object({"path": _TEXT}, {"masked": _TEXT}),
 }
-_CHANGE = _object({"path": _TEXT, "version": _NUMBER})
+_CHANGE = _object({"path": _TEXT, "version": _NUMBER}, {"masked": _TEXT})
 
 
 def output_schema(tool: str) -> dict[str, Any]:

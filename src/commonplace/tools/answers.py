@@ -36,6 +36,7 @@ __all__ = [
     "citations_shown",
     "excerpt_payload",
     "get_answer",
+    "masked_notice",
     "of_memory",
     "results_payload",
     "search_answer",
@@ -47,6 +48,8 @@ MAX_GET_CHARS = 12_000
 """Limits of one ``memory_get`` answer, so that no file fills a context window."""
 
 Citations = Literal["auto", "on", "off"]
+
+_MASKED = "A value that looks like a secret was masked and is not kept; tell the user."
 
 _PATH_KEYS = {"path", "citation", "moved_from", "movedFrom", "from", "to", "target"}
 _LAST_LINE = 2**31 - 1
@@ -160,6 +163,9 @@ def append_answer(
         session: Conversation of the call; None if it is not known.
         agent: Name of the agent, where several share the memory; the origin then has it.
 
+    Returns:
+        The path of the note; with ``masked``, a sentence for the model, where something was.
+
     Raises:
         ToolInputError: An argument is missing, unknown or of the wrong type, or the text is empty.
         PathNotAllowedError: The note is for MEMORY.md, and the conversation is not private.
@@ -170,14 +176,19 @@ def append_answer(
     text = values.text("text")
     if not text.strip():
         raise ToolInputError(f"{tool.name}: text is empty; it must hold the note to write down.")
-    text = redacted(text, redact, personal=memory.settings.mask_personal)
+    written = redacted(text, redact, personal=memory.settings.mask_personal)
     written_to = visible_memory(memory, private=private)
     origin = agent_origin(tool.name, session=session, agent=agent)
     if values.flag("longTerm"):
-        path = written_to.append(text, path="MEMORY.md", origin=origin)
+        path = written_to.append(written, path="MEMORY.md", origin=origin)
     else:
-        path = written_to.append(text, when=when, origin=origin)
-    return of_memory(name, {"path": path})
+        path = written_to.append(written, when=when, origin=origin)
+    return of_memory(name, {"path": path} | masked_notice(text, written))
+
+
+def masked_notice(text: str, written: str) -> dict[str, str]:
+    """Return what an answer says where a text was masked before it was written."""
+    return {} if written == text else {"masked": _MASKED}
 
 
 def agent_origin(tool: str, *, session: str | None, agent: str | None) -> Origin:

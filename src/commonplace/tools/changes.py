@@ -8,7 +8,7 @@ from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import EditError, ToolInputError
 from commonplace.text.quotation import UNTRUSTED_MARK
 from commonplace.text.redaction import Redaction, redacted
-from commonplace.tools.answers import agent_origin, append_answer, of_memory
+from commonplace.tools.answers import agent_origin, append_answer, masked_notice, of_memory
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
 
@@ -45,7 +45,8 @@ def write_answer(
         agent: Name of the agent, where several share the memory; the origin then has it.
 
     Returns:
-        The path of the note, and the number of the change, which `Memory.undo` takes.
+        The path of the note, and the number of the change, which `Memory.undo` takes; with
+        ``masked``, a sentence for the model, where a secret was.
 
     Raises:
         ToolInputError: An argument is missing, unknown, of the wrong type, or empty.
@@ -62,16 +63,21 @@ def write_answer(
     origin = agent_origin(tool.name, session=session, agent=agent)
     target = visible_memory(memory, private=private)
     try:
-        version = _Change(values, target, tool, origin, redact=redact).run()
+        change = _Change(values, target, tool, origin, redact=redact)
+        version = change.run()
     except EditError as error:  # it may quote lines of the note
         if session is not None and UNTRUSTED_MARK in str(error):
             memory.record_exposure(session)
         raise
-    return of_memory(name, {"path": version.path, "version": version.id})
+    return of_memory(name, {"path": version.path, "version": version.id} | change.masked)
 
 
 class _Change:
-    """One call of a tool that changes a note."""
+    """One call of a tool that changes a note.
+
+    Attributes:
+        masked: What the answer says of secrets in what was written.
+    """
 
     def __init__(
         self,
@@ -84,6 +90,7 @@ class _Change:
     ) -> None:
         self._values, self._memory, self._tool = values, memory, tool
         self._origin, self._redact = origin, redact
+        self.masked: dict[str, str] = {}
 
     def run(self) -> Version:
         """Change the note."""
@@ -104,4 +111,7 @@ class _Change:
 
     def _written(self, name: str) -> str:
         personal = self._memory.settings.mask_personal
-        return redacted(self._values.text(name), self._redact, personal=personal)
+        text = self._values.text(name)
+        written = redacted(text, self._redact, personal=personal)
+        self.masked = masked_notice(text, written)
+        return written
