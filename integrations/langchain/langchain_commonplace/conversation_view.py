@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,8 +29,8 @@ class ConversationView:
     """View of the conversations of one middleware: ids and texts tell which messages are gone.
 
     Compared are messages and not marks of a compaction, so that it does not matter what removed
-    them. A message with the id of another one replaces it, as where something is redacted; one with
-    its text is the same one, which a client without a checkpointer sends again with a new id.
+    them. A message with the id of another one replaces it, as where something is redacted. Where
+    all ids are new, a client without a checkpointer has sent the conversation again: texts tell.
     """
 
     def __init__(self) -> None:
@@ -38,17 +39,16 @@ class ConversationView:
     def update(self, key: str, messages: Sequence[BaseMessage]) -> list[FlushMessage]:
         """Set a conversation's messages; return those that vanished and are not settled."""
         before = self._seen.get(key) or _Seen()
-        present: dict[Hashable, FlushMessage] = {}
-        for message in messages:
-            if not is_summary(message):
-                converted = flush_message(message)
-                present[message.id or _said(converted)] = converted
-        said = set(map(_said, present.values()))
-        vanished = {
-            name: message
-            for name, message in {**before.vanished, **before.present}.items()
-            if name not in present and _said(message) not in said
+        present: dict[Hashable, FlushMessage] = {
+            message.id or object(): flush_message(message)
+            for message in messages
+            if not is_summary(message)
         }
+        known = {**before.vanished, **before.present}
+        kept = set(present)
+        if known.keys().isdisjoint(kept):
+            kept |= _sent_again(known, present)
+        vanished = {name: message for name, message in known.items() if name not in kept}
         self._seen.set(key, _Seen(present, vanished))
         return list(vanished.values())
 
@@ -61,6 +61,19 @@ class ConversationView:
         """Forget a conversation and return the messages that it had last."""
         seen = self._seen.pop(key) or _Seen()
         return [*seen.vanished.values(), *seen.present.values()]
+
+
+def _sent_again(
+    known: dict[Hashable, FlushMessage], present: dict[Hashable, FlushMessage]
+) -> set[Hashable]:
+    """Return the names of messages whose texts are there under other names, the last ones first."""
+    left = Counter(map(_said, present.values()))
+    found = set()
+    for name, message in reversed(known.items()):
+        if left[_said(message)] > 0:
+            left[_said(message)] -= 1
+            found.add(name)
+    return found
 
 
 def _said(message: FlushMessage) -> Hashable:
