@@ -17,6 +17,7 @@ from commonplace.text.correction_cues import (
     has_word,
     is_doubtful,
     is_word,
+    words_behind,
 )
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.time_expressions import is_date_word
@@ -156,8 +157,7 @@ class Question:
     @cached_property
     def successors(self) -> frozenset[str]:
         """Terms of the name of what came later: "who was our accountant before *Hart*?"."""
-        at = next((at for at, word in enumerate(self.words) if is_word("before", word)), None)
-        behind = () if at is None else self.words[at + 1 : at + 1 + _NAMED_WORDS]
+        behind = next(words_behind("before", self.words), ())[:_NAMED_WORDS]
         terms = (self._terms.known[at] for at in self.names) if behind else ()
         return frozenset(
             term.term

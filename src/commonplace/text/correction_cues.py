@@ -35,6 +35,7 @@ __all__ = [
     "places_of",
     "recalls",
     "replaced_words",
+    "words_behind",
 ]
 
 WordKind = Literal[
@@ -59,6 +60,7 @@ WordKind = Literal[
     "other",
     "pronoun",
     "relative",
+    "replaced",
     "third_person",
     "until",
     "was",
@@ -145,8 +147,7 @@ def recalls(words: Sequence[str], text: str) -> bool:
 
 def is_addition(phrases: Iterable[Sequence[str]]) -> bool:
     """Return whether phrases say the same of one thing more: "Ann has a new number, *too*"."""
-    also = _cues("also")
-    return any(words[-1:] == ["too"] or also.are_in(words, "") for words in phrases)
+    return any(words[-1:] == ["too"] or _cues("also").are_in(words, "") for words in phrases)
 
 
 def is_question(text: str) -> bool:
@@ -180,6 +181,17 @@ def places_of(kind: WordKind, words: Sequence[str]) -> list[int]:
     of_kind = _cues(kind).words
     # Most lines have none, which one call tells.
     return [] if of_kind.isdisjoint(words) else [at for at, w in enumerate(words) if w in of_kind]
+
+
+def words_behind(kind: WordKind, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the words behind each cue of a kind, which is one word or two."""
+    cues = _cues(kind)
+    if not cues.are_in(words, ""):
+        return  # as most
+    for at, word in enumerate(words):
+        is_pair = (word, *words[at + 1 : at + 2]) in cues.pairs
+        if is_pair or word in cues.words:
+            yield words[at + 1 + is_pair :]
 
 
 def parts_in(kind: WordKind, text: str) -> frozenset[str]:
@@ -217,16 +229,10 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     Args:
         phrases: The words of a text, apart where it has punctuation.
     """
-    markers = _cues("replaced")
     for words in phrases:
         yield from _words_behind_longer(words)
-        if not markers.are_in(words, ""):
-            continue  # as of most
-        for at, word in enumerate(words):
-            if (word, *words[at + 1 : at + 2]) in markers.pairs:
-                yield words[at + 2 : at + 8]
-            elif word in markers.words:
-                yield words[at + 1 : at + 8]
+        for behind in words_behind("replaced", words):
+            yield behind[: _BETWEEN + 2]
 
 
 def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
@@ -243,8 +249,7 @@ def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
 
 def arrow_starts(text: str) -> list[list[str]]:
     """Return the words that arrows of a text go from: "limit *200* -> 400"; of "30d", 30, too."""
-    starts = (match[1] for match in _ARROW.finditer(text))
-    return [words_of(start) + _AMOUNT.findall(start) for start in starts]
+    return [words_of(it[1]) + _AMOUNT.findall(it[1]) for it in _ARROW.finditer(text)]
 
 
 def left_parts(text: str) -> Iterator[str]:
@@ -333,8 +338,7 @@ def _ends() -> frozenset[str]:
 
 @cache
 def _lists() -> dict[str, dict[str, str]]:
-    text = (files("commonplace.text") / "correction_cues.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads((files("commonplace.text") / "correction_cues.toml").read_text("utf-8"))
 
 
 def _follow(words: Sequence[str], first: str, second: str) -> bool:
