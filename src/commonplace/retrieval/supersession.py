@@ -180,11 +180,12 @@ class _Comparison:
                     stale.append(later)
 
     def _judged(self, older: ComparedLine, newer: ComparedLine) -> Judgement | None:
-        if self._are_unordered(older.row, newer.row) and not names_old_value(older, newer):
+        (path, day), (its_path, its_day) = self._where[older.row], self._where[newer.row]
+        is_ordered = self._are_ordered(older.row, newer.row) or names_old_value(older, newer)
+        if not is_ordered and path != its_path:
             return None
         if self._question.successors:
             return judge_successor(self._question, older, newer)
-        (_, day), (_, its_day) = self._where[older.row], self._where[newer.row]
         judgement = judge(
             self._question,
             older,
@@ -193,7 +194,11 @@ class _Comparison:
             of_two_days=0 < day < its_day,
             is_as_near=self._is_as_near(older, newer),
         )
-        if judgement is None or not judgement.older_stands_back or judgement.reason == "key":
+        if judgement is None or judgement.reason == "relative":
+            return judgement  # whichever of the two is the newer
+        if not is_ordered:
+            return None
+        if not judgement.older_stands_back or judgement.reason == "key":
             return judgement
         return None if self._is_by_accident(older, newer) else judgement
 
@@ -241,15 +246,14 @@ class _Comparison:
         # What came later, and is named, may be in a file without a day.
         return later | (days[None, :] == 0) if self._question.successors else later
 
-    def _are_unordered(self, one: int, other: int) -> bool:
-        """Return whether only their words may order two lines, which have no day.
+    def _are_ordered(self, one: int, other: int) -> bool:
+        """Return whether a day, or their place in one file, orders two lines; else words may.
 
         In one file, a later line is a newer one where lines are added as facts change; the steps
         and sections of a manual correct nothing above them.
         """
         (path, day), (its_path, its_day) = self._where[one], self._where[other]
-        is_ordered = path == its_path and _MEMORY.search(path)
-        return not (day or its_day) and not is_ordered
+        return bool(day or its_day or (path == its_path and _MEMORY.search(path)))
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""
