@@ -205,10 +205,14 @@ class _Comparison:
     def _is_by_accident(self, older: ComparedLine, newer: ComparedLine) -> bool:
         """Return whether two lines of many have little in common, and the newer one comes late.
 
-        Where a name is in many lines, "Leo has switched to the ukulele" corrects none of them.
+        Where a name is in many lines, "Leo has switched to the ukulele" corrects none of them. One
+        that names the older line's number is no accident: "16.2, *15.6* is history".
         """
         is_late = newer.place >= _LATE_PLACE and len(self._table) > _MANY_LINES
-        return is_late and not newer.is_turn and older.common(newer) <= _IN_COMMON
+        if not is_late or newer.is_turn or older.common(newer) > _IN_COMMON:
+            return False
+        named = self._question.unasked_values(older).intersection(newer.words)
+        return not any(map(str.isdigit, named))
 
     def _newer_lines(self) -> dict[int, list[int]]:
         """Return the newer lines that are worth a comparison with each, as places in `_best`."""
