@@ -1414,7 +1414,11 @@ def test_what_was_before_a_name_of_the_long_term_memory_is_in_a_log(opened):
             "- In juni naar Texel.",
             "- In juni naar Ameland in plaats van Texel.",
         ),
-        ("Dove andiamo in giugno?", "- In giugno a Rimini.", "- In giugno a Cervia, non a Rimini."),
+        (
+            "Dove andiamo in giugno?",
+            "- In giugno andiamo a Rimini con i bambini in treno.",
+            "- In giugno andiamo a Cervia invece che a Rimini.",
+        ),
     ],
 )
 def test_what_came_later_comes_first(opened, question, older, newer):
@@ -1429,14 +1433,13 @@ def test_what_was_before_has_the_amount_that_is_asked_for(opened):
     assert place_of(found, "1,150") < place_of(found, "paid rent")
 
 
-def test_the_steps_and_headings_of_a_manual_correct_nothing(opened):
+def test_the_steps_of_a_manual_correct_nothing_above_them(opened):
     manual = (
-        "# Sync\n\n## All my notes were deleted after a change of the WebDAV URL\n\n"
-        "Never change the WebDAV URL to an empty folder: all notes are deleted.\n\n## Setup\n\n"
-        "1. Open the options.\n2. Now change the WebDAV URL to the new folder, not the old one.\n"
+        "# Bank\n\n2. Select the Link bank account with SimpleFIN button.\n3. Wait for it.\n\n"
+        "## Later\n\n8. Click Link bank account with SimpleFIN again, instead of the button.\n"
     )
     memory = opened({"memory/manual.md": manual})
-    found = memory.search("why were my notes deleted after I changed the WebDAV URL?", explain=True)
+    found = memory.search("how do I link a bank account with SimpleFIN?", explain=True)
     assert all(not hit.explanation.supersessions for hit in found)
 
 
@@ -1446,14 +1449,11 @@ def test_one_sentence_in_two_files_does_not_correct_itself(opened):
     assert all(not hit.explanation.supersessions for hit in found)
 
 
-def test_nothing_stands_back_for_a_line_about_somebody_else(opened):
-    files = {"MEMORY.md": "- Mum: lives in Tewkesbury\n"}
-    files |= logs(
-        "- He lives in Cliftonwood now.\n- Hargreaves wants a desk.", "- Hargreaves: oak."
-    )
-    found = opened(files).search("where does Hargreaves live?", explain=True)
-    firsts = [it.first for hit in found for it in hit.explanation.supersessions]
-    assert not any(first.startswith("MEMORY.md") for first in firsts)
+def test_nothing_stands_back_for_a_line_without_a_name_of_the_question(opened):
+    older = "- Wedding S+B: catering booked with Olive & Thyme, deposit paid"
+    newer = "- Olive & Thyme went bust (!). Sara's wedding food comes from Casa Bruno"
+    found = opened(logs("", older, newer)).search("Who is catering Sara and Ben's wedding?")
+    assert place_of(found, newer) < place_of(found, older)
 
 
 def test_many_struck_lines_take_little_time(opened):
@@ -1464,4 +1464,4 @@ def test_many_struck_lines_take_little_time(opened):
     memory.search("milk")
     before = time.process_time()
     memory.search("milk")
-    assert time.process_time() - before < 1.0  # it was 10 s: each struck line read all others
+    assert time.process_time() - before < 0.3  # 0.8 s where each struck line reads all others
