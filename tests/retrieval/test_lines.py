@@ -118,6 +118,13 @@ def test_stop_words_bring_nothing(found):
     assert "MEMORY.md" not in [hit.path for hit in hits]
 
 
+def test_stop_words_of_other_languages_bring_nothing(found):
+    notes = {f"memory/n{at}.md": f"- Schlüssel {at} gehört zum Schrank {at}.\n" for at in range(9)}
+    notes["memory/fest.md"] = "- Ben darf nicht kommen, weil er nur stört, wenn es spät wird.\n"
+    question = "welcher Schlüssel passt nicht, wenn ich nur in den Schrank darf?"
+    assert "fest.md" not in found(notes, question, embedder=None)[0].path
+
+
 def test_a_query_of_stop_words_alone_finds_them(found):
     hits = found({"MEMORY.md": "- To be or not to be.\n"}, "to be", embedder=None)
     assert [hit.path for hit in hits] == ["MEMORY.md"]

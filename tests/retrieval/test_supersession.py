@@ -1443,6 +1443,29 @@ def test_the_steps_of_a_manual_correct_nothing_above_them(opened):
     assert all(not hit.explanation.supersessions for hit in found)
 
 
+def test_a_quotation_on_a_page_makes_no_other_line_the_newer_one(opened):
+    samples = (
+        "# File samples\n\nWe welcome image samples. You can email them to samples@example.org, "
+        "as attachments or with a link.\n\nPlease include the file format, and let us know if we "
+        "may upload your files to dl.example.org/samples for future use.\n\n"
+        '<a href="mailto:samples@example.org">Submit files</a>\n'
+    )
+    question = "who should I email sample files of my camera format to"
+    found = opened({"memory/samples.md": samples}).search(question, explain=True)
+    assert all(not hit.explanation.supersessions for hit in found)
+
+
+def test_a_page_that_holds_all_words_of_another_one_s_sentence_does_not_correct_it(opened):
+    places = 'Our "Satellite", "Outdoor" and "Topography" maps can also be viewed in 3D.'
+    notes = (
+        "The new vector world map becomes available to all users. It now features a terrain mode, "
+        'so you can view the "Satellite", "Outdoor" and "Topography" maps in 3D!'
+    )
+    memory = opened(topics({"places": places, "release-notes": notes}))
+    found = memory.search("how do I see the mountains in 3D on the map?", explain=True)
+    assert all(not hit.explanation.supersessions for hit in found)
+
+
 def test_one_sentence_in_two_files_does_not_correct_itself(opened):
     line = "Open File and Switch profile. The app switches to this new profile, no longer the old."
     found = opened(topics({"a": line, "b": line})).search("switch the profile", explain=True)

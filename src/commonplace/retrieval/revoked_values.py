@@ -38,7 +38,7 @@ _RARE_CHARS = 4
 _NAME_CHARS, _UNSPACED_CHARS = 3, 2
 """Signs of a name or a code, at least; of one in an unspaced script."""
 _VALUE_WORDS = 3
-"""Words of a value behind a key that is a name, at most."""
+"""Words of a value that is a name, at most."""
 _VALUE_END = re.compile(r"[,;(，、。（·|]|(?<=\w{4})\.|\s[-–—]\s")
 _WORD = re.compile(r"\w+")
 
@@ -47,8 +47,10 @@ def names_old_value(older: ComparedLine, newer: ComparedLine) -> bool:
     """Return whether a line says that something has changed and names all that another one says.
 
     So the order of two lines is known without their days: "uses port 9200, no longer port 9100".
+    A sentence whose words all occur in another one is no value.
     """
-    return newer.has_cue and bool(older.content) and older.content < newer.content
+    is_value = 0 < len(older.content) <= _VALUE_WORDS
+    return is_value and newer.has_cue and older.content < newer.content
 
 
 def names_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -174,6 +174,8 @@ class _Comparison:
             for later in newer_lines[at]:
                 older, newer = self._line(at), self._line(later)
                 judgement = self._judged(older, newer)
+                if judgement is None and not self._are_ordered(older.row, newer.row):
+                    continue  # neither is known to be the newer one
                 yield older, newer, judgement
                 is_correction = judgement is not None and judgement.older_stands_back
                 if is_correction and later in newer_lines and later not in stale:

@@ -98,39 +98,70 @@ FUNCTION_WORDS = {
         deine sein seine ihre ihrem ihren ist sind war hat haben habe wird werden wurde kann
         muss wer wo wie was wann wem wen woher wohin warum womit worin an aus nach bis durch
         gegen ohne um unter vor zu zur in am so auch noch gerade zurzeit derzeit aktuell und
-        oder sich man da dort
+        oder sich man da dort nicht nur als wenn weil dass ob beim kein keine keinen keinem
+        keiner darf dürfen soll sollen sollte sollten können könnte könnten kannst müssen
+        musste möchte will wollen wollte gibt geht seinem seinen seiner seines ihres ihrer
+        dieser diese dieses diesem diesen jeder jede jedes jedem jeden alle allen aller
+        waren hatte hatten hast bist seid werde wurden sei wäre dann denn doch aber sondern
+        also jetzt schon eben hier mehr sehr zwischen seit während wegen trotz statt ihn ihm
+        ihnen euch euer eure unseres meines deinem deinen deiner damit dafür davon daran
+        darauf dabei dazu wieso weshalb wieviel selbst etwas nichts jemand niemand andere
+        anderen anderer anderes anderem
     """),
     "fr": _words("""
         le la les l un une du de d au aux en pour sur quel quelle quels quelles combien je j
         tu il elle on nous vous ils elles me m te se s mon ma mes ton ta ses son sa notre
         nos votre leur leurs est sont a ai as avons ont fait va qui que quoi ou quand
         comment dans avec chez sans sous vers par ce cet cette ces c qu et y ne actuellement
-        actuel actuelle
+        actuel actuelle pas non si peut peuvent pouvons peux puis pourrait faut doit doivent
+        dois devons veut veux voulons être avoir été était étaient étais suis sommes avait
+        avaient aurait serait sera seront ceux celle celui celles cela ça lui eux même mêmes
+        tous toutes donc mais comme lorsque pendant depuis entre contre parce alors aussi
+        encore déjà toujours jamais très ici dont laquelle lequel lesquels lesquelles aucun
+        aucune autre autres chaque
     """),
     "es": _words("""
         los las una un del al la para por con de cual cuanto cuanta cuantos cuantas yo tu el
         ella nosotros ellos me te se nos mi mis su sus nuestro nuestra nuestros nuestras es
         esta estan son ha han he hay tiene va quien quienes donde cuando como a en sin sobre
-        hasta desde y o les le lo que actualmente actual ahora
+        hasta desde y o les le lo que actualmente actual ahora no si puede pueden puedo
+        podemos debe deben debo debemos ser estar estaba estaban fue fueron sido soy somos
+        tengo tienes tenemos tienen tenía había hemos haya quiero quiere este estos estas
+        ese esa esos esas eso esto aquel aquella aquello ellas usted ustedes nosotras cada
+        otro otra otros otras mismo misma tanto muy también pero porque pues aunque mientras
+        ni entre según durante aquí allí ya todavía aún alguien algo nada nadie unos unas
     """),
     "it": _words("""
         il lo la l gli le un una uno della dell del di da per su dal nel nella i quale quali
         quanto quanta quanti io tu lui lei noi loro mi ti si ci vi mio mia miei mie suo sua
         nostro nostra nostri nostre e sono ha ho hanno abbiamo sta va viene chi che dove
         quando come a al alla alle allo ai agli con in sul sulla tra fra col dei delle degli
-        dai dalla cosa attualmente attuale
+        dai dalla cosa attualmente attuale non se può posso possono possiamo deve devo
+        devono dobbiamo vuole voglio essere avere erano stato stata stati siamo siete avete
+        aveva avevano questo questa questi queste quello quella quelli quelle ne ancora già
+        sempre molto più anche però perché mentre ma oppure durante senza verso fino ogni
+        altro altra altri altre stesso stessa qui qualcuno qualcosa niente nessuno nei nelle
+        nello sui sulle sugli
     """),
     "pt": _words("""
         o os a um uma do da dos das de na no em para por qual quais quanto quanta eu tu ele
         ela nos eles me te se meu minha meus minhas seu sua nosso nossa nossos nossas e esta
         estao sao foi tem vai quem que onde quando como ao aos as com nas dum numa pelo pela
-        pro pra ca atualmente atual
+        pro pra ca atualmente atual não pode podem posso podemos deve devem devo devemos ser
+        estar foram sido sou somos tenho temos tinha tinham havia este estes estas esse essa
+        esses essas isto isso aquele aquela aquilo você vocês lhe lhes cada outro outra
+        outros outras mesmo mesma tanto muito também mas porque pois enquanto nem entre
+        durante aqui ali já ainda alguém algo nada ninguém uns umas pelos pelas neste nesta
+        nesse nessa
     """),
     "nl": _words("""
         de het een van op voor aan in welk welke hoeveel ik jij je hij zij ze wij we jullie
         mij me ons onze mijn jouw zijn haar hun is heeft hebben heb wordt worden gaat wie
         wat waar wanneer hoe waarmee uit naar bij met tot om te er en of ook die dat dit
-        deze
+        deze niet geen kan kunnen kun moet moeten mag mogen wil willen zal zullen zou zouden
+        waren werd werden doet gaan als maar omdat terwijl nu nog wel hier daar uw jou men
+        iemand iets niets niemand elke elk alle andere ander zelf tussen tegen zonder
+        tijdens sinds waarom
     """),
     "sv": _words("""
         en ett pa et til till fra vilken vilket hvilken hvilket jag du han hon vi ni de dem
@@ -138,45 +169,63 @@ FUNCTION_WORDS = {
         nar hur hvem hvad hva hvor hvornar i med om hos ved af av som och og den det der dig
         sig jeg ham hende henne honom deras deres sine sit dess ska skal vil vill eller att
         at mange manga man bliver blev nogen nagon noget nagot under efter før fore inom
-        mellem mellan
+        mellem mellan inte ikke kan kunde kunne skulle skulde måste må får fick være varit
+        hadde havde då så fordi eftersom också også bara denna detta denne dette disse dessa
+        alla alle andra andre annat annen själv selv där inga ingen intet mellom utan uten
+        från vid
     """),
     "fi": _words("""
         mina sina han me te he on ovat oli kuka mika missa milloin miten kenen meidan mita
-        joka ja
+        joka ja ei jos kun mutta vain voi pitää tämä
     """),
     "pl": _words("""
         w z od dla na do jaki jaka jakie jakim jakiego ile ja ty on ona my wy oni mi mnie
         nam nas sie moj moja moje nasz nasza nasze swoj jego jej ich jest sa ma maja byc kto
-        co gdzie kiedy jak czym kim po o u ze za przy przez ten ta to te i teraz obecnie
+        co gdzie kiedy jak czym kim po o u ze za przy przez ten ta to te i teraz obecnie nie
+        czy był była było były mam mamy może mogą można musi trzeba tego tej tym tych tak
+        jako jeśli gdy lub albo oraz więc tylko też także już jeszcze bardzo bez pod nad
+        przed między aby żeby który która które których którym ktoś coś nic nikt każdy
+        wszystkie
     """),
     "cs": _words("""
         ja ty on ona my vy oni mi nam nas nase muj moje je jsou ma kdo co kde kdy jak v ve s
-        se u o k po
+        se u o k po není jsem jsi jsme jste byl byla bylo byly být může mohou musí mít máme
+        tento tato toto který která které že když protože nebo jen také už ještě bez pod nad
+        před mezi při pro od do za
     """),
     "ru": _words("""
         от для из с какой какая какое какие каком какую сколько я ты он она мы вы они мне
         меня нам нас наш наша наше наши мой моя мое у в во на по за к о об при это кто что
-        где когда как кому чем есть и сейчас теперь ми ви хто де коли як наші що є
+        где когда как кому чем есть и сейчас теперь ми ви хто де коли як наші що є не ни ли
+        если бы был была было были быть нет может могут можно надо нужно должен должна этот
+        эта эти этого тот те того его ее их себя сам свой все который которая которые чтобы
+        потому но или только тоже также уже еще очень без под над перед между через после до
+        так
     """),
     "tr": _words("""
         ben sen o biz siz onlar bizim benim kim ne nerede nasil ve ile icin bu su mi anda
-        simdi
+        simdi değil var yok olan olarak gibi kadar çok ama veya çünkü neden hangi kaç
     """),
     "el": _words("""
         ο η το οι τα του της των τον την στο στη στην στον με για από που πού ποιος ποια
-        ποιο πότε πώς είναι μου μας και
+        ποιο πότε πώς είναι μου μας και δεν μη αν να θα ήταν έχει έχω μπορεί μπορώ πρέπει
+        αυτό αυτή αυτός όταν γιατί αλλά μόνο πολύ
     """),
     "uk": _words("""
         що хто де коли як який яка яке які скільки у в на з із до від для про за по це є був
-        була ми ви він вона вони я ти мій моя наш наша нашого нашої і та й не зараз тепер
+        була ми ви він вона вони я ти мій моя наш наша нашого нашої і та й не зараз тепер ні
+        чи якщо було були немає може можна треба цей ця ці того його її їх себе свій все щоб
+        але або тільки також вже ще дуже без під над перед між через після
     """),
     "hu": _words("""
         a az egy ki kit mi mit mikor hol hova honnan hogyan melyik mennyi hány van volt lesz
-        nem és hogy nálunk én te ő ők engem minket most jelenleg
+        nem és hogy nálunk én te ő ők engem minket most jelenleg ha csak már még kell lehet
+        vannak voltak ez ezt azt mint vagy mert
     """),
     "ro": _words("""
         care ce cine unde când cum cât câte câți la de din în pe cu pentru este e sunt are
-        am ai au un o și nu mea meu mele noastră nostru noștri acum
+        am ai au un o și nu mea meu mele noastră nostru noștri acum dacă poate trebuie să
+        fost era erau acest această aceste sau dar că doar foarte fără
     """),
 }
 """Words of other languages that name no subject; those of the Nordic ones are together."""
