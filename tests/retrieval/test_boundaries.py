@@ -524,3 +524,42 @@ def test_the_items_that_an_item_lies_in_are_its_context():
     assert "rollover arrow" in hit.snippet
     assert hit.snippet.startswith("  - ")
     assert hit.context == lines[0]
+
+
+@pytest.mark.parametrize(
+    "opener", ['??? question "Are old ones made anew?"', '=== "From the list"']
+)
+def test_the_first_line_of_an_admonition_is_the_context_of_what_lies_in_it(opener):
+    filler = "They are not made anew, for what they show is the same as it was before. " * 4
+    lines = [opener, "", f"    {filler}", ""]
+    lines += ["    We recommend that you delete the sidecar by hand, and look at the log.", ""]
+    lines += ['??? question "Which folder?"', "", "    The one that you have set."]
+    [[hit, *_]] = searched("\n".join(lines), "delete the sidecar by hand", max_chars=250)
+    assert hit.snippet.lstrip().startswith("We recommend")
+    assert hit.context == opener
+
+
+def test_a_sentence_does_not_stand_before_a_fence_that_a_later_chunk_closes():
+    lines = [
+        "The script can be placed in `/etc/cron.daily`:",
+        "",
+        "```",
+        "stat -c %s /srv",
+        "ls /srv",
+    ]
+    text = "\n".join(lines)
+    region = Region(lines, start=0, context="", after=0, until=len(text))
+    found = cut(region, Cut(0, len(lines[0])), longest=700, middle=0)
+    assert text[found.start : found.end] == lines[0]
+
+
+@pytest.mark.parametrize(
+    "opener", ['!!! tldr ""', "!!! Info", '??? faq "Of words?"', '!!! own "A"']
+)
+def test_no_snippet_ends_with_the_first_line_of_an_admonition_of_any_kind(opener):
+    lines = ["Omit the flag to keep the index.", "", opener, "    If not, use the old one."]
+    text = "\n".join(lines)
+    window = Cut(0, text.index("    If"))
+    region = Region(lines, start=0, context="", after=0, until=window.end)
+    found = cut(region, window, longest=700, middle=0)
+    assert text[found.start : found.end] == lines[0]

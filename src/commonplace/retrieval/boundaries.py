@@ -228,10 +228,13 @@ class _Cutter:
                 return
 
     def _ends(self, number: int) -> list[int]:
-        """Return the last lines of the code, or of the list item and the sentence, of a line."""
+        """Return the last lines of the code, or of the list item and the sentence, of a line.
+
+        Code that the chunk holds a part of has none: its closing fence is not there.
+        """
         block = block_at(self._blocks, number)
         if block is not None and block.kind == "code":
-            return [block.last]
+            return [block.last] if block.closed else []
         sentence = number
         while _continues(self._lines, sentence):
             sentence += 1

@@ -47,13 +47,15 @@ _LONG_RULE = re.compile(r"-{4,}")
 _OTHER_BLOCK = re.compile(rf"[ \t]*(?:#{{1,6}}(?:[ \t]|$)|{_MARKER}|`{{3,}}|~{{3,}})")
 
 _KINDS = (
-    "note|abstract|info|tip|hint|success|question|important|caution|warning|failure|danger|bug|"
-    "example|quote"
+    "(?i:note|seealso|abstract|summary|tldr|info|todo|tip|hint|important|success|check|done|"
+    "question|help|faq|warning|caution|attention|failure|fail|missing|danger|error|bug|example|"
+    "quote|cite)"
 )
 _ADMONITION = (
     rf":{{3,}}[ \t]*(?:[\w-]*(?:\[.*\])?|(?:{_KINDS}|details)[ \t].*|[\w-]+(?:[ \t].*)?:{{3,}})"
-    rf"|\[!\w+\][+-]?|===[+!]?[ \t]\".*\"|(?:!!!|\?\?\?\+?)[ \t](?:{_KINDS})"
-    r"(?:[ \t]+inline(?:[ \t]+end)?)?(?:[ \t]+\".*\")?|/{3}(?:[ \t]*[\w-]+(?:[ \t]*\|.*)?)?"
+    rf"|\[!\w+\][+-]?|===[+!]?[ \t]\".*\"|(?:!!!|\?\?\?\+?)[ \t]+(?:{_KINDS}"
+    r"(?:[ \t]+inline(?:[ \t]+end)?)?|[\w-]+(?:[ \t]+[\w-]+)*[ \t]+\".*\")"
+    r"|/{3}(?:[ \t]*[\w-]+(?:[ \t]*\|.*)?)?"
 )
 _TAGS = r"(?:</?(?!img\b)[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>[ \t]*)+"
 _MARKUP = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|{_TAGS}|{_ADMONITION})[ \t\r]*$")

@@ -1,4 +1,7 @@
-"""List items of Markdown: what begins one, what it lies in, and how far it reaches."""
+"""List items of Markdown: what begins one, what it lies in, and how far it reaches.
+
+An admonition or a tab of MkDocs holds what is indented below its first line, as an item does.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 __all__ = ["is_item", "item_above", "item_end"]
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
+_HOLDER = re.compile(r"[ \t]*(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+\S")
 
 
 def is_item(line: str) -> bool:
@@ -16,14 +20,14 @@ def is_item(line: str) -> bool:
 
 
 def item_above(lines: Sequence[str], number: int) -> int | None:
-    """Return the first line of the list item that an indented line belongs to; None for none."""
+    """Return the first line of the item or admonition that an indented line lies in, or None."""
     indent = _indent(lines[number])
     if not indent or not lines[number].strip():
         return None
     for above in range(number - 1, -1, -1):
         line = lines[above]
         if line.strip() and _indent(line) < indent:
-            return above if is_item(line) else None
+            return above if is_item(line) or _HOLDER.match(line) else None
     return None
 
 
