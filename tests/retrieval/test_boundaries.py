@@ -147,6 +147,18 @@ def test_a_heading_alone_is_no_result(name):
     assert (hits == []) == (name == "headings alone")
 
 
+@pytest.mark.parametrize("embedder", ["bundled", None])
+def test_a_sentence_that_is_written_as_a_heading_is_found(embedder):
+    text = "# Day\n\n## The okapi gate code is 4411\n\n## Dentist on Friday at nine\n\n- roses\n\n"
+    text += "## Buy twelve eggs for Ann\n"
+    queries = "okapi gate code", "eggs for Ann"
+    okapi, eggs = searched(text, *queries, embedder=embedder)
+    assert "4411" in okapi[0].snippet
+    assert "twelve eggs" in eggs[0].snippet
+    [[hit]] = searched("# Plan\n\n## Call Ann at five today\n", "when do I call Ann?")
+    assert "at five" in hit.snippet
+
+
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.full])])
 def test_no_table_is_shown_that_begins_where_a_chunk_ends(every):
     parts = [

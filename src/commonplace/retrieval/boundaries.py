@@ -8,8 +8,9 @@ a snippet that begins below a header row has the header and delimiter rows as it
 
 Sentences over several lines, and list items with their parents and with what is indented below
 them, are whole where that adds few characters; parents that are too far above are the context. A
-text of headings, rules, fences and comments alone is no snippet, and none ends with the heading of
-what it does not show, or with a sentence that introduces it, unless that has the most evidence.
+text of headings, rules, fences and comments alone is no snippet, but for a sentence that is written
+as a heading with nothing below it; and none ends with the heading of what it does not show, or with
+a sentence that introduces it, unless that has the most evidence.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _WHOLE_CHARS = 150
 _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
+_STATEMENT_WORDS = 4
+"""Words from which on a heading with nothing below it says something: "Dentist at 9 on Friday"."""
+
+_WORDS = re.compile(r"\w+")
 _TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
 _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
 _CLOSING = re.compile(r"[ \t]*(?:(:{3}):*|(/{3})|<(/[A-Za-z][\w.:-]*)>)[ \t\r]*$")
@@ -182,9 +187,22 @@ class _Cutter:
         if block is not None and block.kind == "table":
             is_header = number == block.first and block.last > block.first + 1
             return not is_header and number != block.first + 1
-        if not _TEXT.search(line) or is_markup(line) or block is not None:
+        if not _TEXT.search(line) or block is not None:
             return False
+        if is_markup(line):
+            return self._is_statement(number)
         return not self._is_title(number)
+
+    def _is_statement(self, number: int) -> bool:
+        """Return whether a line is a heading of some words that nothing stands below."""
+        heading = _HEADING.match(self._lines[number])
+        if heading is None or len(_WORDS.findall(self._lines[number])) < _STATEMENT_WORDS:
+            return False
+        below = next(filter(str.strip, self._lines[number + 1 :]), None)
+        if below is None:
+            return True
+        other = _HEADING.match(below)
+        return other is not None and other[0].count("#") <= heading[0].count("#")
 
     def _is_title(self, number: int) -> bool:
         """Return whether a line is a heading by the line below it (Setext)."""
