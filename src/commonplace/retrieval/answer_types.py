@@ -53,26 +53,47 @@ ADDRESSES = (
 
 TIMES = AnswerType(
     re.compile(
-        r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long"
-        r"|how many (?:days|weeks|months|years))\b",
+        r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long|deadline"
+        r"|how many (?:days|weeks|months|years)"
+        r"|wann|um wie ?viel uhr|wie lange|welche[rsmn]? (?:tag|monat|jahr|uhrzeit)"
+        r"|quand|quelle heure|quel(?:le)? (?:jour|mois|date|ann[ée]e)|combien de temps"
+        r"|cu[aá]ndo|qu[eé] (?:d[ií]a|hora|fecha|mes|año)|cu[aá]nto tiempo"
+        r"|quando|che (?:ora|giorno|mese|anno)|que (?:dia|horas|m[eê]s|ano)|quanto tempo"
+        r"|wanneer|hoe laat|hoe lang|welke (?:dag|datum)"
+        r"|n[aä]r|når|hvorn[aå]r|(?:vil|hvil)ken (?:dag|tid)|kiedy|kdy|когда|коли)\b"
+        r"|何時|いつ|何曜日|几点|什么时候|언제|몇 시",
         re.IGNORECASE,
     ),
-    re.compile(r"\b\d{4}\b"),
+    re.compile(
+        r"\b\d{4}\b|\b\d{1,2}[:.h]\d\d\b|\b\d{1,2} ?(?:uhr|h)\b|\d[時点月日]", re.IGNORECASE
+    ),
     _words(
         "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
         " weekends month months year years day days morning afternoon evening night"
         " monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday"
         " fridays saturday saturdays sunday sundays january february march april may june"
         " july august september october november december spring summer autumn fall winter"
+        " noon midnight"
     ),
     1.0,
 )
 AMOUNTS = AnswerType(
-    re.compile(r"\bhow (?:many|much|old|long|far|often|tall|big)\b", re.IGNORECASE),
+    re.compile(
+        r"\b(?:how (?:many|much|old|long|far|often|tall|big)|what (?:does|do|did) .{2,40} cost"
+        r"|wie ?(?:viele?|hoch|alt|gro(?:ß|ss)|weit|oft|lang|schwer|teuer)|was kostet|was kosten"
+        r"|combien|cu[aá]nt[oa]s?|quant[oaie]|hoeveel|hoe (?:vaak|oud|groot|lang|hoog)"
+        r"|hur (?:många|mycket|gammal|stor|lång|hög|ofta)"
+        r"|hvor (?:mange|meget|mye|gammel|ofte|stor|lang)"
+        r"|ile|kolik|сколько|скільки|kaç|mennyi|hány)\b"
+        r"|いくら|何[円人個回匹枚本]|多少|几[个人次]|얼마|몇",
+        re.IGNORECASE,
+    ),
     re.compile(r"\d"),
     _words(
         "one two three four five six seven eight nine ten eleven twelve once twice few couple"
         " several dozen hundred thousand"
+        " zwei drei vier fünf sechs sieben acht neun zehn einmal zweimal deux trois quatre cinq"
+        " dos tres cuatro cinco due tre quattro cinque dois duas quatro twee drie två tre fyra fem"
     ),
     1.5,
 )

@@ -58,7 +58,9 @@ def with_repeats(
     }
     memories = _Memories(question, others)
     for older, newer, judgement in judged:
-        if newer.row in repeating:
+        # What has the same key with another value is news, whatever else it repeats.
+        is_repeat = newer.row in repeating and (judgement is None or judgement.reason != "key")
+        if is_repeat:
             yield older, newer, Judgement("doubt", older_stands_back=False)
         elif judgement is not None:
             yield older, newer, judgement

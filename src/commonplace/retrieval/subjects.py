@@ -6,6 +6,7 @@ about another thing where it has another word, name or number in their place.
 
 from __future__ import annotations
 
+import re
 from itertools import chain, dropwhile, islice
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from commonplace.text.correction_cues import (
     parts_in,
     places_of,
 )
+from commonplace.text.stopwords import ENGLISH
 from commonplace.text.time_expressions import is_date_word
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ __all__ = [
 
 _PREFIX = 4
 """Letters that a name of an environment and its short form have in common: "prod"."""
+_PARTY = re.compile(
+    r"\s*(?:[-*+]\s+)?[A-Z][\w-]*"
+    r"(?: team\b.*\btheir\b|.*\b(?:(?:its|their) own|ha(?:s|ve) a new)\b)"
+)
+"""Beginning of what another company or team has: "Data team renamed their channel"."""
 _OPENING = 3
 """Words at the beginning of a line that may say what it is about."""
 
@@ -92,6 +99,7 @@ def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLi
         or _is_of_third_person(question, older, newer)
         or _is_of_other_environment(question, older, newer)
         or _opens_about_other(question, older, newer)
+        or _is_of_other_party(question, older, newer)
     )
 
 
@@ -229,6 +237,14 @@ def _opens_about_other(question: Question, older: ComparedLine, newer: ComparedL
         if word and not word.isdigit() and older.lacks_subject(word):
             return newer.term_of(word) not in question.term_set and not is_date_word(word)
     return False
+
+
+def _is_of_other_party(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line begins with another one, as in "*Nordkyst* has a new DPO"."""
+    if not _PARTY.match(newer.text):
+        return False
+    known = ENGLISH | older.term_set | (question.subjects - question.attributes)
+    return newer.words[0] not in known and newer.terms[0] not in known
 
 
 def _is_of_other_environment(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -162,6 +162,7 @@ def asks_for_past(words: Sequence[str], text: str) -> bool:
     return (
         _cues("past").are_in(words, text)
         or _follow(words, "were", "first")
+        or (("use", "to") in pairwise(words) and not {"did", "didn"}.isdisjoint(words))
         or not _ends().isdisjoint(_WORD.findall(unicodedata.normalize("NFC", text).lower())[-1:])
     )
 
@@ -231,8 +232,7 @@ def replaced_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     """
     for words in phrases:
         yield from _words_behind_longer(words)
-        for behind in words_behind("replaced", words):
-            yield behind[: _BETWEEN + 2]
+        yield from (behind[: _BETWEEN + 2] for behind in words_behind("replaced", words))
 
 
 def left_words(phrases: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
