@@ -141,6 +141,7 @@ class Explanation:
         rerank: Score that the reranker gave to the snippet, on its own scale; None without one.
         supersessions: Lines of the snippet that stand back for others, and others that stand back
             for lines of the snippet.
+        day: Day of the log, or of the session's message, as ISO text; None for a file without one.
     """
 
     vector: float | None
@@ -152,6 +153,7 @@ class Explanation:
     terms: tuple[str, ...]
     rerank: float | None = None
     supersessions: tuple[Supersession, ...] = ()
+    day: str | None = None
 
 
 SupersessionReason = Literal["struck", "key", "value", "cue", "doubt", "relative"]

@@ -18,7 +18,7 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
-from commonplace import Memory, SearchResult, SearchResults
+from commonplace import SearchResult, SearchResults
 from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet, shown_path
 from commonplace.types import Source
 from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
@@ -113,7 +113,7 @@ class CommonplaceRetriever(BaseRetriever):
             query, max_results=values.pop("k"), explain=True, **values
         )
         self._embedder = (found.provider, found.model)
-        return [_document(result, memory) for result in found]
+        return [_document(result) for result in found]
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         provider, model = self._embedder
@@ -184,9 +184,10 @@ _DIGITS = 4
 """Decimals of scores: a later call of the same minute gives the same numbers."""
 
 
-def _document(result: SearchResult, memory: Memory) -> Document:
+def _document(result: SearchResult) -> Document:
     parts = dataclasses.asdict(result.explanation) if result.explanation else {}
-    parts.pop("age_days", None)
+    for name in ("age_days", "day"):
+        parts.pop(name, None)
     return _PlaceDocument(
         id=passage_id(result),
         page_content=quoted_snippet(result),
@@ -198,7 +199,7 @@ def _document(result: SearchResult, memory: Memory) -> Document:
             "source": result.source,
             "context": quoted_context(result),
             "citation": shown_path(result.citation),
-            "date": passage_day(result, memory.now()),
+            "date": passage_day(result),
             "score": round(result.score, _DIGITS),
             "origin": result.origin.author,
             "parts": {name: _rounded(value) for name, value in parts.items()},

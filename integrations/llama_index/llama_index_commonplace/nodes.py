@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from datetime import datetime
 from typing import Any
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
@@ -17,8 +16,9 @@ __all__ = ["UNDATED", "MemoryNode", "scored_node"]
 UNDATED = "1970-01-01"
 """Date of notes without a day; postprocessors sort None before the newest day."""
 
-_VARYING = ("age_days", "decay")
-"""Parts of a score that change with the clock; metadata that changed would break a cache by it."""
+_LEFT_OUT = ("age_days", "decay", "day")
+"""Parts of a score that change with the clock, by which metadata would break a cache; and the day,
+which is the ``date``."""
 
 
 class MemoryNode(TextNode):
@@ -42,15 +42,14 @@ class MemoryNode(TextNode):
         return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def scored_node(result: SearchResult, *, now: datetime, cited: bool = True) -> NodeWithScore:
+def scored_node(result: SearchResult, *, cited: bool = True) -> NodeWithScore:
     """Return a search result as a node.
 
     Args:
         result: The result; the scores of its explanation, if it has one, become metadata.
-        now: Time of the search.
         cited: Whether a model that reads the node with its metadata sees the citation.
     """
-    metadata = _metadata(result, now)
+    metadata = _metadata(result)
     shown = [name for name in ("citation", "heading", "context") if metadata[name]]
     node = MemoryNode(
         id_=passage_id(result),
@@ -65,12 +64,12 @@ def scored_node(result: SearchResult, *, now: datetime, cited: bool = True) -> N
     return NodeWithScore(node=node, score=result.score)
 
 
-def _metadata(result: SearchResult, now: datetime) -> dict[str, Any]:
+def _metadata(result: SearchResult) -> dict[str, Any]:
     """Return a result's metadata as texts and numbers: vector stores accept nothing else."""
     parts: dict[str, Any] = {}
     if result.explanation:
         parts = dataclasses.asdict(result.explanation)
-        parts = {name: part for name, part in parts.items() if name not in _VARYING}
+        parts = {name: part for name, part in parts.items() if name not in _LEFT_OUT}
         parts["terms"] = " ".join(parts["terms"])
         parts["supersessions"] = "; ".join(map(str, result.explanation.supersessions))
     return {
@@ -81,7 +80,7 @@ def _metadata(result: SearchResult, now: datetime) -> dict[str, Any]:
         "start_line": result.start_line,
         "end_line": result.end_line,
         "source": result.source,
-        "date": passage_day(result, now) or UNDATED,
+        "date": passage_day(result) or UNDATED,
         "origin": result.origin.author,
         "session": result.origin.session,
         **parts,

@@ -96,12 +96,8 @@ class CommonplaceRetriever(EnclosedRetriever, BaseRetriever):
             explain=True,
             **self._limits(),
         )
-        now = self.memory.now()
         cited = citations_shown(self.memory.settings.citations)
-        return [
-            scored_node(result, now=now, cited=cited)
-            for result in self._recut(self.memory, results)
-        ]
+        return [scored_node(result, cited=cited) for result in self._recut(self.memory, results)]
 
     def _limits(self) -> dict[str, Any]:
         """Return the limits of files and days: both those of the filters and its own hold."""

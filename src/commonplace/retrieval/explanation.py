@@ -39,7 +39,8 @@ def _explanation(
 ) -> Explanation:
     rows = window.rows
     best = window.first + int(lines.share[rows].argmax())
-    day = int(lines.table.days[window.first])
+    number = int(lines.table.days[window.first])
+    day = date.fromordinal(number) if number else None
     # Days begin at the local midnight: the clock is read as if it showed UTC.
     now = analyzed.query.now.replace(tzinfo=UTC)
     held = lines.present[rows].max(axis=0).tolist()
@@ -47,13 +48,14 @@ def _explanation(
         vector=_nearest(lines, rows),
         keyword=coverage(lines, analyzed, rows) or None,
         fused=fused,
-        age_days=age_days(date.fromordinal(day), now) if day else None,
+        age_days=age_days(day, now) if day else None,
         decay=math.exp(-float(lines.faded[best])),
         mmr=None if lines.repeated is None else math.exp(-float(lines.repeated[best])),
         terms=tuple(
             word.term for word, is_held in zip(analyzed.terms.known, held, strict=True) if is_held
         ),
         rerank=window.rerank,
+        day=day.isoformat() if day else None,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 
 from commonplace.types import SearchResult, citation
 
@@ -23,17 +22,13 @@ def passage_id(result: SearchResult) -> str:
     return f"{result.citation}~{digest[:8]}"
 
 
-def passage_day(result: SearchResult, now: datetime) -> str | None:
-    """Return the day of a dated file as ISO text; an age would differ from call to call.
+def passage_day(result: SearchResult) -> str | None:
+    """Return the day of a log or a message as ISO text; an age would differ from call to call.
 
     Args:
         result: A result with its explanation.
-        now: Time of the search.
     """
-    age = result.explanation.age_days if result.explanation else None
-    if age is None:
-        return None
-    return (now.astimezone(UTC) - timedelta(days=age)).date().isoformat()
+    return result.explanation.day if result.explanation else None
 
 
 @dataclass(frozen=True, slots=True)

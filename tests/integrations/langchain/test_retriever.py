@@ -224,6 +224,20 @@ def test_documents_of_two_calls_are_equal_although_time_goes_by(open_memory):
     assert days["MEMORY.md"] is None
 
 
+ZONED = [Settings(timezone=zone) for zone in ("America/New_York", "Europe/Paris", "Asia/Tokyo")]
+
+
+@pytest.mark.parametrize("settings", [*ZONED, Settings.openclaw()])
+def test_the_date_is_the_day_in_the_name_of_the_log_wherever_one_is(open_memory, folder, settings):
+    (folder / "memory" / "2027-01-15.md").write_text("- The dentist has time for the VPN.\n")
+    found = CommonplaceRetriever(memory=open_memory(settings), min_score=0).invoke("VPN printer")
+    days = {d.metadata["path"]: d.metadata["date"] for d in found}
+    assert days.pop("MEMORY.md") is None
+    assert days == {f"memory/{day}.md": day for day in days.values()}
+    assert {"2025-01-02", "2026-11-20", "2027-01-15"} <= {*days.values()}
+    assert all("day" not in d.metadata["parts"] for d in found)
+
+
 def test_a_multi_query_returns_no_document_twice(memory):
     multi_query = pytest.importorskip("langchain_classic.retrievers.multi_query")
     model = ScriptedChatModel(script=["VPN port number\nwhere does the VPN listen\nprinter name"])

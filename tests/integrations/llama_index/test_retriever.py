@@ -236,6 +236,18 @@ def test_the_newest_nodes_are_found_by_their_date(memory):
     }
 
 
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_the_date_is_the_day_in_the_name_of_the_log_wherever_one_is(open_memory, notes, zone):
+    (notes / "memory/2027-01-15.md").write_text("- The dentist has time at 9.\n")
+    memory = open_memory(settings=Settings(timezone=zone))
+    found = CommonplaceRetriever(memory, min_score=0, k=30).retrieve("the dentist has the time")
+    days = {node.metadata["path"]: node.metadata["date"] for node in found}
+    dated = {path: day for path, day in days.items() if day != "1970-01-01"}
+    assert all(path.startswith(f"memory/{day}") for path, day in dated.items())
+    assert len(dated) > 2
+    assert "memory/2027-01-15.md" in dated
+
+
 WRONG = [
     (lambda: CommonplaceRetriever("notes"), TypeError, "memory is 'notes', of type str; a Memory"),
     (lambda: CommonplaceToolSpec(None), TypeError, "memory is None"),

@@ -221,6 +221,7 @@ def _result(candidate: _Candidate, chunk: StoredChunk, query: str) -> SearchResu
             decay=candidate.decay,
             mmr=candidate.mmr,
             terms=tuple(term for term in terms if term in present),
+            day=None if chunk.day is None else date.fromordinal(chunk.day).isoformat(),
         ),
     )
 
