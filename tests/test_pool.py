@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from commonplace import (
     MemoryPool,
     NamespaceError,
+    Origin,
     PoolExhaustedError,
     SessionsSettings,
     Settings,
@@ -222,6 +223,47 @@ async def test_more_coroutines_than_threads_and_places_do_not_lock_each_other(op
 
     said = await asyncio.wait_for(asyncio.gather(*map(talk, range(50))), 50)
     assert all(f"user{number}." in "".join(text) for number, text in enumerate(said))
+
+
+LINE = "- The code of the gate of the garden is 4711, as the letter of May says."
+UNTRUSTED = Origin("untrusted", tool="mail")
+VERBS = {
+    "search": lambda memory: memory.search("zebra"),
+    "append": lambda memory: memory.append(LINE, path="memory/gate.md", origin=UNTRUSTED),
+    "write": lambda memory: memory.write("memory/gate.md", LINE, origin=UNTRUSTED),
+    "correct": lambda memory: memory.correct("memory/old.md#L1", "- It is 4712."),
+    "forget": lambda memory: memory.forget(text="4711"),
+    "forget, dry": lambda memory: memory.forget(text="4711", dry_run=True),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_reads_an_index_that_may_be_closed_for_another(open_pool, monkeypatch, verb):
+    pool = open_pool(max_open=1)
+    memory = pool.resolver("user")({"configurable": {"user": "ann"}})
+    if verb != "search":  # which says once that an empty memory has notes beside it
+        memory.write("memory/old.md", f"{LINE}\n")
+        memory.index()
+    store, reads = memory._index.store, []
+    snapshot = store.snapshot
+
+    def read():
+        reads.append(pool._slots._open.get(memory.slot, 0))
+        return snapshot()
+
+    monkeypatch.setattr(store, "snapshot", read)
+    VERBS[verb](memory)
+    assert reads
+    assert all(reads)
+
+
+def test_a_hint_that_fails_fails_no_search(pool, monkeypatch):
+    def gone(_):
+        raise StoreError("the folder is gone.")
+
+    monkeypatch.setattr("commonplace.workspace.unindexed_notes.unindexed_notes_hint", gone)
+    with pool.memory("ann") as memory:
+        assert memory.search("tea") == []
 
 
 async def test_a_cancelled_wait_keeps_no_place(open_pool):

@@ -185,11 +185,11 @@ class Memory(ReopenedInChild, AsyncTwins):
             *(log, self._ledger, workspace.root),
             enabled=settings.history.enabled,
             now=self._now,
-            elsewhere=functools.partial(_notes_holding, store),
+            elsewhere=lambda line: _notes_holding(index, line),
         )
         mutator.recover()
         self._recorder = TextRecorder(mutator, settings.history, now=self._now)
-        self._index = IndexService(
+        index = self._index = IndexService(
             workspace,
             store,
             settings=settings,
@@ -570,22 +570,24 @@ class Memory(ReopenedInChild, AsyncTwins):
         text = checked_text("query", query).encode("utf-8", "replace").decode("utf-8")
         text = text[:_MAX_QUERY_CHARS].strip()
         found = self._ask_qmd(text, sources, as_of) if self._qmd is not None and text else None
-        results = self._index.recovering(
-            self._search,
-            query,
-            text,
-            found=found,
-            limits=limits,
-            rows=rows,
-            patterns=patterns,
-            hidden=frozenset(exclude),
-            moment=None if as_of is None else parse_moment(as_of, timezone=self._zone),
-            explain=explain,
-        )
-        self._attribute(results, as_of)
-        if not results and not self._has_warned:
-            self._has_warned = True
-            self._warn_of_unindexed_notes()
+        with self._index.leased():
+            results = self._index.recovering(
+                self._search,
+                query,
+                text,
+                found=found,
+                limits=limits,
+                rows=rows,
+                patterns=patterns,
+                hidden=frozenset(exclude),
+                moment=None if as_of is None else parse_moment(as_of, timezone=self._zone),
+                explain=explain,
+            )
+            self._attribute(results, as_of)
+            if not results and not self._has_warned:
+                self._has_warned = True
+                with contextlib.suppress(CommonplaceError, OSError):  # only a hint
+                    self._warn_of_unindexed_notes()
         self._notes.shown.extend(results)
         if self.settings.sync.on_search:
             self._background.scheduler.searched()
@@ -1016,7 +1018,7 @@ class Memory(ReopenedInChild, AsyncTwins):
                     held,
                     f"{held}\n{text}",
                     given,
-                    elsewhere=lambda line: _notes_holding(self._index.store, line) - {path},
+                    elsewhere=lambda line: _notes_holding(self._index, line) - {path},
                 )
         except StateError as error:
             if given.author == "untrusted":  # without its origin, it would pass for the user's
@@ -1129,7 +1131,8 @@ class Memory(ReopenedInChild, AsyncTwins):
         from commonplace.history.corrections import Corrector
 
         corrector = Corrector(self._notes, self._index.store)
-        return corrector.correct(citation, text, day=self._day(when), origin=origin)
+        with self._index.leased():
+            return corrector.correct(citation, text, day=self._day(when), origin=origin)
 
     def blame(self, path: str) -> list[BlameLine]:
         """Return the lines of a note, each with the change that it came with, and its origin.
@@ -1179,9 +1182,10 @@ class Memory(ReopenedInChild, AsyncTwins):
         if self._qmd is not None and not dry_run:
             self._qmd.close()  # it would hold its index open
         forgetter = self._forgetter()
-        return forgetter.forget(
-            path=path, citation=citation, text=text, session=session, dry_run=dry_run
-        )
+        with self._index.leased():
+            return forgetter.forget(
+                path=path, citation=citation, text=text, session=session, dry_run=dry_run
+            )
 
     def _forgetter(self) -> Forgetter:
         from commonplace.history.forget import Forgetter
@@ -1345,10 +1349,11 @@ def _index_written(index: IndexService, paths: Sequence[str]) -> None:
         index.index_files(paths)
 
 
-def _notes_holding(store: Store, line: str) -> set[str]:
+def _notes_holding(index: IndexService, line: str) -> set[str]:
     from commonplace.history.occurrences import notes_holding
 
-    return notes_holding(store, line)
+    with index.leased():
+        return notes_holding(index.store, line)
 
 
 def rerank_client(reranker: Reranker | Any | None) -> RerankClient | None:
