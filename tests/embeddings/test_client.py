@@ -1,11 +1,12 @@
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import commonplace.embeddings
-from commonplace.embeddings.base import ModelName
+from commonplace.embeddings.base import Embedder, ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.registry import select
 from commonplace.errors import EmbedderError
@@ -96,6 +97,45 @@ def test_an_endpoint_tells_models_apart_without_being_told():
     assert name.endpoint
     assert "secret" not in name.endpoint
     assert name != ModelName.of(HashedWords())
+
+
+class Holding:
+    def __init__(self, **attributes):
+        self.__dict__ |= attributes
+
+
+class Cached(Holding):
+    """As LangChain's `CacheBackedEmbeddings`, which has no name of its own."""
+
+
+def test_a_cache_has_the_name_of_the_model_that_it_keeps_the_vectors_of():
+    model = Holding(model="small", base_url="http://one")
+    for name in ("underlying_embeddings", "base_embeddings"):
+        assert ModelName.of(Cached(**{name: model})) == ModelName.of(model)
+        assert ModelName.of(Cached(model_id="mine", **{name: model})).model == "mine"
+    assert ModelName.of(mock.Mock(spec=Embedder)).model == "Mock"
+    assert ModelName.of(mock.MagicMock()).model == "MagicMock"
+
+
+def test_deployments_of_azure_are_told_apart():
+    places = [
+        {"azure_endpoint": "https://one", "deployment": "small"},
+        {"azure_endpoint": "https://two", "deployment": "small"},
+        {"azure_endpoint": "https://one", "deployment": "large"},
+        {"azure_endpoint": "https://one", "azure_deployment": "tiny"},
+        {"azure_endpoint": "https://one"},
+        {},
+    ]
+    names = {ModelName.of(Holding(model="text-embedding-ada-002", **place)) for place in places}
+    assert len(names) == len(places)
+
+
+def test_the_names_by_which_indexes_were_built_stay():
+    known = {"model": "small", "deployment": "text-embedding-ada-002", "dimensions": 256}
+    assert ModelName.of(Holding(**known)).endpoint == ""
+    for attribute in ("base_url", "openai_api_base", "api_base", "endpoint"):
+        name = ModelName.of(Holding(**known, **{attribute: "http://127.0.0.1:8080/v1"}))
+        assert name.endpoint == "75a5be964d6e0f34"
 
 
 def test_a_provider_in_this_process_is_called_without_a_detour(tmp_path):

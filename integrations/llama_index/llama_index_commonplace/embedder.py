@@ -24,6 +24,8 @@ class LlamaIndexEmbedder:
         provider: Class name of the model.
         model_id: Name of the model; vectors of different names are never compared.
         base_url: Address of the server, None for the default; part of the identity.
+        azure_endpoint: Address of an Azure resource, None elsewhere; part of the identity.
+        azure_deployment: Name of the deployment there; part of the identity.
     """
 
     def __init__(self, embed_model: BaseEmbedding, *, model_id: str | None = None) -> None:
@@ -48,6 +50,8 @@ class LlamaIndexEmbedder:
         self.model_id: str = model_id or named or self.provider
         url = getattr(embed_model, "base_url", None) or getattr(embed_model, "api_base", None)
         self.base_url: str | None = url if isinstance(url, str) else None
+        self.azure_endpoint: str | None = getattr(embed_model, "azure_endpoint", None)
+        self.azure_deployment: str | None = getattr(embed_model, "azure_deployment", None)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector for each text, in order."""

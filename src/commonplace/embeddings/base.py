@@ -49,12 +49,18 @@ class ModelName:
 
     @classmethod
     def of(cls, embedder: object) -> ModelName:
-        """Name an object by its `model_id`, else `model`, `model_name`, else its class."""
+        """Name an object by its `model_id`, else `model`, `model_name`.
+
+        Without any, by the embedder that it wraps, else by its class.
+        """
         kind = type(embedder).__name__
         for attribute in ("model_id", "model", "model_name"):
             value = getattr(embedder, attribute, None)
             if isinstance(value, str) and value:
                 return cls(_text(embedder, "provider") or kind, value, _endpoint(embedder))
+        wrapped = _wrapped(embedder)
+        if wrapped is not None:
+            return cls.of(wrapped)
         return cls(_text(embedder, "provider") or kind, kind, _endpoint(embedder))
 
 
@@ -125,10 +131,18 @@ def _text(embedder: object, attribute: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def _wrapped(embedder: object) -> object | None:
+    """Return the embedder whose vectors an object of LangChain hands on, as its cache does."""
+    held = getattr(embedder, "__dict__", {})  # a mock has any attribute
+    return held.get("underlying_embeddings") or held.get("base_embeddings")
+
+
 def _endpoint(embedder: object) -> str:
     """Return a digest of the object's base URL, for the URL itself may hold a key."""
-    for attribute in ("base_url", "openai_api_base", "api_base", "endpoint"):
-        value = _text(embedder, attribute)
-        if value:
-            return hashlib.sha256(value.encode()).hexdigest()[:16]
-    return ""
+    urls = ("base_url", "openai_api_base", "api_base", "endpoint")
+    parts = [next(filter(None, (_text(embedder, name) for name in urls)), "")]
+    if azure := _text(embedder, "azure_endpoint"):
+        # Elsewhere, a deployment is a default that says nothing.
+        names = ("azure_deployment", "deployment")
+        parts += [azure, *filter(None, (_text(embedder, name) for name in names))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if any(parts) else ""

@@ -17,6 +17,7 @@ from langchain_core.documents.compressor import BaseDocumentCompressor
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.stores import InMemoryByteStore
 from pydantic import ValidationError
 
 from commonplace import Settings
@@ -236,6 +237,17 @@ def test_the_date_is_the_day_in_the_name_of_the_log_wherever_one_is(open_memory,
     assert days == {f"memory/{day}.md": day for day in days.values()}
     assert {"2025-01-02", "2026-11-20", "2027-01-15"} <= {*days.values()}
     assert all("day" not in d.metadata["parts"] for d in found)
+
+
+def test_another_model_behind_a_cache_embeds_all_again(open_memory):
+    cache = pytest.importorskip("langchain_classic.embeddings").CacheBackedEmbeddings
+    for model in (HashedWords(model_id="one"), HashedWords(model_id="two")):
+        embedder = cache(underlying_embeddings=model, document_embedding_store=InMemoryByteStore())
+        memory = open_memory(embedder=embedder)
+        if model.model_id == "two":
+            assert "built with fake:one" in memory.search(QUESTION).fallback
+        assert memory.index().embedded > 3
+        assert memory.search(QUESTION).mode == "hybrid"
 
 
 def test_a_multi_query_returns_no_document_twice(memory):

@@ -66,6 +66,26 @@ def test_its_identity_is_the_models_class_name_and_place():
     assert EmbeddingClient(told).name.model == "words with instruction"
 
 
+def test_deployments_of_azure_are_told_apart():
+    class Azure(Words):
+        azure_endpoint: str
+        azure_deployment: str
+
+    names = {
+        EmbeddingClient(
+            LlamaIndexEmbedder(
+                Azure(
+                    model_name="text-embedding-ada-002",
+                    azure_endpoint=f"https://{resource}.example",
+                    azure_deployment=deployment,
+                )
+            )
+        ).name
+        for resource, deployment in (("one", "small"), ("one", "large"), ("two", "small"))
+    }
+    assert len(names) == 3
+
+
 def test_anything_else_is_refused_at_once():
     with pytest.raises(EmbedderError, match=r"takes a LlamaIndex BaseEmbedding.*HashedWords"):
         LlamaIndexEmbedder(HashedWords())
