@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from commonplace import Memory
 from commonplace.embeddings.adapters import EmbedderAdapter
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.errors import EmbedderError
@@ -112,6 +113,12 @@ def test_an_object_with_one_half_of_the_methods_is_refused():
 
     with pytest.raises(EmbedderError, match=r"Half has no embed_query\(\)"):
         EmbeddingClient(Half())
+
+
+def test_a_class_in_place_of_an_object_is_refused_when_the_memory_is_opened(tmp_path):
+    with pytest.raises(EmbedderError) as caught:
+        Memory.open(tmp_path, embedder=Plain)
+    assert str(caught.value) == "Plain is a class; give an object of it: embedder=Plain(...)."
 
 
 def test_requests_to_a_plain_object_are_small_and_one_at_a_time():

@@ -34,10 +34,13 @@ class EmbedderAdapter:
         embedder: The object.
 
     Raises:
-        EmbedderError: The object has no such functions.
+        EmbedderError: The object has no such functions, or is a class.
     """
 
     def __init__(self, embedder: object) -> None:
+        if isinstance(embedder, type):
+            name = embedder.__name__
+            raise EmbedderError(f"{name} is a class; give an object of it: embedder={name}(...).")
         self._documents = _method(embedder, "embed_documents", "aembed_documents")
         self._query = _method(embedder, "embed_query", "aembed_query")
         self.limits = self._limits(embedder)
