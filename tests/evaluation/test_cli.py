@@ -147,21 +147,26 @@ def test_invalid_lines_are_reported_with_their_numbers_and_the_status_is_1(notes
     assert len(answer["problems"]) == 2
 
 
-def test_an_empty_workspace_and_no_questions_give_zeros(tmp_path):
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "q.jsonl is empty. "),
+        ("\n\n", "q.jsonl is empty. "),
+        ("broken\n", "q.jsonl:1: it is not JSON"),
+        ("broken\n" * 3, "(and 2 more)"),
+        (line("about a note that is not there", 1), "q.jsonl:1: evidence "),
+    ],
+    ids=["empty", "blank", "wrong", "all wrong", "another workspace"],
+)
+def test_a_file_without_a_question_to_ask_is_one_line_and_no_table(tmp_path, text, told, options):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "q.jsonl").write_text("\n")
-    result = run("-w", tmp_path / "empty", "eval", tmp_path / "q.jsonl")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.splitlines()[1].split()[:3] == ["all", "0", "0.000"]
-
-
-def test_questions_about_an_empty_workspace_are_reported_and_give_zeros(tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "q.jsonl").write_text(line("a", 1))
-    result = run("-w", tmp_path / "empty", "eval", tmp_path / "q.jsonl")
+    (tmp_path / "q.jsonl").write_text(text)
+    result = run("-w", tmp_path / "empty", "eval", tmp_path / "q.jsonl", *options)
     assert result.exit_code == 1
-    assert "q.jsonl:1: " in result.stderr
-    assert result.stdout.splitlines()[1].split()[1] == "0"
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
 
 
 def test_a_missing_question_file_is_reported_in_one_line(notes):

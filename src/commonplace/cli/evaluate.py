@@ -14,7 +14,7 @@ import click
 from commonplace.cli.evaluation_output import EvaluationRun, outcome_file, print_report
 from commonplace.cli.options import Options, json_option, pass_options
 from commonplace.cli.output import print_text, progress
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, QuestionFileError
 
 if TYPE_CHECKING:
     from commonplace.evaluation.fixed_clock import Now
@@ -136,6 +136,8 @@ def _run(
     texts = [text for file, found in foreign_files if not _same(file, path) for text in found]
     with _open(workspace, options, ctx, now=now) as memory:
         file = read_questions(path, memory=memory)
+        if not file.questions:  # figures of no question would pass for bad ones
+            raise _no_questions(path, file.problems)
         with progress("indexing") as bar:
             memory.index(progress=bar)
         with progress("asking") as bar:
@@ -143,6 +145,16 @@ def _run(
             report = evaluate_memory(memory, file.questions, foreign=foreign, progress=bar)
         day = asking_time(memory.workspace, now=now).date()
         return EvaluationRun(path, workspace, day, report, file.problems)
+
+
+def _no_questions(path: Path, problems: Sequence[str]) -> QuestionFileError:
+    if not problems:
+        return QuestionFileError(
+            f"{path} is empty. It takes JSON Lines: "
+            '{"question": ..., "evidence": [{"path": ..., "line": ...}]}.'
+        )
+    more = f" (and {len(problems) - 1} more)" if problems[1:] else ""
+    return QuestionFileError(f"no line of {path} can be asked. {problems[0]}{more}")
 
 
 def _workspace_of(path: Path, options: Options, ctx: click.Context) -> Path:
