@@ -1488,3 +1488,72 @@ def test_many_struck_lines_take_little_time(opened):
     before = time.process_time()
     memory.search("milk")
     assert time.process_time() - before < 0.3  # 0.8 s where each struck line reads all others
+
+
+def test_what_we_use_to_do_something_is_asked_of_now(opened):
+    files = {"MEMORY.md": "- Tomasz: databases, Terraform, search\n"}
+    files |= logs(
+        "- Terraform code: run with the old binary",
+        "- Terraform: state format works with OpenTofu",
+        "- All Terraform code is run with OpenTofu from today",
+    )
+    memory = opened(files)
+    now = memory.search("What do we use to run our Terraform code?")
+    assert place_of(now, "OpenTofu from today") < place_of(now, "old binary")
+    past = memory.search("What did we use to run our Terraform code with?")
+    assert place_of(past, "old binary") < place_of(past, "OpenTofu from today")
+
+
+def test_another_value_of_a_key_is_no_repeat(opened):
+    files = {"MEMORY.md": "- Miete: 1.480 Euro warm\n"}
+    files |= logs("- Kontonummer für die Miete geändert.", "- Miete: 1.560 Euro warm")
+    found = opened(files).search("Wie hoch ist unsere Miete?")
+    assert place_of(found, "1.560") < place_of(found, "1.480")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "- HR extended the security training until 31 July, half had not done it",
+            "- Security training: Dele and Yuki done now",
+            "What is the deadline for the security training?",
+        ),
+        (
+            "- Jonas bekommt 25 Euro Taschengeld",
+            "- Jonas hat sein Taschengeld jetzt für ein Skateboard gespart",
+            "Wie viel Taschengeld bekommt Jonas?",
+        ),
+    ],
+)
+def test_a_change_without_the_amount_or_the_time_that_is_asked_for_corrects_none(
+    opened, older, newer, question
+):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, older) < place_of(found, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "- Data protection officer: Saskia Meer, external",
+            "- Nordkyst has a new data protection officer, a Mr. Aasen",
+            "Who is our data protection officer?",
+        ),
+        (
+            "- Alerts go to #ops-alerts",
+            "- Data team renamed their channel for alerts to #data-alerts",
+            "Which channel do alerts go to?",
+        ),
+    ],
+)
+def test_what_another_team_has_changed_is_its_own(opened, older, newer, question):
+    found = opened({"MEMORY.md": f"{older}\n", **logs("", "", newer)}).search(question)
+    assert place_of(found, older) == 0
+
+
+def test_what_someone_thinks_of_is_not_done(opened):
+    files = {"MEMORY.md": "- Uploads are limited to 25 MB\n"}
+    files |= logs("", "- Product thinks of raising the upload limit to 50 MB from now on")
+    assert place_of(opened(files).search("What is the upload limit?"), "25 MB") == 0
