@@ -7,10 +7,10 @@ closes such a block at the end of the snippet, as CommonMark does at the end of 
 a snippet that begins below a header row has the header and delimiter rows as its context.
 
 Sentences over several lines, and list items with their parents and with what is indented below
-them, are whole where that adds few characters; parents that are too far above are the context. A
-text of headings, rules, fences and comments alone is no snippet, but for a sentence that is written
-as a heading with nothing below it; and none ends with the heading of what it does not show, or with
-a sentence that introduces it, unless that has the most evidence.
+them, are whole where that adds few characters; parents that are too far above are the context.
+Headings, rules, fences and comments alone are no snippet, but for a heading of some words that has
+nothing below it. None ends with the heading of what it does not show, or with a sentence that
+introduces it, unless that has the most evidence.
 """
 
 from __future__ import annotations
@@ -246,10 +246,7 @@ class _Cutter:
                 return
 
     def _ends(self, number: int) -> list[int]:
-        """Return the last lines of the code, or of the list item and the sentence, of a line.
-
-        Code that the chunk holds a part of has none: its closing fence is not there.
-        """
+        """Return the last lines of the code (if it is whole), or of the item and the sentence."""
         block = block_at(self._blocks, number)
         if block is not None and block.kind == "code":
             return [block.last] if block.closed else []
