@@ -193,6 +193,26 @@ def test_secrets_that_a_model_writes_are_masked_unless_that_is_off(memory, notes
     assert key in (notes.root / LOG).read_text()
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_secret_is_masked_where_the_note_has_its_name_already(memory, notes, newline):
+    lines = ["- The door code is not set.", "- Wi-Fi password: unknown", "| Host | Password |"]
+    lines += ["|---|---|", "| nas | TBD |", "- The boiler is in the hall.", ""]
+    notes.write("MEMORY.md", newline.join(lines))
+    for old, new in (("not set", "4821"), ("unknown", "sunflower88"), ("TBD", "hunter22")):
+        answer = write_answer(memory, {"path": "MEMORY.md", "old": old, "new": new}, tool=EDIT_TOOL)
+        assert "masked" in answer
+    plain = {"path": "MEMORY.md", "old": "hall", "new": "cellar"}
+    assert "masked" not in write_answer(memory, plain, tool=EDIT_TOOL)
+    written = (notes.root / "MEMORY.md").read_bytes().decode().split(newline)
+    assert written[:2] == ["- The door code is ***.", "- Wi-Fi password: ***"]
+    assert written[4:6] == ["| nas | *** |", "- The boiler is in the cellar."]
+    named = {"path": "MEMORY.md", "old": "password: ***", "new": "password: moonflower77"}
+    write_answer(memory, named, tool=EDIT_TOOL, redact=False)
+    beside = {"path": "MEMORY.md", "old": "Wi-Fi", "new": "Guest Wi-Fi"}
+    assert "masked" not in write_answer(memory, beside, tool=EDIT_TOOL)
+    assert "Guest Wi-Fi password: moonflower77" in (notes.root / "MEMORY.md").read_text()
+
+
 def test_the_tools_of_a_named_memory_say_whose_the_note_is(memory):
     arguments = {"path": "MEMORY.md", "old": "tea", "new": "coffee"}
     answer = write_answer(memory, arguments, tool=EDIT_TOOL, name="team", session="t1")

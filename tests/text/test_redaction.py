@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from commonplace.text.redaction import mask, redact
+from commonplace.text.redaction import mask, redact, redacted_between
 from commonplace.text.secret_names import NO_SECRETS
 from support.reference import vectors
 from support.sampling import sampled
@@ -381,3 +381,34 @@ def test_a_key_far_behind_its_name_is_masked_to_its_end(words):
     text = f"The API key {'for it ' * (words // 2)}is {key} now"
     masked = redact(text)
     assert masked == text or key[-12:] not in masked
+
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    ("note", "written", "expected"),
+    [
+        ("The door code is {}.", "4821", "***"),
+        ("password:\n{}\n", "sunflower88", "***"),
+        ("- password: hunter{}\n", "2233", "***"),
+        ("| N | Password |\n|---|---|\n" + "| a | *** |\n" * 200 + "{}", "| b | hunter22 |", "***"),
+        (KEY, "MIIEowIBAAKCAQEA1234567890abcdef", "…redacted…"),
+        ("- password: sunflower88\n- The printer is in the {}.", "hall", "hall"),
+        ("- {} password: sunflower88", "Wi-Fi", "Wi-Fi"),
+    ],
+)
+def test_a_part_of_a_text_is_masked_as_it_is_read_there(note, written, expected):
+    above, below = note.split("{}")
+    masked = redacted_between(above, written, below, True, personal=False)
+    assert expected in masked
+    assert (masked == written) == (expected == written)
+    assert redacted_between(above, masked, below, True, personal=False) == masked
+    assert redacted_between(above, written, below, False, personal=True) == written
+
+
+def test_the_time_of_a_masked_part_does_not_depend_on_the_length_of_the_text():
+    above = "- The boiler is in the hall; its password is in the safe.\n" * 50_000
+    start = time.perf_counter()
+    redacted_between(above, "sunflower88", "\n" + above, True, personal=False)
+    assert time.perf_counter() - start < 2

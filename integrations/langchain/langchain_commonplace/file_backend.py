@@ -37,7 +37,7 @@ from deepagents.backends.protocol import (
 from deepagents.backends.utils import perform_string_replacement
 
 from commonplace import CommonplaceError, Memory, Origin
-from commonplace.text.redaction import Redaction, checked_redaction, redacted
+from commonplace.text.redaction import Redaction, checked_redaction, redacted, redacted_replacement
 from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
 
@@ -121,7 +121,10 @@ class MemoryFileBackend(FilesystemBackend):
             note = memory.get(_note(file_path))
             if note.status != "ok":
                 return EditResult(error=f"Error: File '{file_path}' not found")
-            new = self._masked(new_string)
+            personal = memory.settings.mask_personal
+            new = redacted_replacement(
+                note.text, old_string, new_string, self.redact, personal=personal
+            )
             replaced = perform_string_replacement(
                 _lines(note.text), _lines(old_string), _lines(new), replace_all
             )

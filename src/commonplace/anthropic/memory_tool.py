@@ -23,7 +23,13 @@ from commonplace.errors import CommonplaceError, ConflictError
 from commonplace.history.edits import occurrences
 from commonplace.renderers import brief
 from commonplace.text.quotation import quoted_lines
-from commonplace.text.redaction import Redaction, checked_redaction, redacted
+from commonplace.text.redaction import (
+    Redaction,
+    checked_redaction,
+    redacted,
+    redacted_between,
+    redacted_replacement,
+)
 from commonplace.tools.answers import agent_origin
 
 if TYPE_CHECKING:
@@ -112,7 +118,8 @@ class MemoryTool(BetaAbstractMemoryTool):
             raise ToolError(f"File {command.path} already exists")
         _check_suffix(name, command.path)
         try:
-            text = self._masked(command.file_text)
+            personal = self._memory.settings.mask_personal
+            text = redacted(command.file_text, self._redact, personal=personal)
             self._memory.write(name, text, if_version="", origin=self._origin)
         except ConflictError as error:
             raise ToolError(f"File {command.path} already exists") from error
@@ -135,7 +142,9 @@ class MemoryTool(BetaAbstractMemoryTool):
                 f"{lines}. Please ensure it is unique"
             )
         line = text.count("\n", 0, text.find(old))
-        self._write(note, text.replace(old, self._masked(command.new_str)))
+        personal = self._memory.settings.mask_personal
+        new = redacted_replacement(text, old, command.new_str, self._redact, personal=personal)
+        self._write(note, text.replace(old, new))
         note = self._memory.get(note.path)
         first = max(0, line - _AROUND)
         changed = quoted_lines(note.text, 1, note.untrusted).split("\n")
@@ -153,7 +162,11 @@ class MemoryTool(BetaAbstractMemoryTool):
                 f"Invalid `insert_line` parameter: {command.insert_line}. "
                 f"It should be within the range [0, {len(lines)}]."
             )
-        lines.insert(command.insert_line, self._masked(command.insert_text.rstrip("\n")))
+        above = "".join(f"{line}\n" for line in lines[: command.insert_line])
+        below = "".join(f"\n{line}" for line in lines[command.insert_line :])
+        new, personal = command.insert_text.rstrip("\n"), self._memory.settings.mask_personal
+        new = redacted_between(above, new, below, self._redact, personal=personal)
+        lines.insert(command.insert_line, new)
         text = "\n".join(lines)
         self._write(note, text if text.endswith("\n") else f"{text}\n")
         return f"The file {command.path} has been edited."
@@ -214,9 +227,6 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     def _write(self, note: Excerpt, text: str) -> None:
         self._memory.write(note.path, text, if_version=note.version, origin=self._origin)
-
-    def _masked(self, text: str) -> str:
-        return redacted(text, self._redact, personal=self._memory.settings.mask_personal)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):

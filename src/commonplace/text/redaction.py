@@ -7,13 +7,22 @@ text is first masked: a search does without them.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Literal
 
 from commonplace.renderers import brief
 
-__all__ = ["Redaction", "checked_redaction", "mask", "redact", "redacted"]
+__all__ = [
+    "Redaction",
+    "checked_redaction",
+    "mask",
+    "redact",
+    "redacted",
+    "redacted_between",
+    "redacted_replacement",
+]
 
 Redaction = bool | Literal["personal"]
 """What is masked: secrets, or nothing, or secrets and numbers of persons."""
@@ -24,6 +33,8 @@ _PHRASE = 12
 """Words from which on a secret is a phrase: its ends would be words of it."""
 _HEAD, _TAIL = 6, 4
 _MAX_ROUNDS = 8
+_AROUND_CHARS = 4_000
+"""Characters on each side of a passage that may name it: a heading, the head of a table."""
 
 
 def redact(text: str, *, personal: bool = False) -> str:
@@ -57,6 +68,57 @@ def redacted(text: str, redaction: Redaction, *, personal: bool) -> str:
     return redact(text, personal=personal or redaction == "personal")
 
 
+def redacted_replacement(
+    text: str, old: str, new: str, redaction: Redaction, *, personal: bool
+) -> str:
+    """Mask what a model writes in place of a passage, in all places where that stands.
+
+    Args:
+        text: The text before the change.
+        old: The passage.
+        new: What replaces it.
+        redaction: What is masked.
+        personal: As `redacted` takes it.
+    """
+    text, old = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    kept = text.split(old) if old else [text]
+    if len(kept) == 1:
+        return redacted(new, redaction, personal=personal)
+    for above, below in itertools.pairwise(kept):
+        new = redacted_between(above, new, below, redaction, personal=personal)
+    return new
+
+
+def redacted_between(
+    above: str, new: str, below: str, redaction: Redaction, *, personal: bool
+) -> str:
+    """Mask what a model writes into a text, read as it will stand there.
+
+    The line may say already that it is a secret: of "password: unknown", a model replaces the last
+    word. What stands around the new passage stays as it is, also where it is part of the secret.
+
+    Args:
+        above: The text before the passage.
+        new: The passage.
+        below: The text behind it.
+        redaction: What is masked.
+        personal: As `redacted` takes it.
+    """
+    new = redacted(new, redaction, personal=personal)
+    if not redaction or not new.strip():
+        return new
+    above = above[above.rfind("\n", 0, max(0, len(above) - _AROUND_CHARS)) + 1 :]
+    cut = below.find("\n", _AROUND_CHARS)
+    below = below if cut < 0 else below[:cut]
+    personal = personal or redaction == "personal"
+    for _ in range(_MAX_ROUNDS):
+        masked = _mask_part(above + new + below, len(above), len(above + new), personal)
+        if masked == new:
+            break
+        new = masked
+    return new
+
+
 def checked_redaction(redaction: Redaction) -> Redaction:
     """Return what is masked, so that a slip of the pen is an error before anything is written."""
     if isinstance(redaction, bool) or redaction == "personal":
@@ -85,8 +147,28 @@ def _mask_once(text: str, personal: bool) -> str:
     return "".join([*parts, text[at:]])
 
 
+def _mask_part(text: str, first: int, last: int, personal: bool) -> str:
+    """Return a part of a text, with what it has of the secrets in the whole masked."""
+    from commonplace.text.secret_spans import secret_spans
+
+    masks = [(start, end, _KEY_MASK) for start, end in _armoured(text)]
+    for start, end, secret in secret_spans(text, personal=personal):
+        is_whole = first <= start and end <= last
+        masks.append(
+            (start, end, mask(secret if is_whole else text[max(start, first) : min(end, last)]))
+        )
+    parts, at = [], first
+    for start, end, masked in sorted(masks):
+        start, end = max(start, at), min(end, last)
+        if text[start:end].strip():
+            parts += [text[at:start], masked]
+            at = end
+    return "".join([*parts, text[at:last]])
+
+
 # Private keys.
 
+_KEY_MASK = "…redacted…"
 _ARMOUR = re.compile(
     r"-{4,5} ?(BEGIN|END) (?:[A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)?"
     r"|OpenVPN Static key V1) ?-{4,5}"
@@ -130,4 +212,4 @@ def _masked_key(block: str) -> str:
     if len(lines) < 2:
         return "***"
     last = lines[-1] if re.match(" *-{4,5} ?END", lines[-1]) else ""
-    return "\n".join(line for line in (lines[0], "…redacted…", last) if line)
+    return "\n".join(line for line in (lines[0], _KEY_MASK, last) if line)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from commonplace.agent.visibility import AgentMemory, visible_memory
-from commonplace.errors import EditError, ToolInputError
+from commonplace.errors import CommonplaceError, EditError, ToolInputError
 from commonplace.text.quotation import UNTRUSTED_MARK
-from commonplace.text.redaction import Redaction, redacted
+from commonplace.text.redaction import Redaction, redacted, redacted_replacement
 from commonplace.tools.answers import agent_origin, append_answer, masked_notice, of_memory
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
@@ -97,10 +97,10 @@ class _Change:
         text, memory, origin = self._values.text, self._memory, self._origin
         if self._tool.name == EDIT_TOOL.name:
             old = self._filled("old", "the passage to replace")
-            return memory.edit(text("path"), old, self._written("new"), origin=origin)
+            return memory.edit(text("path"), old, self._replacement(old), origin=origin)
         if self._tool.name == CORRECT_TOOL.name:
             self._filled("text", "what is right")
-            return memory.correct(text("citation"), self._written("text"), origin=origin)
+            return memory.correct(text("citation"), self._correction(), origin=origin)
         return memory.delete(text("path"), origin=origin)
 
     def _filled(self, name: str, what: str) -> str:
@@ -109,9 +109,20 @@ class _Change:
             raise ToolInputError(f"{self._tool.name}: {name} is empty; it must hold {what}.")
         return text
 
-    def _written(self, name: str) -> str:
+    def _replacement(self, old: str) -> str:
+        """Return what replaces a passage, masked as it is read in the note."""
+        try:
+            note = self._memory.get(self._values.text("path")).text
+        except CommonplaceError:
+            note = ""  # the edit says what is wrong
         personal = self._memory.settings.mask_personal
-        text = self._values.text(name)
-        written = redacted(text, self._redact, personal=personal)
+        new = self._values.text("new")
+        written = redacted_replacement(note, old, new, self._redact, personal=personal)
+        self.masked = masked_notice(new, written)
+        return written
+
+    def _correction(self) -> str:
+        text = self._values.text("text")
+        written = redacted(text, self._redact, personal=self._memory.settings.mask_personal)
         self.masked = masked_notice(text, written)
         return written

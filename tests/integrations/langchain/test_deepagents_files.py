@@ -220,3 +220,10 @@ def test_an_edit_keeps_front_matter_and_line_endings(memory, folder):
     assert edited.occurrences == 1
     text = (folder / "MEMORY.md").read_bytes()
     assert text == b"---\r\ntags: [x]\r\n---\r\n- three\r\n- four\r\n"
+
+
+def test_a_secret_is_masked_where_the_note_has_its_name_already(memory, folder):
+    (folder / "MEMORY.md").write_bytes(b"Colour: TBD\r\nWi-Fi password: TBD\r\n")
+    edited = MemoryFileBackend(memory).edit("/MEMORY.md", "TBD", "sunflower88", replace_all=True)
+    assert edited.occurrences == 2
+    assert (folder / "MEMORY.md").read_bytes() == b"Colour: ***\r\nWi-Fi password: ***\r\n"
