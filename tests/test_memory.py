@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from commonplace import MemoryPool, evaluation
 from commonplace.errors import (
     CommonplaceError,
     PathNotAllowedError,
@@ -21,7 +22,7 @@ from commonplace.errors import (
 )
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
-from commonplace.types import Excerpt
+from commonplace.types import Excerpt, is_url
 from support.fakes import NOON, HashedWords, Raising, clock
 from support.notes import CHUNKS, LINES, find, paths
 from support.reference import vectors
@@ -72,10 +73,20 @@ def test_a_missing_workspace_is_told(tmp_path):
         Memory.open(tmp_path / "nowhere")
 
 
-def test_a_url_in_place_of_a_folder_is_refused_and_its_password_not_shown():
-    with pytest.raises(WorkspaceNotFoundError, match=r"a URL.*Memory\.connect") as caught:
-        Memory.open("postgresql://ann:s3cret@host/notes")
+URL = "postgresql://ann:s3cret@host/notes"
+
+
+@pytest.mark.parametrize("given", [URL, Path(URL), URL.replace("//", "/")])
+@pytest.mark.parametrize("opened_by", [Memory.open, evaluation.open_at, MemoryPool])
+def test_a_url_in_place_of_a_folder_is_refused_and_its_password_not_shown(given, opened_by):
+    with pytest.raises(WorkspaceNotFoundError, match="is a URL; a folder was expected") as caught:
+        opened_by(given)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a:b", "a_b:/c", "C:/notes"])
+def test_a_path_with_a_colon_is_no_url(name):
+    assert not is_url(name)
 
 
 def test_each_workspace_has_an_index_of_its_own_in_the_state_folder(tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ from typing import Any
 
 from commonplace.errors import SettingsError
 from commonplace.settings import Settings, file_values
+from commonplace.types import is_url
 
 __all__ = ["AgentMemory", "load_agent"]
 
@@ -59,9 +60,15 @@ def load_agent(name: str, path: str | os.PathLike[str] | None = None) -> AgentMe
         )
     own = dict(table)
     index = own.pop("index", None)
-    if not (isinstance(index, str) and "://" in index):
+    if not (isinstance(index, str) and is_url(index)):
         index = _path(index, "index", name, source)
-    workspace = _path(own.pop("workspace", None), "workspace", name, source)
+    given = own.pop("workspace", None)
+    if isinstance(given, str) and is_url(given):
+        raise SettingsError(
+            f"{source}: agents.{name}.workspace is a URL; a folder was expected. The URL of an "
+            "index is the agent's index; 'commonplace -w URL' uses notes of another host."
+        )
+    workspace = _path(given, "workspace", name, source)
     if workspace is None:
         raise SettingsError(f"{source}: agents.{name} has no workspace; name its folder of notes.")
     try:

@@ -27,7 +27,6 @@ from commonplace.errors import (
     StateError,
     StoreError,
     WorkspaceError,
-    WorkspaceNotFoundError,
 )
 from commonplace.history.as_of import PastIndex
 from commonplace.history.database import HistoryFile
@@ -269,7 +268,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             slots: Of a `MemoryPool`, which opens and closes the memory.
 
         Raises:
-            WorkspaceNotFoundError: There is no such folder.
+            WorkspaceNotFoundError: There is no such folder, or it is a URL.
             SettingsError: The default settings file is wrong; or the profile does not go with the
                 index engine or the reranker.
             StoreError: The index path names a Markdown file, or no engine has the URL's scheme.
@@ -278,11 +277,6 @@ class Memory(ReopenedInChild, AsyncTwins):
         """
         from commonplace.store.registry import default_index_path, open_store
 
-        if "://" in str(workspace):  # not shown: it may hold a password
-            raise WorkspaceNotFoundError(
-                "the workspace is a URL; a folder was expected. Memory.connect(URL) opens a memory "
-                "whose folder another host has, Memory.open(FOLDER, index=URL) one of this host's."
-            )
         settings = settings or Settings.load()
         profile = from_settings(settings)
         space = Workspace(workspace, settings, profile.discovery)

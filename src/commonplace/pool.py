@@ -12,12 +12,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from commonplace.errors import EmbedderError, NamespaceError, SettingsError, StoreError
+from commonplace.errors import (
+    EmbedderError,
+    NamespaceError,
+    SettingsError,
+    StoreError,
+    WorkspaceNotFoundError,
+)
 from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.slots import LEASE_TIMEOUT_S, IndexSlot, IndexSlots
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.system.forks import renewed_in_child
+from commonplace.types import is_url
 from commonplace.workspace.namespaces import namespace_folder
 
 if TYPE_CHECKING:
@@ -66,11 +73,14 @@ class MemoryPool:
         Raises:
             ValueError: `max_open` is below 1.
             SettingsError: The settings name one folder for what each workspace has of its own.
+            WorkspaceNotFoundError: The root is a URL.
         """
         if max_open < 1:
             raise ValueError(f"max_open is {max_open}; it must be at least 1.")
         self.settings = settings or Settings.load()
         _check_apart(self.settings)
+        if is_url(root):
+            raise WorkspaceNotFoundError("the root of a pool is a URL; a folder was expected.")
         self.root = Path(os.path.abspath(os.path.expanduser(root)))
         self._selector = EmbedderSelector(self.settings, embedder)
         self._slots = IndexSlots(max_open)

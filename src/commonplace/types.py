@@ -8,6 +8,8 @@ Values show themselves in notebooks and terminals; see `commonplace.renderers`.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -57,6 +59,18 @@ def citation(path: str, start_line: int, end_line: int) -> str:
     if start_line == end_line:
         return f"{path}#L{start_line}"
     return f"{path}#L{start_line}-L{end_line}"
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:[/\\]")
+"""Two characters at least before the colon: ``C:/`` is a drive."""
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a URL, such as ``postgresql://host/notes``, also as a `Path`.
+
+    A `Path` has one slash of the two. Such a path is not shown: it may hold a password.
+    """
+    return _URL.match(os.fspath(path)) is not None
 
 
 def checked_text(name: str, value: object) -> str:

@@ -708,3 +708,38 @@ def test_a_workspace_that_was_never_indexed_is_not_reported_as_empty(run, notes)
     result = run("status")
     assert "no notes yet" not in result.stderr
     assert "stale:" in result.stdout
+
+
+# ---------------------------------------------------------------- URLs
+
+
+URL = "postgresql://ann:s3cret@host/notes?name=team"
+
+
+@pytest.mark.parametrize("url", [URL, URL.replace("//", "/", 1)])
+@pytest.mark.parametrize("words", [("init",), ("eval", "q.jsonl"), ("watch",)])
+@pytest.mark.parametrize("named_by", ["-w", "variable", "agent"])
+def test_a_url_for_a_folder_is_refused_in_one_line_without_its_password(
+    tmp_path, monkeypatch, url, words, named_by
+):
+    monkeypatch.chdir(tmp_path)
+    settings = tmp_path / "settings.toml"
+    settings.write_text(f'[agents.team]\nworkspace = "{url}"\n', encoding="utf-8")
+    options = {"-w": ["-w", url], "variable": []}
+    options["agent"] = ["--settings", str(settings), "--agent", "team"]
+    if named_by == "variable":
+        monkeypatch.setenv("COMMONPLACE_WORKSPACE", url)
+    told = one_line(CliRunner().invoke(app, [*options[named_by], *words]))
+    assert "URL" in told
+    assert "s3cret" not in told
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.toml"]
+
+
+def test_an_agent_has_its_own_folder_although_the_variable_names_a_url(
+    notes, tmp_path, monkeypatch
+):
+    settings = tmp_path / "settings.toml"
+    settings.write_text(f"[agents.team]\nworkspace = '{notes}'\n", encoding="utf-8")
+    monkeypatch.setenv("COMMONPLACE_WORKSPACE", URL)
+    options = ["--settings", str(settings), "--agent", "team", "--embedder", "none"]
+    assert CliRunner().invoke(app, [*options, "status"]).exit_code == 0

@@ -98,6 +98,14 @@ def test_a_url_without_a_file_is_an_error(index):
         open_store(index)
 
 
+def test_a_url_with_one_slash_is_no_file_and_its_password_is_not_shown(tmp_path):
+    for opened_by in (open_store, sqlite_path, lambda url: Memory.open(tmp_path, index=url)):
+        with pytest.raises(StoreError, match="a URL with one slash") as caught:
+            opened_by(Path("postgresql://ann:s3cret@host/notes"))
+        assert "s3cret" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_index_in_memory_has_no_name():
     assert located("memory://") == located("Memory://") == "memory://"
     assert sqlite_path("memory://") is None

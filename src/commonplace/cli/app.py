@@ -41,6 +41,7 @@ from commonplace.cli.examples import epilog
 from commonplace.cli.options import Options
 from commonplace.cli.output import warn
 from commonplace.errors import CommonplaceError
+from commonplace.types import is_url
 
 __all__ = ["app", "main"]
 
@@ -121,7 +122,7 @@ def app(
     """Markdown memory for agents: files that people read, an index that finds the right lines."""
     # Shells do not expand ~ in a quoted COMMONPLACE_WORKSPACE, nor in --workspace=~/notes.
     folder = Path(os.path.expanduser(workspace))
-    url = workspace if "://" in workspace else None
+    url = workspace if is_url(workspace) else None
     if url and index:
         raise click.UsageError("-w URL names an index already; --index is for a folder's.")
     ctx.obj = Options(folder, embedder, settings_file, index=index, url=url)
@@ -135,8 +136,8 @@ def _of_agent(ctx: click.Context, options: Options, name: str) -> Options:
 
     agent = load_agent(name, options.settings_file)
     is_named = ctx.get_parameter_source("workspace") is ParameterSource.COMMANDLINE
-    workspace = options.workspace if is_named else agent.workspace
-    return replace(options, workspace=workspace, agent=name, index=options.index or agent.index)
+    options = replace(options, agent=name, index=options.index or agent.index)
+    return options if is_named else replace(options, workspace=agent.workspace, url=None)
 
 
 for command in (

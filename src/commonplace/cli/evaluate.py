@@ -163,6 +163,10 @@ def _workspace_of(path: Path, options: Options, ctx: click.Context) -> Path:
     is_named = any(_was_given(name, ctx) for name in ("workspace", "index", "agent"))
     if not is_named and sibling.is_dir():
         return sibling
+    if options.url is not None:
+        raise CommonplaceError(
+            "a folder of notes is evaluated; a URL was given. Name the folder with -w."
+        )
     return options.workspace
 
 

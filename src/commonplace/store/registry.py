@@ -14,6 +14,7 @@ from pathlib import Path
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.settings import default_state_dir
 from commonplace.store.base import Store
+from commonplace.types import is_url
 
 __all__ = ["ENTRY_POINTS", "default_index_path", "known_engines", "open_store", "sqlite_path"]
 
@@ -50,11 +51,11 @@ def open_store(index: str | os.PathLike[str], *, vector_extension: str | None = 
 
     Raises:
         SettingsError: The library cannot be loaded.
-        StoreError: No engine has the URL's scheme, the engine cannot be imported, or the path names
-            a Markdown file.
+        StoreError: No engine has the URL's scheme, the engine cannot be imported, the URL has one
+            slash, or the path names a Markdown file.
     """
     text = os.fspath(index)
-    match = _SCHEME.match(text)
+    match = _scheme(text)
     if vector_extension is not None and (match is None or match[1].lower() == "sqlite"):
         importlib.import_module(_VECTOR_EXTENSION).use_vector_extension(vector_extension)
     if match is None:
@@ -66,7 +67,7 @@ def open_store(index: str | os.PathLike[str], *, vector_extension: str | None = 
 def sqlite_path(index: str | os.PathLike[str]) -> Path | None:
     """Return the file of a SQLite index; None for the URL of another engine."""
     text = os.fspath(index)
-    scheme = _SCHEME.match(text)
+    scheme = _scheme(text)
     if scheme is not None:
         if scheme[1].lower() != "sqlite":
             return None
@@ -80,6 +81,17 @@ def sqlite_path(index: str | os.PathLike[str]) -> Path | None:
             "such as index.sqlite."
         )
     return path
+
+
+def _scheme(index: str) -> re.Match[str] | None:
+    """Return the scheme of a URL; None for a path."""
+    match = _SCHEME.match(index)
+    if match is None and is_url(index):  # not shown: it may hold a password
+        raise StoreError(
+            "the index is a URL with one slash behind the colon, as a Path has it; a text with two "
+            "was expected, such as postgresql://HOST/DATABASE."
+        )
+    return match
 
 
 def known_engines() -> tuple[str, ...]:

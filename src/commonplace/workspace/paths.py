@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import PathNotAllowedError, WorkspaceNotFoundError
 from commonplace.settings import Settings
 from commonplace.text.lookalikes import named_path
-from commonplace.types import MemoryFile
+from commonplace.types import MemoryFile, is_url
 from commonplace.workspace.file_text import file_stamp
 
 if TYPE_CHECKING:
@@ -108,14 +108,17 @@ class WorkspacePaths:
             rules: The profile's rules.
 
         Raises:
-            WorkspaceNotFoundError: The folder is missing, is a file, or cannot be read.
+            WorkspaceNotFoundError: The folder is missing, a file, a URL, or cannot be read.
         """
+        if is_url(folder):
+            raise WorkspaceNotFoundError(
+                "the workspace is a URL; a folder was expected. Memory.connect(URL) opens a memory "
+                "whose folder another host has, Memory.open(FOLDER, index=URL) one of this host's."
+            )
         path = Path(os.path.expanduser(folder))
         try:
-            is_folder = stat.S_ISDIR(path.stat().st_mode)
-            if is_folder:
-                with os.scandir(path):
-                    pass
+            if is_folder := stat.S_ISDIR(path.stat().st_mode):
+                os.scandir(path).close()
         except PermissionError as error:
             raise WorkspaceNotFoundError(
                 f"the workspace {path} cannot be read: permission denied. "
@@ -153,11 +156,8 @@ class WorkspacePaths:
     @property
     def missing_extra_paths(self) -> tuple[str, ...]:
         """Extra paths that do not exist, spelled as in the settings."""
-        return tuple(
-            given
-            for given in self.settings.extra_paths
-            if given.strip() and not os.path.lexists(self._absolute_extra(given))
-        )
+        extra = filter(str.strip, self.settings.extra_paths)
+        return tuple(given for given in extra if not os.path.lexists(self._absolute_extra(given)))
 
     def check_there(self) -> None:
         """Check that the folder still exists: its disk may have been unmounted.
