@@ -150,12 +150,24 @@ def test_wrong_values_are_told_where_settings_are_made(make, told):
         "[embedding.headers]\nX-Key = ['s3cret']",
         "[embedding]\nbase_url = ['https://ann:s3cret@host']",
         "[[embedding]]\nheaders = { X-Key = 's3cret' }",
+        "[embedding]\napi_key_env = ['s3cret']",
+        "[embedding]\napi_key_env = 'sk-proj-s3cret'",
+        "[embedding]\napi_key_env = 'AIzaSyD0s3cretB1xR_w7'",
+        "[embedding]\napi_key_env = 'b3s3cret9d0e1f2a3b4c5d6e7f8a9b'",
     ],
 )
 def test_no_value_that_may_be_a_secret_is_shown(toml, text):
-    with pytest.raises(SettingsError, match=r"embedding.* is of type .*; it must be") as caught:
+    with pytest.raises(
+        SettingsError, match=r"embedding.* is (of type .*; it must be|not the name)"
+    ) as caught:
         Settings.load(toml(text))
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["MY_OWN_KEY", "acme_key_2", "MISTRAL_API_KEY_OF_TEAM_2026"])
+def test_the_key_is_in_a_variable_of_any_name(toml, name):
+    path = toml(f"[embedding]\napi_key_env = '{name}'")
+    assert Settings.load(path).embedding.api_key_env == name
 
 
 def test_paths_may_be_path_objects_and_lists(tmp_path):

@@ -25,6 +25,7 @@ import difflib
 import functools
 import importlib
 import os
+import re
 import tomllib
 import typing
 from collections.abc import Mapping
@@ -444,6 +445,12 @@ class EmbeddingSettings(_Checked):
         for name in ("timeout_s", "query_timeout_s", "batch_poll_s", "batch_timeout_minutes"):
             value = getattr(self, name)
             _check(value > 0, f"embedding.{name}", value, "more than 0")
+        variable = self.api_key_env
+        if variable and (not _VARIABLE.fullmatch(variable) or _KEY.fullmatch(variable)):
+            raise SettingsError(
+                "embedding.api_key_env is not the name of an environment variable (it is not "
+                "shown: it may be a key). Put the key into a variable, and its name here."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -636,8 +643,12 @@ def default_state_dir() -> Path:
     return Path(platformdirs.user_state_dir("commonplace", appauthor=False))
 
 
-_NEVER_SHOWN = {"embedding", "embedding.headers", "embedding.base_url"}
+_NEVER_SHOWN = {"embedding", "embedding.headers", "embedding.base_url", "embedding.api_key_env"}
 """Settings whose values may hold a key or a password, of the wrong type as well."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}")
+_KEY = re.compile(r"(?=.*[0-9])(?:[A-Za-z0-9]{20,}|(?=.*[a-z])(?=.*[A-Z])\w{20,})")
+"""Key that could be the name of a variable: in no words, or in letters of both cases."""
 
 
 def _check(ok: bool, name: str, value: object, expected: str) -> None:
