@@ -233,6 +233,34 @@ def test_a_full_disk_leaves_the_log_as_it_was(log):
 
 @pytest.mark.processes
 @posix
+@pytest.mark.parametrize("held", [None, ""])
+def test_a_full_disk_leaves_no_file_that_was_not_there(log, held):
+    if held is not None:
+        log.write_text(held)
+    code = """
+        import resource, signal, sys
+        from pathlib import Path
+        from commonplace.errors import WorkspaceReadOnlyError
+        from commonplace.workspace.notes import append_note
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        log = Path(sys.argv[1])
+        for limit in (0, 1000):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, 10_000))
+            try:
+                append_note(log, "- after " + "x" * 5000, title="2026-11-20")
+            except WorkspaceReadOnlyError as error:
+                print(error, log.exists())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+        append_note(log, "- short", title=None)
+        """
+    (output,) = finish([run(code, log)])
+    assert output.count(f"Nothing was changed; give yourself write access to the folder and the "
+                        f"file. {held is not None}") == 2  # fmt: skip
+    assert log.read_text() == "- short\n"
+
+
+@pytest.mark.processes
+@posix
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
 def test_a_disk_that_is_really_full_leaves_the_log_as_it_was(tmp_path):
     disk = tmp_path / "disk"
@@ -244,9 +272,12 @@ def test_a_disk_that_is_really_full_leaves_the_log_as_it_was(tmp_path):
         log = disk / "log.md"
         append(log, "before")
         held = log.read_text()
-        with pytest.raises(WorkspaceReadOnlyError, match="No space left"):
-            append(log, "x" * 100_000)
+        new = disk / "new.md"
+        for full in (log, new):
+            with pytest.raises(WorkspaceReadOnlyError, match="No space left"):
+                append(full, "x" * 100_000)
         assert log.read_text() == held
+        assert not new.exists()
         assert append(log, "after")
     finally:
         subprocess.run(["umount", str(disk)], check=True)

@@ -7,6 +7,8 @@ import itertools
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,7 +118,7 @@ def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended
     written: Appended | None = None
     tries = 0
     while True:
-        descriptor = _open_for_append(folder, name)
+        descriptor, is_new = _open_for_append(folder, name)
         tries += 1
         try:
             ahead = _addition_ahead(descriptor, note, title) if tries <= _TRIES else None
@@ -126,7 +128,8 @@ def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended
                 # An editor may replace the file during the wait, or during the write.
                 if folder.names(name, descriptor):
                     found = ahead or _addition(descriptor, note, title)
-                    written = _append_locked(descriptor, found) or written
+                    with _taken_back(folder, name, descriptor) if is_new else nullcontext():
+                        written = _append_locked(descriptor, found) or written
                     _sync_name(folder, descriptor)
                     if folder.names(name, descriptor):
                         return written
@@ -136,12 +139,35 @@ def _append(folder: Folder, name: str, note: str, title: str | None) -> Appended
             raise TimeoutError("the file is replaced again and again")
 
 
-def _open_for_append(folder: Folder, name: str) -> int:
-    descriptor = folder.open(name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+@contextmanager
+def _taken_back(folder: Folder, name: str, descriptor: int) -> Iterator[None]:
+    """Remove a file that this process made, under its lock, where nothing could be written to it.
+
+    Who opened it meanwhile finds, once it has the lock, that the name is another's, or no one's.
+    """
+    try:
+        yield
+    except OSError:
+        if not os.fstat(descriptor).st_size and folder.names(name, descriptor):
+            with suppress(OSError):  # Windows removes no open file
+                folder.unlink(name)
+        raise
+
+
+def _open_for_append(folder: Folder, name: str) -> tuple[int, bool]:
+    """Open a file; return its descriptor, and whether it was made."""
+    flags = os.O_RDWR | os.O_APPEND
+    try:
+        descriptor, is_new = folder.open(name, flags), False
+    except FileNotFoundError:
+        try:
+            descriptor, is_new = folder.open(name, flags | os.O_CREAT | os.O_EXCL), True
+        except FileExistsError:  # another process made it just now
+            descriptor, is_new = folder.open(name, flags | os.O_CREAT), False
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise PathNotAllowedError(f"{name} is not a regular file; nothing was written.")
-    return descriptor
+    return descriptor, is_new
 
 
 def _sync_name(folder: Folder, descriptor: int) -> None:
