@@ -108,6 +108,24 @@ def test_an_export_comes_back_as_the_same_memory(tmp_path):
         assert state(three) == before
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_notes_that_others_may_not_read_come_back_so(tmp_path):
+    with opened(tmp_path, "one") as one, opened(tmp_path, "two") as two:
+        lived_in(one)
+        export_memory(one, tmp_path / "out")
+        (tmp_path / "out/memory/web.md").chmod(0o644)
+        umask = os.umask(0o022)
+        try:
+            restore_export(two, tmp_path / "out")
+        finally:
+            os.umask(umask)
+        files = [two.workspace.root / path for path in two.paths()]
+        files += two.state.sessions.iterdir()
+        modes = {file.name: file.stat().st_mode & 0o777 for file in files}
+        assert modes.pop("web.md") == 0o644
+        assert set(modes.values()) == {0o600}
+
+
 def test_what_was_not_written_down_yet_comes_along(tmp_path):
     entry = (
         "INSERT INTO flush_entries (workspace, thread, reason, moment, tokens, messages) "

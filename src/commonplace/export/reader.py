@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,14 +78,23 @@ def restore_export(memory: Memory, folder: Path, *, dry_run: bool = False) -> Ex
         _restore_state(StateFile(memory.state.database), lists, str(root))
         for path, target in targets.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            _copy(path, target)
         if sessions:
             make_private_folder(memory.state.sessions)
         for path in sessions:
-            shutil.copyfile(path, memory.state.sessions / path.name)
+            _copy(path, memory.state.sessions / path.name)
         memory.index()
     history.close()
     return ExportReport(len(notes), versions, len(sessions))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file; who may not read the export may not read the note either."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with source.open("rb") as read:
+        mode = stat.S_IMODE(os.fstat(read.fileno()).st_mode) & 0o666
+        with open(os.open(target, flags, mode), "wb") as written:
+            shutil.copyfileobj(read, written)
 
 
 def _restore_state(state: StateFile, lists: _Lists, workspace: str) -> None:
