@@ -226,6 +226,11 @@ def test_the_settings_file_is_named_by_the_environment_or_stands_in_the_config_f
         Settings.load()
 
 
+def test_a_settings_file_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "settings.toml").write_text("citations = 'off'", encoding="utf-8-sig")
+    assert Settings.load(tmp_path / "settings.toml").citations == "off"
+
+
 def test_a_settings_file_in_the_workspace_or_the_current_folder_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "commonplace.toml").write_text("citations = 'off'")
     monkeypatch.chdir(tmp_path)

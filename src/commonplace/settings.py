@@ -612,7 +612,7 @@ def file_values(path: str | os.PathLike[str] | None) -> tuple[Path | None, dict[
             return None, {}
     source = Path(os.path.expanduser(path))
     try:
-        return source, tomllib.loads(source.read_text(encoding="utf-8"))
+        return source, tomllib.loads(source.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SettingsError(
             f"cannot read the settings file {source}: {error.strerror or error}. "

@@ -148,6 +148,22 @@ def test_a_memory_of_mem0_is_a_note_with_its_owner(memory, tmp_path, form):
     assert import_notes(memory, "mem0", path).id is None
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("form", [list, lambda entries: {"results": entries}])
+def test_json_with_a_byte_order_mark_is_read(memory, tmp_path, encoding, zipped, form):
+    entries = [{"id": f"m-{at}", "memory": f"Zoë likes tea {at} 🍵"} for at in range(1500)]
+    data = json.dumps(form(entries), ensure_ascii=False).encode(encoding)
+    path = tmp_path / "mem0.json"
+    path.write_bytes(data)
+    if zipped:
+        with zipfile.ZipFile(tmp_path / "mem0.zip", "w") as archive:
+            archive.write(path, "mem0.json")
+        path = tmp_path / "mem0.zip"
+    report = import_notes(memory, "mem0", path, dry_run=True)
+    assert (report.added, report.skipped) == (1500, {})
+
+
 def test_items_of_a_langgraph_store_are_notes_below_their_namespace(memory, tmp_path):
     storing = pytest.importorskip("langgraph.store.memory")
     langmem = pytest.importorskip("langmem")

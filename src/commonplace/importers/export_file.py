@@ -6,6 +6,7 @@ is; the names in it are compared, never written to.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import os
@@ -20,7 +21,7 @@ import ijson
 
 from commonplace.errors import ImportSourceError
 from commonplace.text.json_depth import ShallowJson
-from commonplace.workspace.file_text import MAX_FILE_BYTES, decode_text
+from commonplace.workspace.file_text import MAX_FILE_BYTES, decode_text, utf16_encoding
 from commonplace.workspace.paths import crosses_link, is_link_entry
 
 __all__ = ["Export", "ExportFile", "ReadProgress"]
@@ -176,7 +177,8 @@ class Export:
         """
         count = 0
         try:
-            with file.open() as opened:
+            with file.open() as plain:
+                opened = _as_utf8(plain)
                 start = opened.read(_READ_BYTES).lstrip()[:1]
                 opened.seek(0)
                 prefix = "item"
@@ -249,6 +251,17 @@ class Export:
     def _end(self, file: ExportFile) -> None:
         self._before += file.size
         self._read(file, 0)
+
+
+def _as_utf8(opened: IO[bytes]) -> IO[bytes]:
+    """Return a file as UTF-8 without its byte order mark, as Windows writes one."""
+    start = opened.read(len(codecs.BOM_UTF8))
+    opened.seek(0)
+    if utf16_encoding(start):
+        return codecs.EncodedFile(opened, "utf-8", "utf-16")
+    if start == codecs.BOM_UTF8:
+        return codecs.EncodedFile(opened, "utf-8", "utf-8-sig")
+    return opened
 
 
 def _list_in(events: Iterator[tuple[str, str, Any]], lists: tuple[str, ...]) -> str:
