@@ -743,3 +743,33 @@ def test_an_agent_has_its_own_folder_although_the_variable_names_a_url(
     monkeypatch.setenv("COMMONPLACE_WORKSPACE", URL)
     options = ["--settings", str(settings), "--agent", "team", "--embedder", "none"]
     assert CliRunner().invoke(app, [*options, "status"]).exit_code == 0
+
+
+# ---------------------------------------------------------------- other locales
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.name == "nt", reason="Windows gives arguments in Unicode")
+def test_arguments_are_utf_8_in_any_locale(notes):
+    env = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    options = ["-w", str(notes), "--embedder", "none"]
+    appended = command(*options, "append", "- Zoë met Øyvind in the café 🍵".encode(), env=env)
+    assert (appended.returncode, appended.stderr) == (0, b"")
+    log = notes / appended.stdout.decode().strip()
+    assert "- Zoë met Øyvind in the café 🍵\n" in log.read_text("utf-8")
+    found = command(*options, "search", "café".encode(), "--json", env=env)
+    assert len(json.loads(found.stdout)["results"]) == 1
+    path = log.relative_to(notes).as_posix()
+    command(*options, "edit", path, "café".encode(), "crêperie".encode(), env=env)
+    command(*options, "correct", f"{path}#L3", "- Zoë met Åse".encode(), env=env)
+    text = log.read_text("utf-8")
+    assert "crêperie" in text
+    assert "- Zoë met Åse" in text
+    refused = command(*options, "append", b"- caf\xe9", env=env)
+    assert refused.returncode == 1
+    assert refused.stderr.count(b"\n") == 1
+    assert b"TEXT is not UTF-8" in refused.stderr
+    assert log.read_text("utf-8") == text
+    forgotten = command(*options, "forget", "--text", "Åse".encode(), "--yes", env=env)
+    assert forgotten.returncode == 0
+    assert "Åse" not in log.read_text("utf-8")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.completion import complete_note
-from commonplace.cli.options import Options, json_option, pass_options, text_or_stdin
+from commonplace.cli.options import TEXT, Options, json_option, pass_options, text_or_stdin
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text
 from commonplace.display import printable
 from commonplace.errors import CommonplaceError
@@ -36,8 +36,8 @@ _TAKES_ITEMS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 
 @click.command(context_settings=_TAKES_ITEMS)
 @click.argument("path", shell_complete=complete_note)
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", type=TEXT)
+@click.argument("new", type=TEXT)
 @json_option
 @pass_options
 def edit(options: Options, path: str, old: str, new: str, *, as_json: bool) -> None:
@@ -52,7 +52,7 @@ def edit(options: Options, path: str, old: str, new: str, *, as_json: bool) -> N
 
 @click.command(context_settings=_TAKES_ITEMS)
 @click.argument("citation", shell_complete=complete_note)
-@click.argument("text")
+@click.argument("text", type=TEXT)
 @json_option
 @pass_options
 def correct(options: Options, citation: str, text: str, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.completion import complete_note
-from commonplace.cli.options import Options, json_option, pass_options
+from commonplace.cli.options import TEXT, Options, json_option, pass_options
 from commonplace.cli.output import print_json, print_text, warn
 from commonplace.display import one_line
 from commonplace.errors import CommonplaceError
@@ -26,7 +26,7 @@ _WHAT = ("path", "citation", "text", "session")
 @click.command()
 @click.option("--path", metavar="PATH", shell_complete=complete_note, help="A whole note.")
 @click.option("--citation", metavar="PATH#L3-L4", help="Lines of a note, as search cites them.")
-@click.option("--text", metavar="TEXT", help="Each line that holds this text.")
+@click.option("--text", type=TEXT, metavar="TEXT", help="Each line that holds this text.")
 @click.option("--session", metavar="ID", help="What came from a conversation.")
 @click.option("--dry-run", is_flag=True, help="Show what would go, and leave it.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.settings import Settings
 
-__all__ = ["Options", "json_option", "pass_options", "text_or_stdin"]
+__all__ = ["TEXT", "Options", "json_option", "pass_options", "text_or_stdin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,31 @@ class Options:
 pass_options = click.make_pass_decorator(Options)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Text(click.types.StringParamType):
+    """Text of an argument, which is UTF-8 whatever the locale says.
+
+    In the locale "C", Python reads an argument as ASCII, and other bytes as lone surrogates. Names
+    of files stay so: by these, the file is found.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text."""
+        text = super().convert(value, param, ctx)
+        try:
+            return os.fsencode(text).decode() if _SURROGATE.search(text) else text
+        except UnicodeError:
+            name = param.human_readable_name if param else "a text"
+            raise CommonplaceError(
+                f"{name} is not UTF-8, so that not all of it can be read; give it in UTF-8."
+            ) from None
+
+
+TEXT = _Text()
 
 
 def text_or_stdin(text: str) -> str:

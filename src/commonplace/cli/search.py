@@ -10,7 +10,7 @@ import click
 from commonplace.cli.completion import complete_note
 from commonplace.cli.empty_workspace import empty_workspace_hint, warn_missing_extra_paths
 from commonplace.cli.index import run_index
-from commonplace.cli.options import Options, json_option, pass_options
+from commonplace.cli.options import TEXT, Options, json_option, pass_options
 from commonplace.cli.output import on_terminal, print_json, print_rich, print_text, warn
 from commonplace.display import one_line, plain_results, results_table
 from commonplace.errors import EmbedderError, StoreError
@@ -44,7 +44,7 @@ def _check_paths(
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="QUERY")
+@click.argument("words", type=TEXT, nargs=-1, required=True, metavar="QUERY")
 @click.option(
     "--max-results",
     type=click.IntRange(1, MAX_RESULTS),
