@@ -1,4 +1,5 @@
 import re
+from datetime import date
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from commonplace.retrieval.redundancy import thin_ties
 from commonplace.retrieval.term_matching import occurrences, terms_of_lines, weighted_terms
 from commonplace.store.records import StoredChunk
 from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, folded
+from commonplace.text.time_expressions import days_named
 from commonplace.text.unspaced_scripts import UNSPACED
 
 ANALYZER = Analyzer("porter")
@@ -155,3 +157,12 @@ def test_of_three_chunks_an_identifier_is_weighted_as_of_a_hundred() -> None:
     weights = weighted_terms(dict.fromkeys(words, 1), 3, None).weights
     assert weights[:2] == pytest.approx(np.log1p(99.5 / 1.5))
     assert weights[2:] == pytest.approx(np.log1p(2.5 / 1.5))
+
+
+def test_a_date_word_weighs_half_where_days_are_compared():
+    frequencies = dict.fromkeys(ANALYZER.words("payments january"), 5)
+    days = days_named("payments in January 2026", date(2026, 6, 1))
+    payments, january = weighted_terms(frequencies, 200, days).weights
+    assert january == payments / 2
+    payments, january = weighted_terms(frequencies, 200, None).weights
+    assert january == payments

@@ -1,7 +1,4 @@
-"""Term matching: the terms of a query with their weights, and which of them each line holds.
-
-The analyzer is the one that indexes them.
-"""
+"""Term matching: the terms of a query with their weights, and which of them each line holds."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ class QueryTerms(NamedTuple):
 
     Attributes:
         known: Terms that occur in the index.
-        weights: Their idf.
+        weights: Their idf, half of it where a date is compared with days.
         rarest: Those of them that bring candidates.
         unknown: The other terms, which may still occur in a path.
         unknown_weights: Their idf.
@@ -97,8 +94,9 @@ def weighted_terms(
     if chunk_count < _LEAST_CHUNKS:
         names = [word.number or bool(_IDENTIFIER.fullmatch(word.text)) for word in words]
         weights[names] = _idf(found[names], _LEAST_CHUNKS)
-    # Notes may spell a date otherwise, so it is compared with the days of the logs instead.
+    # A date is compared with the days of the logs: "up against last January" is of another one.
     counts = np.array([not (days and is_date_word(word.text)) for word in words], dtype=np.bool_)
+    weights[~counts] /= 2
     known = found > 0
     return QueryTerms(
         [word for word in words if frequencies[word]],
