@@ -22,21 +22,27 @@ The middleware puts MEMORY.md into the prompt; it is not named in ``memory=`` of
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import (
+    ContextLine,
     DeleteResult,
     EditResult,
+    FileDownloadResponse,
+    FileInfo,
     FileUploadResponse,
+    GlobResult,
+    GrepMatch,
     GrepResult,
+    LsResult,
     ReadResult,
     WriteResult,
 )
-from deepagents.backends.utils import perform_string_replacement
+from deepagents.backends.utils import grep_matches_from_files, perform_string_replacement
 
-from commonplace import CommonplaceError, Memory, Origin
+from commonplace import CommonplaceError, Memory, Origin, PathNotAllowedError
 from commonplace.text.redaction import Redaction, checked_redaction, redacted, redacted_replacement
 from langchain_commonplace.memory_source import MemorySource, current_memory
 from langchain_commonplace.message_conversion import current_thread
@@ -48,7 +54,7 @@ class MemoryFileBackend(FilesystemBackend):
     """Backend of deepagents over a memory: MEMORY.md and ``memory/**/*.md``, as search names them.
 
     What the file tools write is checked, kept in the history, and found by the next search; secrets
-    are masked. Other files of the folder cannot be written.
+    are masked. Other files of the folder are neither listed nor read nor written.
     """
 
     def __init__(self, memory: MemorySource, *, redact: Redaction = True) -> None:
@@ -80,10 +86,42 @@ class MemoryFileBackend(FilesystemBackend):
     def cwd(self, folder: Path) -> None:
         """Ignore deepagents' default, the current folder."""
 
+    def ls(self, path: str) -> LsResult:
+        """List the notes of a folder, and its folders that hold some."""
+        found = super().ls(path)
+        if found.entries is None:
+            return found
+        return LsResult(entries=self._notes_among(found.entries))
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find the notes whose paths match a pattern."""
+        found = super().glob(pattern, path)
+        if found.matches is not None:
+            found.matches = self._notes_among(found.matches)
+        return found
+
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read lines of a note; a conversation that is shown untrusted ones is recorded."""
+        memory = self.memory
+        try:
+            _check_note(memory, file_path)
+        except CommonplaceError as error:
+            return ReadResult(error=f"Error reading file '{file_path}': {error}")
         self._record_exposure([file_path])
         return super().read(file_path, offset, limit)
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read several notes; a conversation that is shown untrusted ones is recorded."""
+        memory, responses = self.memory, []
+        for path in paths:
+            try:
+                _check_note(memory, path)
+            except CommonplaceError:
+                responses.append(FileDownloadResponse(path=path, error="permission_denied"))
+                continue
+            self._record_exposure([path])
+            responses += super().download_files([path])
+        return responses
 
     def grep(
         self,
@@ -95,9 +133,19 @@ class MemoryFileBackend(FilesystemBackend):
         context_lines: int = 0,
     ) -> GrepResult:
         """Search the notes for a text; a conversation that is shown untrusted ones is recorded."""
-        result = super().grep(pattern, path, glob, max_count=max_count, context_lines=context_lines)
-        self._record_exposure(dict.fromkeys(match["path"] for match in result.matches or ()))
-        return result
+        if context_lines < 0:
+            raise ValueError("context_lines must be non-negative")
+        # The notes and nothing else are read: a walk of the whole folder would name, in its
+        # errors, what is not to be seen, and take its time for it.
+        files = {f"/{note}": {"content": text} for note, text in self._texts()}
+        result = grep_matches_from_files(files, pattern, path or "/", glob)
+        found = list(result.matches or ())
+        matches = found if max_count is None else found[:max_count]
+        for match in matches if context_lines else ():
+            _add_context(match, files[match["path"]]["content"], pattern, context_lines)
+        self._record_exposure(dict.fromkeys(match["path"] for match in matches))
+        truncated = len(matches) < len(found)
+        return GrepResult(error=result.error, matches=matches, truncated=truncated)
 
     def write(self, file_path: str, content: str) -> WriteResult:
         """Create a note, or replace it."""
@@ -149,10 +197,32 @@ class MemoryFileBackend(FilesystemBackend):
         """Write several notes."""
         responses = []
         for path, content in files:
-            written = self.write(path, content.decode("utf-8", "replace"))
-            error = "permission_denied" if written.error else None
+            try:
+                written = self.write(path, content.decode("utf-8"))
+            except UnicodeDecodeError:
+                error: str | None = "a note is UTF-8 text, which these bytes are not"
+            else:
+                error = "permission_denied" if written.error else None
             responses.append(FileUploadResponse(path=path, error=error))
         return responses
+
+    def _notes_among(self, found: Iterable[FileInfo]) -> list[FileInfo]:
+        """Return the notes among files, and the folders that hold notes."""
+        notes = [f"/{note}" for note in self.memory.paths()]
+        names = set(notes)
+        return [
+            info
+            for info in found
+            if info["path"] in names
+            or (info["path"].endswith("/") and any(note.startswith(info["path"]) for note in notes))
+        ]
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the paths and texts of the notes that can be read."""
+        root = self.cwd
+        for note in self.memory.paths():
+            with contextlib.suppress(OSError):
+                yield note, (root / note).read_text("utf-8", "replace")
 
     def _record_exposure(self, file_paths: Iterable[str]) -> None:
         """Record that the conversation reads notes: what it writes is trusted no more than they."""
@@ -169,6 +239,28 @@ class MemoryFileBackend(FilesystemBackend):
 def _note(file_path: str) -> str:
     """Return the path of a note, as search names it."""
     return file_path.lstrip("/")
+
+
+def _check_note(memory: Memory, file_path: str) -> None:
+    """Check that a path is one that a note may have, by the rule of `memory_get`.
+
+    Raises:
+        PathNotAllowedError: It is not; a session file, which is elsewhere, has no path here either.
+    """
+    note, workspace = _note(file_path), memory.workspace
+    if workspace.locate(note) != workspace.root / note:
+        raise PathNotAllowedError(f"{file_path!r} is not the path of a note.")
+
+
+def _add_context(match: GrepMatch, text: str, pattern: str, count: int) -> None:
+    """Add the lines around a match, without those that match, too."""
+    lines: list[ContextLine] = [
+        {"line": number, "text": line} for number, line in enumerate(text.split("\n"), start=1)
+    ]
+    at = match["line"] - 1
+    before, after = lines[max(0, at - count) : at], lines[at + 1 : at + 1 + count]
+    match["context_before"] = [line for line in before if pattern not in line["text"]]
+    match["context_after"] = [line for line in after if pattern not in line["text"]]
 
 
 def _lines(text: str) -> str:
