@@ -24,10 +24,10 @@ from langchain_commonplace.flush_model import LangChainFlushModel, chat_model
 from langchain_commonplace.flush_session import (
     FlushMode,
     FlushSession,
-    FlushSessions,
     FlushState,
     OnFlush,
 )
+from langchain_commonplace.flush_sessions import FlushSessions
 from langchain_commonplace.memory_source import MemorySource, source_settings
 from langchain_commonplace.message_conversion import current_thread
 from langchain_commonplace.token_counting import (
@@ -296,7 +296,7 @@ class ChatMemory(SummarizationMiddleware):
         Args:
             thread_id: Conversation id, as in the run's configuration.
             messages: Its messages; by default the texts that this object saw last. After a restart,
-                take them from the agent's state.
+                take them from the agent's state; without any, the report is not ``safe``.
             config: Configuration that says whose memory it is; the run's own by default.
         """
         return self._sessions.current(config).end(str(thread_id), messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from langchain_commonplace.message_conversion import flush_message, is_summary
 __all__ = ["ConversationView"]
 
 _MAX_CONVERSATIONS = 256
+_LEAST_COMMON = 2
+"""Messages that two views of one conversation have in common, at least."""
 
 
 @dataclass(slots=True)
@@ -35,22 +38,29 @@ class ConversationView:
 
     def __init__(self) -> None:
         self._seen: LRUCache[_Seen] = LRUCache(_MAX_CONVERSATIONS)
+        self._joining = threading.Lock()
 
     def update(self, key: str, messages: Sequence[BaseMessage]) -> list[FlushMessage]:
         """Set a conversation's messages; return those that vanished and are not settled."""
-        before = self._seen.get(key) or _Seen()
-        present: dict[Hashable, FlushMessage] = {
-            message.id or object(): flush_message(message)
-            for message in messages
-            if not is_summary(message)
-        }
-        known = {**before.vanished, **before.present}
-        kept = set(present)
-        if known.keys().isdisjoint(kept):
-            kept |= _sent_again(known, present)
-        vanished = {name: message for name, message in known.items() if name not in kept}
+        before, present = self._seen.get(key) or _Seen(), _named(messages)
+        vanished = _missing({**before.vanished, **before.present}, present)
         self._seen.set(key, _Seen(present, vanished))
         return list(vanished.values())
+
+    def join(self, key: str, messages: Sequence[BaseMessage]) -> bool:
+        """Return whether messages are of a conversation: they continue it, or are its first ones.
+
+        They continue it if all that was last seen of it is there, or two messages: a graph hands
+        another agent the last one alone, which is no sign that the others have vanished.
+        """
+        present = _named(messages)
+        with self._joining:  # else each of the agents that `Send` starts would be the first
+            seen = self._seen.get(key)
+            if seen is None:
+                self._seen.set(key, _Seen(present))
+                return True
+        common = seen.present.keys() & present.keys()
+        return len(common) >= _LEAST_COMMON or not _missing(seen.present, present)
 
     def settle(self, key: str) -> None:
         """Forget the vanished messages of a conversation: they are written down, or safe."""
@@ -61,6 +71,25 @@ class ConversationView:
         """Forget a conversation and return the messages that it had last."""
         seen = self._seen.pop(key) or _Seen()
         return [*seen.vanished.values(), *seen.present.values()]
+
+
+def _named(messages: Sequence[BaseMessage]) -> dict[Hashable, FlushMessage]:
+    """Return the messages by their ids, without summaries."""
+    return {
+        message.id or object(): flush_message(message)
+        for message in messages
+        if not is_summary(message)
+    }
+
+
+def _missing(
+    known: dict[Hashable, FlushMessage], present: dict[Hashable, FlushMessage]
+) -> dict[Hashable, FlushMessage]:
+    """Return the known messages that are no longer there."""
+    kept = set(present)
+    if known.keys().isdisjoint(kept):
+        kept |= _sent_again(known, present)
+    return {name: message for name, message in known.items() if name not in kept}
 
 
 def _sent_again(

@@ -19,7 +19,8 @@ from langgraph.runtime import Runtime
 from langchain_commonplace.compaction_trigger import CompactionTrigger, Trigger
 from langchain_commonplace.conversation_view import ConversationView
 from langchain_commonplace.flush_model import TRANSFORMERS, LangChainFlushModel, chat_model
-from langchain_commonplace.flush_session import FlushSession, FlushSessions, FlushState, OnFlush
+from langchain_commonplace.flush_session import FlushSession, FlushState, OnFlush
+from langchain_commonplace.flush_sessions import FlushSessions
 from langchain_commonplace.memory_source import MemorySource, checked_source
 from langchain_commonplace.message_conversion import current_thread, cycle_id
 from langchain_commonplace.token_counting import TokenCounter, context_window, conversation_counter

@@ -1,10 +1,9 @@
-"""Flush sessions: the core's flusher and its triggers, shared by both flushing middlewares."""
+"""Flush session: the core's flusher and its triggers, shared by both flushing middlewares."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,37 +12,33 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langchain.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import RunnableConfig
 
 from commonplace import FlushReport, Memory
 from commonplace.flush import (
+    NO_MESSAGES,
     FlushCycle,
     Flusher,
     FlushLimits,
     FlushMessage,
     FlushReason,
     flush_reason,
-    prepare_counting,
     transcript_bytes,
 )
 from langchain_commonplace.compaction_trigger import CompactionTrigger
 from langchain_commonplace.conversation_view import ConversationView
 from langchain_commonplace.flush_model import LangChainFlushModel
 from langchain_commonplace.lru import LRUCache
-from langchain_commonplace.memory_source import (
-    MemorySource,
-    acurrent_memory,
-    current_memory,
-    memory_key,
-)
+from langchain_commonplace.memory_source import memory_key
 from langchain_commonplace.message_conversion import (
     cycle_id,
     flush_messages,
     is_called_by_tool,
+    is_in_graph,
+    prefix_digests,
 )
 from langchain_commonplace.token_counting import TokenCounter, context_window, reported_tokens
 
-__all__ = ["FlushMode", "FlushSession", "FlushSessions", "FlushState", "OnFlush"]
+__all__ = ["FlushMode", "FlushSession", "FlushState", "OnFlush"]
 
 OnFlush = Callable[[FlushReport], object]
 """Function that is called with each report; a coroutine that it returns is awaited."""
@@ -57,42 +52,6 @@ class FlushState(AgentState[Any]):
     """Agent state with the flush cycle, which a checkpointer persists."""
 
     commonplace_flush: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr]]
-
-
-class FlushSessions:
-    """Flush sessions of one middleware: one for each memory that its runs use.
-
-    Args:
-        source: The memory, or the function from a run to its memory.
-        make: Makes the session of a memory.
-    """
-
-    def __init__(self, source: MemorySource, make: Callable[[Memory], FlushSession]) -> None:
-        self._source = source
-        self._make = make
-        self._sessions: LRUCache[FlushSession] = LRUCache()
-        # Sessions are made in runs: the vocabulary would be built while the event loop waits.
-        prepare_counting()
-
-    def current(self, config: RunnableConfig | None = None) -> FlushSession:
-        """Return the session of a run's memory.
-
-        Args:
-            config: Configuration of the run; that of the run in progress by default.
-        """
-        return self._of(current_memory(self._source, config))
-
-    async def acurrent(self, config: RunnableConfig | None = None) -> FlushSession:
-        """Run `current` without blocking the event loop."""
-        return self._of(await acurrent_memory(self._source, config))
-
-    def _of(self, memory: Memory) -> FlushSession:
-        key = memory_key(memory)
-        session = self._sessions.get(key)
-        if session is None or session.memory is not memory:
-            session = self._make(memory)
-            self._sessions.set(key, session)
-        return session
 
 
 class FlushSession:
@@ -230,12 +189,14 @@ class FlushSession:
             messages: The conversation; by default the texts that were seen last.
         """
         last = self._last(thread, messages)
-        return self._archived(last, self.flush(last, thread=thread, reason="session_end"))
+        report = self.flush(last, thread=thread, reason="session_end")
+        return self._archived(last, report if messages is not None else _of_what_was_seen(report))
 
     async def aend(self, thread: str, messages: Iterable[BaseMessage] | None) -> FlushReport:
         """Run `end` without blocking the event loop."""
         last = self._last(thread, messages)
         report = await self.aflush(last, thread=thread, reason="session_end")
+        report = report if messages is not None else _of_what_was_seen(report)
         return await asyncio.to_thread(self._archived, last, report)
 
     def _last(self, thread: str, messages: Iterable[BaseMessage] | None) -> list[FlushMessage]:
@@ -278,15 +239,15 @@ class FlushSession:
     ) -> dict[str, Any]:
         """Record a flush in its cycle and return the update of the agent's state."""
         cycle = self._cycle(messages, state, report.thread).after(report)
-        self._cycles.set(report.thread or _prefixes(messages)[-1], cycle)
-        return {"commonplace_flush": self._saved(cycle, state)}
+        self._cycles.set(report.thread or prefix_digests(messages)[-1], cycle)
+        return {"commonplace_flush": self._saved(cycle, messages, state, report.thread)}
 
     def state_update(
         self, messages: Sequence[BaseMessage], state: Mapping[str, Any], *, thread: str
     ) -> dict[str, Any] | None:
         """Return the update of the agent's state without a flush; None if the cycle is the same."""
-        cycle = self._saved(self._cycle(messages, state, thread), state)
-        return {"commonplace_flush": cycle} if cycle != state.get("commonplace_flush") else None
+        saved = self._saved(self._cycle(messages, state, thread), messages, state, thread)
+        return {"commonplace_flush": saved} if saved != state.get("commonplace_flush") else None
 
     def key(self, name: str) -> str:
         """Return a key for what is kept of a thread or a message of this memory."""
@@ -308,16 +269,28 @@ class FlushSession:
         """Return the key of a conversation; without a thread of its own, it is that of the run."""
         saved = state.get("commonplace_flush")
         run = saved.get("run", "") if isinstance(saved, dict) else ""
-        return self.key(run if is_called_by_tool() else thread or run)
+        if is_called_by_tool():
+            return self.key(run)
+        return self.key(run or thread if is_in_graph() else thread or run)
 
-    def _saved(self, cycle: FlushCycle, state: Mapping[str, object]) -> dict[str, Any]:
+    def _new_run(self, messages: Sequence[BaseMessage], thread: str) -> str:
+        """Return the name of a run: in another graph, the thread's where it has its messages."""
+        may_share = thread and is_in_graph() and not is_called_by_tool()
+        if may_share and self._view.join(self.key(thread), messages):
+            return thread
+        return uuid.uuid4().hex
+
+    def _saved(
+        self,
+        cycle: FlushCycle,
+        messages: Sequence[BaseMessage],
+        state: Mapping[str, object],
+        thread: str,
+    ) -> dict[str, Any]:
         saved = state.get("commonplace_flush")
         run = saved.get("run") if isinstance(saved, dict) else None
-        return {
-            "memory": self._key,
-            "run": run or uuid.uuid4().hex,
-            **dataclasses.asdict(cycle),
-        }
+        run = run or self._new_run(messages, thread)
+        return {"memory": self._key, "run": run, **dataclasses.asdict(cycle)}
 
     def _cycle(
         self, messages: Sequence[BaseMessage], state: Mapping[str, Any], thread: str
@@ -331,17 +304,17 @@ class FlushSession:
         if saved and saved["memory"] == self._key:  # else the thread was another memory's before
             cycle: FlushCycle | None = FlushCycle(saved["id"], saved["flushed"])
         else:
-            names = [thread] if thread else reversed(_prefixes(messages))
+            names = [thread] if thread else reversed(prefix_digests(messages))
             cycle = next(filter(None, map(self._cycles.get, names)), None)
         return (cycle or FlushCycle()).for_compaction(cycle_id(messages))
 
 
-def _prefixes(messages: Iterable[BaseMessage]) -> list[str]:
-    """Return the digest of each beginning of a conversation, by its roles and texts."""
-    digest = hashlib.sha256()
-    found = [digest.hexdigest()]
-    for message in flush_messages(messages):
-        said = f"{message.role} {len(message.text)} {message.text}"
-        digest.update(said.encode("utf-8", "replace"))
-        found.append(digest.hexdigest())
-    return found
+def _of_what_was_seen(report: FlushReport) -> FlushReport:
+    """Return the report of a session's end; without any message, it says that nothing is known."""
+    if report.skipped != NO_MESSAGES:
+        return report
+    unseen = (
+        f"this object has no message of thread {report.thread!r}; "
+        "give messages= from the agent's state"
+    )
+    return dataclasses.replace(report, skipped=unseen, safe=False)

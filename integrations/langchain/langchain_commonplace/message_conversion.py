@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -27,7 +28,9 @@ __all__ = [
     "flush_messages",
     "flush_reply",
     "is_called_by_tool",
+    "is_in_graph",
     "is_summary",
+    "prefix_digests",
 ]
 
 
@@ -128,7 +131,8 @@ def cycle_id(messages: Sequence[BaseMessage]) -> str:
 
 def current_thread() -> str:
     """Return the thread id of the current run; empty outside of a run."""
-    return str(ensure_config().get("configurable", {}).get("thread_id") or "")
+    thread = ensure_config().get("configurable", {}).get("thread_id")
+    return "" if thread is None else str(thread)  # 0 is a thread id, too
 
 
 def is_called_by_tool() -> bool:
@@ -136,5 +140,30 @@ def is_called_by_tool() -> bool:
 
     It has the thread id of the agent around it, and a conversation of its own at each call.
     """
+    return any(node.startswith("tools:") for node in _nodes_around())
+
+
+def is_in_graph() -> bool:
+    """Return whether the current run is that of an agent within another graph: a subgraph.
+
+    It has the graph's thread id. It may have the graph's messages, too, or, where a node calls it
+    or `Send` does, messages of its own at each call.
+    """
+    return bool(_nodes_around())
+
+
+def _nodes_around() -> list[str]:
+    """Return the nodes that the graph of the current run is within, the outermost first."""
     namespace = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "")
-    return any(node.startswith("tools:") for node in namespace.split("|")[:-1])
+    return namespace.split("|")[:-1]
+
+
+def prefix_digests(messages: Iterable[BaseMessage]) -> list[str]:
+    """Return the digest of each beginning of a conversation, by its roles and texts."""
+    digest = hashlib.sha256()
+    found = [digest.hexdigest()]
+    for message in flush_messages(messages):
+        said = f"{message.role} {len(message.text)} {message.text}"
+        digest.update(said.encode("utf-8", "replace"))
+        found.append(digest.hexdigest())
+    return found

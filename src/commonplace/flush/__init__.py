@@ -1,7 +1,7 @@
 """Flush of a conversation into notes before it is compacted: triggers, journal, silent turn."""
 
 from commonplace.flush.entries import checked_reason
-from commonplace.flush.flusher import Flusher
+from commonplace.flush.flusher import NO_MESSAGES, Flusher
 from commonplace.flush.journal import MAX_ATTEMPTS
 from commonplace.flush.messages import (
     Fingerprinter,
@@ -22,6 +22,7 @@ from commonplace.types import FlushMessage, FlushReason, FlushReport, ToolCall
 
 __all__ = [
     "MAX_ATTEMPTS",
+    "NO_MESSAGES",
     "CallableFlushModel",
     "Fingerprinter",
     "FlushCycle",

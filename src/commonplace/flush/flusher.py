@@ -33,11 +33,12 @@ from commonplace.text.tokens import prepare_counting
 from commonplace.transcripts.archive import write_session_file
 from commonplace.types import FlushMessage, FlushReason, FlushReport
 
-__all__ = ["Flusher"]
+__all__ = ["NO_MESSAGES", "Flusher"]
 
 logger = logging.getLogger(__name__)
 
 _NOTHING_NEW = "every message was written down before"
+NO_MESSAGES = "there is no message"
 _IN_MEMORY = "the state file cannot be written; the messages are kept in memory only"
 _BUSY = "another thread or process is writing these messages down"
 
@@ -228,7 +229,7 @@ class Flusher:
         journal, lease = self._journal_new(stack, task)
         pending = journal.pending(thread=task.thread, attempts=MAX_ATTEMPTS)
         if not pending:
-            return replace(report, skipped=_NOTHING_NEW)
+            return replace(report, skipped=_NOTHING_NEW if task.messages else NO_MESSAGES)
         deadline = self._deadline(time.monotonic())
         # Without a thread id, the entries are of conversations that need not wait for one another.
         until = deadline if task.thread or task.reason == "session_end" else 0.0
@@ -327,14 +328,13 @@ class Flusher:
 
     def _notify(self, report: FlushReport) -> FlushSteps[None]:
         """Log a report and call `on_flush`; a flush without new messages does neither."""
-        if report.skipped == _NOTHING_NEW:
+        if report.skipped in (NO_MESSAGES, _NOTHING_NEW):
             logger.debug("%s", report)
             return
         logger.log(logging.WARNING if report.failed else logging.INFO, "%s", report)
         if self._on_flush is not None:
             try:
-                called = self._on_flush(report)
-                if inspect.isawaitable(called):
+                if inspect.isawaitable(called := self._on_flush(report)):
                     yield called
             except Exception:
                 logger.exception("on_flush failed")

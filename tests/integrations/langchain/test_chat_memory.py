@@ -334,6 +334,27 @@ async def test_the_end_of_a_session_writes_the_tail_down_and_archives_it(memory,
     assert again.transcript is None
 
 
+@BOTH
+async def test_the_end_of_a_session_that_was_never_seen_says_so(memory, is_async):
+    chat = ChatMemory(model_of(Notetaker()), memory=memory)
+    report = await chat.aend_session("t") if is_async else chat.end_session("t")
+    assert "no message of thread 't'" in report.skipped
+    assert "messages=" in report.skipped
+    assert (report.safe, report.transcript) == (False, None)
+    assert "no message" in chat.end_session("t", messages=[]).skipped
+
+
+@BOTH
+async def test_zero_is_a_thread_id(memory, folder, is_async):
+    model = model_of(Notetaker())
+    chat = ChatMemory(model, memory=memory)
+    agent = create_agent(model, middleware=[chat], checkpointer=InMemorySaver())
+    await Conversation(agent, checkpointed=True, is_async=is_async, thread=0).talk(1)
+    report = await chat.aend_session(0) if is_async else chat.end_session(0)
+    assert (report.thread, report.messages) == ("0", 2)
+    assert logged(folder) == ["fact-0"]
+
+
 async def test_a_session_of_an_earlier_process_ends_with_its_messages(memory, folder):
     chat = ChatMemory(model_of(Notetaker()), memory=memory)
     report = chat.end_session("old", messages=[HumanMessage("fact-5 it is"), AIMessage("ok")])

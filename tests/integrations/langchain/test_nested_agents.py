@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 import pytest
 
@@ -10,9 +13,11 @@ pytest.importorskip("langchain", reason="LangChain is not installed")
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import PIIMiddleware
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command, Send, interrupt
 
 from commonplace import Memory, Settings
 from langchain_commonplace import ChatMemory
@@ -160,4 +165,112 @@ def test_an_agent_that_a_tool_calls_has_a_conversation_of_its_own(memory, is_sha
     for turn in range(4):
         agent.invoke({"messages": [("user", f"question {turn}")]}, on_thread("a"))
     assert len(asked) == 4
+    assert reports == []
+
+
+def agent_and_reports(memory):
+    """Return an agent, the memory of its conversations, and the reports of their flushes."""
+    reports = []
+    model = ScriptedChatModel(script=lambda call: f"I have read {len(call.messages)} messages.")
+    chat = ChatMemory(model, memory=memory, trigger=NEVER, on_flush=reports.append)
+    return create_agent(model, middleware=[chat]), chat, reports
+
+
+def graph_of(state, **nodes):
+    """Return a graph that runs its nodes one after another."""
+    graph = StateGraph(state)
+    places = [START, *nodes, END]
+    for name, node in nodes.items():
+        graph.add_node(name, node)
+    for place, behind in pairwise(places):
+        graph.add_edge(place, behind)
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+class Topics(TypedDict):
+    topics: list[str]
+    found: Annotated[list[str], operator.add]
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+async def test_agents_that_send_starts_have_conversations_of_their_own(memory, is_async):
+    agent, _, reports = agent_and_reports(memory)
+
+    def work(state):
+        talk = {"messages": [("user", "Work on it."), ("user", state["topic"])]}
+        return {"found": [agent.invoke(talk)["messages"][-1].text]}
+
+    async def awork(state):
+        talk = {"messages": [("user", "Work on it."), ("user", state["topic"])]}
+        return {"found": [(await agent.ainvoke(talk))["messages"][-1].text]}
+
+    def fan_out(state):
+        return [Send("work", {"topic": topic}) for topic in state["topics"]]
+
+    graph = StateGraph(Topics)
+    graph.add_node("work", awork if is_async else work)
+    graph.add_conditional_edges(START, fan_out, ["work"])
+    app = graph.compile(checkpointer=InMemorySaver())
+    for turn in range(3):
+        given = {"topics": [f"{name} {turn}" for name in ("alpha", "beta", "gamma")]}
+        config = on_thread("a")
+        await app.ainvoke(given, config) if is_async else app.invoke(given, config)
+    assert reports == []
+
+
+@pytest.mark.parametrize("handed_over", ["new", "last"])
+def test_an_agent_that_a_node_calls_has_a_conversation_of_its_own(memory, handed_over):
+    agent, chat, reports = agent_and_reports(memory)
+
+    def review(state):
+        last = state["messages"][-1]
+        talk = [last if handed_over == "last" else HumanMessage(f"Review: {last.text}")]
+        return {"messages": [agent.invoke({"messages": talk})["messages"][-1]]}
+
+    app = graph_of(MessagesState, answer=agent, review=review)
+    for turn in range(3):
+        app.invoke({"messages": [("user", f"question {turn}")]}, on_thread("a"))
+    assert reports == []
+    report = chat.end_session("a")
+    assert "question 2" in Path(report.transcript).read_text("utf-8")
+    assert report.messages == 8  # all but the last review, which the agents have not seen
+
+
+def test_agents_that_are_nodes_share_the_conversation_of_their_graph(memory, folder):
+    agent, chat, reports = agent_and_reports(memory)
+    app = graph_of(MessagesState, first=agent, second=agent)
+    for turn in range(3):
+        app.invoke({"messages": [HumanMessage(f"fact-{turn}", id=f"q{turn}")]}, on_thread("a"))
+    assert reports == []
+    gone = [RemoveMessage("q0")]
+    app.update_state(on_thread("a"), {"messages": gone})
+    app.invoke({"messages": [("user", "Go on.")]}, on_thread("a"))
+    assert [(report.reason, report.messages) for report in reports] == [("compaction", 1)]
+    assert "fact-2" in Path(chat.end_session("a").transcript).read_text("utf-8")
+
+
+@pytest.mark.parametrize("is_node", [True, False])
+def test_an_agent_in_a_graph_goes_on_with_its_conversation_after_an_interrupt(memory, is_node):
+    @tool
+    def approve(what: str) -> str:
+        """Ask a person."""
+        return str(interrupt(what))
+
+    def answer(call):
+        return calling("approve", what="it") if call.last.type == "human" else "Done."
+
+    reports = []
+    model = ScriptedChatModel(script=answer)
+    chat = ChatMemory(model, memory=memory, trigger=NEVER, on_flush=reports.append)
+    agent = create_agent(model, [approve], middleware=[chat])
+
+    def call(state):
+        talk = [HumanMessage(f"Do {state['messages'][-1].text}")]
+        return {"messages": [agent.invoke({"messages": talk})["messages"][-1]]}
+
+    app = graph_of(MessagesState, work=agent if is_node else call)
+    for turn in range(3):
+        app.invoke({"messages": [("user", f"task {turn}")]}, on_thread("a"))
+        out = app.invoke(Command(resume="yes"), on_thread("a"))
+        assert out["messages"][-1].text == "Done."
     assert reports == []
