@@ -32,9 +32,10 @@ class CommonplaceRetriever(BaseRetriever):
     Every field except `memory` can be given to one call: ``retriever.invoke(question, k=3)``. None
     is the memory's own setting. The content of a document is the snippet and nothing else, but for
     a mark on each untrusted line; its id is its place, and its metadata holds place, day and the
-    score of each stage of the search. Documents of one place are equal, whatever query found them,
-    so that `MultiQueryRetriever` returns none twice. Passages of one file that share lines have
-    ranges that overlap, ``start_line`` to ``end_line``.
+    score of each stage of the search, and the note's front matter under the keys that are not
+    taken. Documents of one place are equal, whatever query found them, so that
+    `MultiQueryRetriever` returns none twice. Passages of one file that share lines have ranges that
+    overlap, ``start_line`` to ``end_line``.
     """
 
     memory: MemorySource = Field(exclude=True, repr=False)
@@ -192,6 +193,7 @@ def _document(result: SearchResult) -> Document:
         id=passage_id(result),
         page_content=quoted_snippet(result),
         metadata={
+            **result.metadata,
             "path": result.path,
             "start_line": result.start_line,
             "end_line": result.end_line,

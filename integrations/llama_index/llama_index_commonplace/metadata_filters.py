@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Collection, Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -16,8 +17,9 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 from commonplace import Memory
 from commonplace.tools import parse_day, selected_paths
+from llama_index_commonplace.nodes import RESULT_KEYS
 
-__all__ = ["filter_limits"]
+__all__ = ["checked_filters", "filter_limits"]
 
 _OF_LISTS = {
     FilterOperator.EQ: FilterOperator.CONTAINS,
@@ -25,6 +27,29 @@ _OF_LISTS = {
 }
 _NEGATIONS = {FilterOperator.NE: FilterOperator.EQ, FilterOperator.NIN: FilterOperator.IN}
 _KEYS = {"tag": "tags", "day": "date"}
+
+
+def checked_filters(filters: MetadataFilters) -> MetadataFilters:
+    """Return filters.
+
+    Raises:
+        TypeError: They are no `MetadataFilters`.
+        ValueError: They go by what is not known before the search, such as ``origin``.
+    """
+    if not isinstance(filters, MetadataFilters):
+        raise TypeError(
+            f"filters is {reprlib.repr(filters)}, of type {type(filters).__name__}; LlamaIndex's "
+            "MetadataFilters was expected."
+        )
+    for condition in filters.filters:
+        if isinstance(condition, MetadataFilters):
+            checked_filters(condition)
+        elif condition.key in RESULT_KEYS:
+            raise ValueError(
+                f"no filter can go by {condition.key!r}, which tells of a passage; filters select "
+                "files by path, source, date, tags and the keys of their front matter."
+            )
+    return filters
 
 
 def filter_limits(
@@ -47,8 +72,9 @@ def filter_limits(
         **days: ``after`` and ``before`` that must hold, too.
 
     Raises:
-        ValueError: A date of the filters is no ISO date, or an operator does not exist.
+        ValueError: A date of the filters is no ISO date, or a key or an operator cannot be used.
     """
+    checked_filters(filters)
     limits: dict[str, Any] = {
         name: _day(memory, day, name) for name, day in days.items() if day is not None
     }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from typing import Any
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from commonplace import SearchResult
+from commonplace import Explanation, SearchResult
 from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet, shown_path
 
-__all__ = ["UNDATED", "MemoryNode", "scored_node"]
+__all__ = ["RESULT_KEYS", "UNDATED", "MemoryNode", "scored_node"]
 
 UNDATED = "1970-01-01"
 """Date of notes without a day; postprocessors sort None before the newest day."""
@@ -19,6 +20,12 @@ UNDATED = "1970-01-01"
 _LEFT_OUT = ("age_days", "decay", "day")
 """Parts of a score that change with the clock, by which metadata would break a cache; and the day,
 which is the ``date``."""
+
+RESULT_KEYS = frozenset(
+    {"citation", "heading", "context", "start_line", "end_line", "origin", "session"}
+    | {field.name for field in dataclasses.fields(Explanation)}.difference(_LEFT_OUT)
+)
+"""Keys of metadata that tell of a result: no filter can go by them, which selects files."""
 
 
 class MemoryNode(TextNode):
@@ -32,7 +39,8 @@ class MemoryNode(TextNode):
 
     For one query and one state of the notes, the metadata is the same at any time: ``date`` is the
     day of a log or a message, and no value follows the clock. Notes without a day have `UNDATED`, a
-    day before all others, so that `FixedRecencyPostprocessor` puts them last.
+    day before all others, so that `FixedRecencyPostprocessor` puts them last. The note's front
+    matter is there, too, under the keys that are not taken.
     """
 
     @property
@@ -72,7 +80,7 @@ def _metadata(result: SearchResult) -> dict[str, Any]:
         parts = {name: part for name, part in parts.items() if name not in _LEFT_OUT}
         parts["terms"] = " ".join(parts["terms"])
         parts["supersessions"] = "; ".join(map(str, result.explanation.supersessions))
-    return {
+    own = {
         "citation": shown_path(result.citation),
         "heading": result.heading,
         "context": quoted_context(result),
@@ -85,3 +93,11 @@ def _metadata(result: SearchResult) -> dict[str, Any]:
         "session": result.origin.session,
         **parts,
     }
+    return own | {key: _flat(value) for key, value in result.metadata.items() if key not in own}
+
+
+def _flat(value: Any) -> Any:
+    """Return a value of front matter as a text or a number: a list of texts is joined."""
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value

@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from commonplace.tools import citations_shown
 from llama_index_commonplace.arguments import checked_memory
 from llama_index_commonplace.fusion import EnclosedRetriever
-from llama_index_commonplace.metadata_filters import filter_limits
+from llama_index_commonplace.metadata_filters import checked_filters, filter_limits
 from llama_index_commonplace.nodes import scored_node
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ class CommonplaceRetriever(EnclosedRetriever, BaseRetriever):
             verbose: LlamaIndex's; ignored.
 
         Raises:
-            TypeError: `memory` is no memory.
-            ValueError: The number of nodes, or `min_score`, is out of its range.
+            TypeError: `memory` is no memory, or `filters` are none.
+            ValueError: The number of nodes, or `min_score`, is out of its range; or `filters` go by
+                what only a result tells, such as ``origin``.
         """
         super().__init__(callback_manager=callback_manager, verbose=verbose)
         self.memory = checked_memory(memory)
@@ -81,7 +82,7 @@ class CommonplaceRetriever(EnclosedRetriever, BaseRetriever):
         self.after = after
         self.before = before
         self.paths = paths
-        self.filters = filters
+        self.filters = None if filters is None else checked_filters(filters)
         if self.similarity_top_k is not None and self.similarity_top_k < 1:
             raise ValueError(f"similarity_top_k is {self.similarity_top_k}; it must be 1 or more.")
         if min_score is not None and not 0 <= min_score <= 1:

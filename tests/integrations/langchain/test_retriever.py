@@ -14,6 +14,7 @@ pytest.importorskip("langchain_core", reason="LangChain is not installed")
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.documents.compressor import BaseDocumentCompressor
+from langchain_core.load import dumps
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
@@ -55,6 +56,20 @@ def test_a_row_of_a_table_has_the_header_as_its_context(memory, folder):
     document = CommonplaceRetriever(memory=memory).invoke("port of service222", k=1)[0]
     assert "service222" in document.page_content
     assert document.metadata["context"] == "| service | port |\n|---|---|"
+
+
+def test_front_matter_is_in_the_metadata_of_documents(memory, folder):
+    (folder / "memory/t.md").write_text(
+        "---\ntags: [net]\nowner: Wren\nreviewed: 2026-11-20\nscore: 7\norigin: web\n---\n"
+        "- The tunnel uses WireGuard.\n"
+    )
+    memory.index()
+    document = CommonplaceRetriever(memory=memory).invoke("what does the tunnel use?", k=1)[0]
+    place = document.metadata
+    assert (place["tags"], place["owner"], place["reviewed"]) == (["net"], "Wren", "2026-11-20")
+    assert (place["origin"], place["score"] <= 1) == ("user", True)
+    assert "Wren" not in document.page_content
+    assert json.loads(dumps(document))["kwargs"]["metadata"] == place
 
 
 def test_documents_can_be_written_as_json(retriever):

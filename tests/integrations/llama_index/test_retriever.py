@@ -43,6 +43,7 @@ from llama_index_commonplace import (
     MemoryNode,
     OverlapPostprocessor,
 )
+from llama_index_commonplace.nodes import RESULT_KEYS
 from support.fakes import NOON, clock
 
 QUESTION = "What was wrong in SLIP-431?"
@@ -205,6 +206,52 @@ def test_a_filter_with_a_day_that_is_none_is_told_in_one_line(memory):
     filters = MetadataFilters(filters=[condition("date", ">", "yesterday")])
     with pytest.raises(ValueError, match=r"^date is 'yesterday', which is not a day"):
         CommonplaceRetriever(memory, filters=filters).retrieve("x")
+
+
+UNTRUSTED = condition("origin", "!=", "untrusted")
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [[UNTRUSTED], [MetadataFilters(filters=[UNTRUSTED])], [condition("start_line", ">", 3)]],
+)
+def test_a_filter_by_what_only_a_result_tells_is_refused(memory, filters):
+    filters = MetadataFilters(filters=filters)
+    with pytest.raises(ValueError, match=r"'(origin|start_line)'.*path, source, date, tags"):
+        CommonplaceRetriever(memory, filters=filters)
+    retriever = CommonplaceRetriever(memory)
+    retriever.filters = filters
+    with pytest.raises(ValueError, match=r"no filter can go by"):
+        retriever.retrieve("x")
+
+
+def test_filters_of_another_kind_are_refused_at_once(memory):
+    with pytest.raises(TypeError, match=r"^filters is \{'owner': 'Wren'\}, of type dict;"):
+        CommonplaceRetriever(memory, filters={"owner": "Wren"})
+
+
+def test_every_key_of_a_node_selects_files_or_is_refused(memory):
+    [node, *_] = CommonplaceRetriever(memory).retrieve(QUESTION)
+    assert set(node.node.metadata) - RESULT_KEYS == {"path", "source", "date"}
+
+
+def test_front_matter_is_in_the_metadata_of_nodes_and_in_no_text(memory, notes):
+    (notes / "memory/t.md").write_text(
+        "---\ntags: [net, home]\nowner: Wren\nrank: 3\nlinks: [{to: x}]\norigin: web\n"
+        "heading: mine\n---\n- The tunnel uses WireGuard.\n"
+    )
+    memory.index()
+    retriever = CommonplaceRetriever(memory, paths=["memory/t.md"], min_score=0)
+    node = retriever.retrieve("what does the tunnel use?")[0].node
+    found = {key: node.metadata[key] for key in ("tags", "owner", "rank", "links", "origin")}
+    links = '[{"to": "x"}]'
+    assert found == {
+        "tags": "net, home", "owner": "Wren", "rank": 3, "links": links, "origin": "user",
+    }  # fmt: skip
+    assert node.metadata["heading"] != "mine"
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "Wren" not in node.get_content(mode)
+    assert json.loads(node.to_json())["metadata"] == node.metadata
 
 
 def test_a_cache_of_an_ingestion_pipeline_holds_the_nodes_of_a_later_retrieval(notes, tmp_path):
