@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from langgraph.store.base import (
     BaseStore,
@@ -70,6 +71,8 @@ class CommonplaceStore(BaseStore):
         self.memory = Memory.open(folder, settings=settings, embedder=embedder)
         self.ttl_config = ttl
         self._items = ItemStore(self.memory, fields=fields)
+        self._writing: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]
+        self._writing = WeakKeyDictionary()
 
     def __enter__(self) -> Self:
         return self
@@ -100,8 +103,17 @@ class CommonplaceStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Execute operations without blocking the event loop."""
-        return await asyncio.to_thread(self.batch, list(ops))
+        """Execute operations without blocking the event loop, in the order of the calls.
+
+        Writes of one event loop come one after another, and a read after the writes before it.
+        """
+        listed = list(ops)
+        # The threads of an executor begin in order, but end in any.
+        writing = self._writing.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with writing:
+            if any(isinstance(op, PutOp) for op in listed):
+                return await asyncio.to_thread(self.batch, listed)
+        return await asyncio.to_thread(self.batch, listed)
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):

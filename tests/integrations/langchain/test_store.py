@@ -558,6 +558,25 @@ def test_tools_of_an_agent_use_it(store):
     assert store.search((), query="when is tea")[0].value == {"text": "Tea at four."}
 
 
+def test_writes_end_in_the_order_of_their_calls_and_reads_see_those_before(store, monkeypatch):
+    batch = store.batch
+
+    def slow_at_first(ops):
+        puts = [op for op in ops if isinstance(op, PutOp)]
+        time.sleep(0.05 * sum(3 - op.value["i"] for op in puts))
+        return batch(ops)
+
+    async def write():
+        writes = [store.aput(("n",), "k", {"i": number}) for number in range(4)]
+        *_, read = await asyncio.gather(*writes, store.aget(("n",), "k"))
+        return read.value
+
+    monkeypatch.setattr(store, "batch", slow_at_first)
+    for _ in range(2):  # event loops
+        assert asyncio.run(write()) == {"i": 3}
+    assert store.get(("n",), "k").value == {"i": 3}
+
+
 def test_a_store_makes_its_folder_and_is_a_context_manager(tmp_path):
     with CommonplaceStore(tmp_path / "a" / "b", embedder=None) as store:
         store.put(("x",), "k", {"text": "words"})
