@@ -10,7 +10,7 @@ from typing import Any, Self, get_args
 
 from llama_index.core import Settings
 from llama_index.core.async_utils import asyncio_run
-from llama_index.core.base.llms.types import ChatMessage, ContentBlock, TextBlock
+from llama_index.core.base.llms.types import ChatMessage, ContentBlock
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms import LLM
 from llama_index.core.memory import Memory as StockMemory
@@ -28,8 +28,12 @@ from llama_index_commonplace.conversation_flusher import (
     FlushMode,
 )
 from llama_index_commonplace.flush_model import LlamaIndexFlushModel
-from llama_index_commonplace.message_conversion import flush_messages
-from llama_index_commonplace.token_counting import evicted_messages, tokenize, uncounted_texts
+from llama_index_commonplace.token_counting import (
+    evicted_messages,
+    plain_texts,
+    tokenize,
+    uncounted_texts,
+)
 
 __all__ = ["ChatMemory"]
 
@@ -41,8 +45,8 @@ class ChatMemory(StockMemory):
 
     ::
 
-        chat = ChatMemory.from_defaults(memory, llm=llm, token_limit=100_000, on_flush=print)
-        await agent.run("...", memory=chat)
+        async with ChatMemory.from_defaults(memory, llm=llm, on_flush=print) as chat:
+            await agent.run("...", memory=chat)
 
     Before a put that would evict the oldest messages, a silent turn of the model writes down all
     messages that were not flushed yet. That happens about once in a conversation's token budget.
@@ -134,6 +138,21 @@ class ChatMemory(StockMemory):
         if uri:
             make_url(uri).get_dialect()  # imports the driver here instead of on the event loop
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the database's connections; what an in-memory one holds is gone, unflushed.
+
+        An engine or a store that the caller gave stays open, and so does the memory.
+        """
+        async with self._held():
+            if isinstance(self.sql_store, SerialChatStore):
+                await self.sql_store.aclose()
+
     # -- reading -----------------------------------------------------------------------------------
 
     async def aget(
@@ -182,14 +201,14 @@ class ChatMemory(StockMemory):
     def set(self, messages: list[ChatMessage]) -> None:
         """Replace the conversation, after the flush of messages that the new one lacks."""
         with self._held_by_thread() as flusher:
-            removed = asyncio_run(self._replaced_by(flusher, messages))
+            removed = asyncio_run(flusher.replaced_by(messages))
             self._archive_if_possible(removed, flusher.flush(removed))
             asyncio_run(super().aset(messages))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Replace the conversation, after the flush of messages that the new one lacks."""
         async with self._held() as flusher:
-            removed = await self._replaced_by(flusher, messages)
+            removed = await flusher.replaced_by(messages)
             report = await flusher.aflush(removed)
             await asyncio.to_thread(self._archive_if_possible, removed, report)
             await asyncio.to_thread(self._counts, messages)
@@ -287,14 +306,6 @@ class ChatMemory(StockMemory):
     async def _rest(self, flusher: ConversationFlusher) -> DueFlush | None:
         return await flusher.rest(await self.aget_all(MessageStatus.ACTIVE))
 
-    async def _replaced_by(
-        self, flusher: ConversationFlusher, messages: list[ChatMessage]
-    ) -> DueFlush:
-        """Return the conversation if it has messages that the new one lacks."""
-        stored = await flusher.all()
-        kept = {repr(message) for message in await asyncio.to_thread(flush_messages, messages)}
-        return stored if any(repr(found) not in kept for found in stored.messages) else DueFlush()
-
     def _evicted_count(self, active: list[ChatMessage]) -> int:
         limit = self.token_limit * self.chat_history_token_ratio
         counts, size = self._counts(active), self.token_flush_size
@@ -324,20 +335,11 @@ class ChatMemory(StockMemory):
         Plain messages are counted a few times faster: the stock class counts all of the queue on
         the event loop, several times in one put.
         """
-        if isinstance(message_or_blocks, ChatMessage) and not message_or_blocks.additional_kwargs:
-            blocks = message_or_blocks.blocks
-            plain = [block.text for block in blocks if isinstance(block, TextBlock)]
-            if len(plain) == len(blocks):
-                return sum(len(self.tokenizer_fn(text)) for text in plain)
-        parts = message_or_blocks if isinstance(message_or_blocks, list) else [message_or_blocks]
-        texts = [
-            text
-            for part in parts
-            if isinstance(part, ChatMessage)
-            for text in uncounted_texts(part)
-        ]
+        texts = plain_texts(message_or_blocks)
+        if texts is not None:
+            return sum(len(self.tokenizer_fn(text)) for text in texts)
         return super()._estimate_token_count(message_or_blocks) + sum(
-            len(self.tokenizer_fn(text)) for text in texts
+            len(self.tokenizer_fn(text)) for text in uncounted_texts(message_or_blocks)
         )
 
     @property

@@ -73,12 +73,14 @@ class SerialChatStore(SQLAlchemyChatStore):
 
     _lock: asyncio.Lock = PrivateAttr()
     _is_own: bool = PrivateAttr(default=True)
+    _is_engine_own: bool = PrivateAttr(default=True)
 
     def __init__(self, table_name: str, **options: Any) -> None:
         """Make the store; the options are those of `SQLAlchemyChatStore`."""
         super().__init__(table_name, **options)
         engine = options.get("async_engine")
         self._is_own = engine is None or engine.dialect.driver == "aiosqlite"
+        self._is_engine_own = engine is None
         is_file = self.is_durable and engine is None
         self._lock = _lock_of(self.async_database_uri if is_file else None)
 
@@ -91,6 +93,12 @@ class SerialChatStore(SQLAlchemyChatStore):
             async_engine=engine,
             db_schema=store.db_schema,
         )
+
+    async def aclose(self) -> None:
+        """Close the connections, but not those of an engine that the caller made."""
+        engine = self._async_engine
+        if engine is not None and self._is_engine_own:
+            await self._serially(engine.dispose)
 
     @property
     def is_durable(self) -> bool:

@@ -110,6 +110,12 @@ class ConversationFlusher:
         self.forget()
         return DueFlush(await self._read(status))
 
+    async def replaced_by(self, messages: Sequence[ChatMessage]) -> DueFlush:
+        """Return the whole conversation if it has messages that the new one lacks."""
+        stored = await self.all()
+        kept = {repr(message) for message in await asyncio.to_thread(flush_messages, messages)}
+        return stored if any(repr(found) not in kept for found in stored.messages) else DueFlush()
+
     def forget(self) -> None:
         """Forget the tail: the conversation is read before its next flush."""
         # A new one, because a put that runs beside this one still settles its own.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.llms.types import ChatMessage, TextBlock
 
 from commonplace.flush import FlushMessage, message_tokens
 
-__all__ = ["evicted_messages", "tokenize", "uncounted_texts"]
+__all__ = ["evicted_messages", "plain_texts", "tokenize", "uncounted_texts"]
 
 
 @functools.lru_cache(maxsize=16_384)
@@ -22,14 +22,25 @@ def tokenize(text: str) -> range:
     return range(message_tokens([FlushMessage("user", text)]))
 
 
-def uncounted_texts(message: ChatMessage) -> list[str]:
-    """Return the texts of the blocks that a stock `Memory` does not count."""
+def plain_texts(counted: object) -> list[str] | None:
+    """Return the texts of a message that holds nothing else; None for anything else."""
+    if not isinstance(counted, ChatMessage) or counted.additional_kwargs:
+        return None
+    texts = [block.text for block in counted.blocks if isinstance(block, TextBlock)]
+    return texts if len(texts) == len(counted.blocks) else None
+
+
+def uncounted_texts(counted: object) -> list[str]:
+    """Return the texts of what a stock `Memory` does not count: tool calls and thoughts."""
+    messages = counted if isinstance(counted, list) else [counted]
     texts = []
-    for block in message.blocks:  # by their names: the first releases of 0.14 lack the classes
-        if block.block_type == "tool_call":
-            texts.append(f"{block.tool_name} {block.tool_kwargs}")
-        elif block.block_type == "thinking":
-            texts.append(block.content or "")
+    for message in messages:
+        # Blocks by their names: the first releases of 0.14 lack the classes.
+        for block in message.blocks if isinstance(message, ChatMessage) else ():
+            if block.block_type == "tool_call":
+                texts.append(f"{block.tool_name} {block.tool_kwargs}")
+            elif block.block_type == "thinking":
+                texts.append(block.content or "")
     return [text for text in texts if text]
 
 

@@ -18,7 +18,9 @@ from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LL
 from llama_index.core.llms import CustomLLM
 from llama_index.core.memory import Memory as StockMemory
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
+from sqlalchemy import event
 from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import Pool
 
 from llama_index_commonplace import ChatMemory, chat_store
 from support.llama_index_talk import FILLER, Writer, agree, fact, facts_in, log_of
@@ -53,6 +55,39 @@ async def test_sixty_puts_at_once_are_all_kept(chat_with, folder, tmp_path, kind
     await asyncio.gather(*(chat.aput(said(turn)) for turn in range(60)), *reading)
     found = [facts_in(message.content)[0] for message in await chat.aget_all()]
     assert found == [fact(turn) for turn in range(60)]
+
+
+@pytest.fixture
+def listen():
+    """Return a function that listens to the events of all pools of connections."""
+    heard = []
+
+    def listen(name, hear):
+        event.listen(Pool, name, hear)
+        heard.append((Pool, name, hear))
+
+    yield listen
+    for each in heard:
+        event.remove(*each)
+
+
+@pytest.mark.parametrize("kind", ["memory", "file", "engine"])
+async def test_the_connections_are_closed_but_for_those_of_an_engine_of_the_caller(
+    chat_with, tmp_path, listen, kind
+):
+    options = {"file": {"async_database_uri": uri_of(tmp_path)}}.get(kind, {})
+    if kind == "engine":
+        options = {"async_engine": create_async_engine(uri_of(tmp_path))}
+    opened, closed = [], []
+    listen("connect", lambda connection, _: opened.append(connection))
+    listen("close", lambda connection, _: closed.append(connection))
+    async with chat_with(Writer(), token_limit=30_000, session_id="a", **options) as chat:
+        await chat.aclose()  # nothing is open yet
+        await asyncio.gather(*(chat.aput(said(turn)) for turn in range(3)))
+    assert opened
+    assert closed == ([] if kind == "engine" else opened)
+    if kind != "memory":
+        assert len(await chat.aget_all()) == 3  # it opens what it needs again
 
 
 async def test_puts_at_once_that_evict_lose_and_double_nothing(chat_with, folder):
