@@ -193,11 +193,16 @@ def _llama_index_chats():
     def resumed(call):
         return restarted, call
 
+    async def read_and_closed(chat):
+        await chat.aget_all()
+        await chat.aclose()
+
     async def many_puts(chat):
         for message in talk:
             await chat.aput(message)
 
     return {
+        "ChatMemory.aclose": resumed(read_and_closed),
         "ChatMemory.aflush": resumed(lambda chat: chat.aflush()),
         "ChatMemory.aget": resumed(lambda chat: chat.aget()),
         "ChatMemory.aget with a block": lambda memory: chat(
