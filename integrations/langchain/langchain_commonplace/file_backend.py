@@ -22,6 +22,7 @@ The middleware puts MEMORY.md into the prompt; it is not named in ``memory=`` of
 from __future__ import annotations
 
 import contextlib
+import posixpath
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -138,7 +139,8 @@ class MemoryFileBackend(FilesystemBackend):
         # The notes and nothing else are read: a walk of the whole folder would name, in its
         # errors, what is not to be seen, and take its time for it.
         files = {f"/{note}": {"content": text} for note, text in self._texts()}
-        result = grep_matches_from_files(files, pattern, path or "/", glob)
+        folder = posixpath.normpath("/" + _note(path or ""))
+        result = grep_matches_from_files(files, pattern, folder, glob)
         found = list(result.matches or ())
         matches = found if max_count is None else found[:max_count]
         for match in matches if context_lines else ():

@@ -201,7 +201,9 @@ async def test_files_that_are_no_notes_are_not_shown(memory, private, is_async):
     assert [line["text"] for line in found.matches[0]["context_after"]] == [
         "- The printer is called Gutenberg."
     ]
-    assert not (await ask("grep", "API_KEY")).matches
+    for folder in (None, "/", ".", "./"):
+        assert not (await ask("grep", "API_KEY", folder)).matches
+        assert (await ask("grep", "51820", folder)).matches
     for path in private:
         assert not (await ask("grep", "API_KEY", path)).matches
         read = await ask("read", path)
