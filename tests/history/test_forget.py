@@ -246,6 +246,27 @@ def test_a_session_goes_with_its_lines_that_were_edited_since(memory):
     assert memory.forget(session="s-9").removed == {}
 
 
+def test_a_session_leaves_the_headings_and_tags_that_a_user_wrote(memory):
+    mine = "# Plan\n\n## Buy food on Friday\n\n#idea paint the shed\n\n#2 rent is 900 euros\n"
+    memory.write("memory/plan.md", mine)
+    memory.append(
+        "- The tram is late.", path="memory/plan.md", origin=Origin("agent", session="s1")
+    )
+    receipt = memory.forget(session="s1")
+    assert memory.get("memory/plan.md").text.rstrip() == mine.rstrip()
+    assert receipt.removed["lines"] == 1
+    assert "notes" not in receipt.removed
+
+
+@pytest.mark.parametrize("own", ["# 2026-11-20\n", ""], ids=["a user", "the session"])
+def test_a_log_of_which_only_the_title_is_left_goes_where_the_session_made_it(memory, own):
+    if own:
+        memory.write(LOG, own)
+    memory.append("- The tram is late.", origin=Origin("agent", session="s1"))
+    memory.forget(session="s1")
+    assert memory.get(LOG).status == ("ok" if own else "not_found")
+
+
 def test_a_note_goes_with_what_it_was_under_another_path_meanwhile(memory, tmp_path):
     memory.write("memory/home.md", "- Home.\n")
     memory.move("memory/home.md", "memory/house.md")

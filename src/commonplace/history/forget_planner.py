@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from commonplace.history.edits import FileCodec
 from commonplace.history.forget_plan import FileEdit, ForgetPlan, planned_edits
 from commonplace.history.forgotten_text import lines_holding
 from commonplace.history.lines import line_key
-from commonplace.workspace.paths import is_session_path
+from commonplace.workspace.paths import is_session_path, log_date, log_path
 from commonplace.workspace.replacement import read_file
 
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ class ForgetPlanner:
             edits = planned_edits(notes, lambda _, lines: lines_holding(lines, phrase))
             return ForgetPlan(edits, (), _texts(edits), phrase)
         edits = planned_edits(notes, lambda name, lines: self._of_session(name, lines, session))
-        edits = {name: _deleted_if_empty(name, notes[name], edit) for name, edit in edits.items()}
+        edits = {
+            name: replace(edit, deletes=self._is_all_of_session(name, notes[name], edit, session))
+            for name, edit in edits.items()
+        }
         return ForgetPlan(edits, (), _texts(edits), session=session)
 
     def contents(self) -> dict[str, bytes]:
@@ -117,14 +121,27 @@ class ForgetPlanner:
             if origin.session == session and line_key(lines[at]) is not None:
                 yield at
 
+    def _is_all_of_session(
+        self, path: str, data: bytes, edit: FileEdit, session: str | None
+    ) -> bool:
+        """Return whether nothing would be left of a note but the title that an append gave it."""
+        left = FileCodec.of(data).decode(edit.apply(data) or b"")
+        said = [line.strip() for line in left.split("\n") if line_key(line)]
+        if path == "MEMORY.md" or not said:
+            return path != "MEMORY.md"
+        day = log_date(path)
+        if day is None or path != log_path(day) or said != [f"# {day.isoformat()}"]:
+            return False
+        return self._was_made_by(path, session)
+
+    def _was_made_by(self, path: str, session: str | None) -> bool:
+        """Return whether a conversation made a note; without its history, a user may have."""
+        states = self._notes.log.states_of(path)
+        since = list(itertools.takewhile(lambda state: state.exists, states))
+        origin = since[-1].version.origin if since else None
+        return origin is not None and origin.session == session
+
 
 def _texts(edits: dict[str, FileEdit], more: Iterable[str] = ()) -> tuple[str, ...]:
     lines = (line for edit in edits.values() for line in edit.removed)
     return tuple(dict.fromkeys(line for line in (*lines, *more) if line.strip()))
-
-
-def _deleted_if_empty(path: str, data: bytes, edit: FileEdit) -> FileEdit:
-    """Return the removal of a whole file where nothing would be left but a title."""
-    left = FileCodec.of(data).decode(edit.apply(data) or b"")
-    said = [line for line in left.split("\n") if line_key(line) and not line.startswith("#")]
-    return edit if said or path == "MEMORY.md" else replace(edit, deletes=True)
