@@ -266,6 +266,52 @@ def test_a_hint_that_fails_fails_no_search(pool, monkeypatch):
         assert memory.search("tea") == []
 
 
+async def test_verbs_that_wait_for_a_place_leave_the_threads_to_those_that_have_one(
+    open_pool, monkeypatch
+):
+    monkeypatch.setattr(slots, "LEASE_TIMEOUT_S", 3.0)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    pool = open_pool(max_open=1)
+    mine = pool.resolver("user_id")
+    waiting = asyncio.Event()
+
+    async def leased():
+        async with pool.memory("ann") as memory:
+            await waiting.wait()
+            await asyncio.sleep(0.1)
+            await memory.aappend("- Tea.")
+
+    async def resolved(number):
+        memory = mine({"configurable": {"user_id": f"user{number}"}})
+        waiting.set()
+        await memory.asearch("tea")
+
+    holding = asyncio.create_task(leased())
+    await asyncio.sleep(0.1)
+    await asyncio.gather(holding, *map(resolved, range(4)))
+
+
+async def test_a_cancelled_verb_keeps_no_place(open_pool):
+    pool = open_pool(max_open=1)
+    resolve = pool.resolver("user")
+    for number in range(30):
+        memory = resolve({"configurable": {"user": f"user{number % 3}"}})
+        waiting = asyncio.create_task(memory.asearch("tea"))
+        await asyncio.sleep(0.001 * (number % 6))
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    async with pool.memory("ann") as memory:
+        await memory.aappend("- Tea.")
+
+
+async def test_a_closed_pool_takes_a_late_note_of_an_async_verb(open_pool):
+    pool = open_pool()
+    with pool.memory("ann") as memory:
+        pass
+    pool.close()
+    assert "Tea" in memory.get(await memory.aappend("- Tea.")).text
+
+
 async def test_a_cancelled_wait_keeps_no_place(open_pool):
     pool = open_pool(max_open=1)
     for number in range(60):

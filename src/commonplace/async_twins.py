@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
+    from commonplace.indexing.slots import IndexSlot
     from commonplace.memory import Memory
     from commonplace.types import (
         BlameLine,
@@ -45,6 +46,7 @@ class AsyncTwins:
         paths: Callable[..., list[str]]
         record_exposure: Callable[[str | None], None]
         search: Callable[..., SearchResults]
+        slot: IndexSlot | None
         startup_context: Callable[..., str]
         status: Callable[..., Status]
         undo: Callable[..., Version]
@@ -74,7 +76,7 @@ class AsyncTwins:
 
     async def asearch(self, query: str, **options: Any) -> SearchResults:
         """`search` in a thread."""
-        return await _in_thread(self.search, query, **options)
+        return await self._with_index(self.search, query, **options)
 
     async def aget(self, path: str, **options: Any) -> Excerpt:
         """`get` in a thread."""
@@ -82,7 +84,7 @@ class AsyncTwins:
 
     async def aappend(self, text: str, **options: Any) -> str:
         """`append` in a thread."""
-        return await _in_thread(self.append, text, **options)
+        return await self._with_index(self.append, text, **options)
 
     async def apaths(self, prefix: str = "", **options: Any) -> list[str]:
         """`paths` in a thread."""
@@ -90,23 +92,23 @@ class AsyncTwins:
 
     async def awrite(self, path: str, text: str, **options: Any) -> Version:
         """`write` in a thread."""
-        return await _in_thread(self.write, path, text, **options)
+        return await self._with_index(self.write, path, text, **options)
 
     async def aedit(self, path: str, old: str, new: str, **options: Any) -> Version:
         """`edit` in a thread."""
-        return await _in_thread(self.edit, path, old, new, **options)
+        return await self._with_index(self.edit, path, old, new, **options)
 
     async def adelete(self, path: str, **options: Any) -> Version:
         """`delete` in a thread."""
-        return await _in_thread(self.delete, path, **options)
+        return await self._with_index(self.delete, path, **options)
 
     async def amove(self, path: str, to: str, **options: Any) -> Version:
         """`move` in a thread."""
-        return await _in_thread(self.move, path, to, **options)
+        return await self._with_index(self.move, path, to, **options)
 
     async def acorrect(self, citation: str, text: str, **options: Any) -> Version:
         """`correct` in a thread."""
-        return await _in_thread(self.correct, citation, text, **options)
+        return await self._with_index(self.correct, citation, text, **options)
 
     async def ablame(self, path: str, **options: Any) -> list[BlameLine]:
         """`blame` in a thread."""
@@ -114,7 +116,7 @@ class AsyncTwins:
 
     async def aforget(self, **options: Any) -> ForgetReceipt:
         """`forget` in a thread."""
-        return await _in_thread(self.forget, **options)
+        return await self._with_index(self.forget, **options)
 
     async def ahistory(self, path: str | None = None, **options: Any) -> list[Version]:
         """`history` in a thread."""
@@ -122,11 +124,11 @@ class AsyncTwins:
 
     async def aundo(self, version_id: int, **options: Any) -> Version:
         """`undo` in a thread."""
-        return await _in_thread(self.undo, version_id, **options)
+        return await self._with_index(self.undo, version_id, **options)
 
     async def awrite_session_note(self, messages: Iterable[Any], **options: Any) -> str:
         """`write_session_note` in a thread."""
-        return await _in_thread(self.write_session_note, messages, **options)
+        return await self._with_index(self.write_session_note, messages, **options)
 
     async def astartup_context(self, **options: Any) -> str:
         """`startup_context` in a thread."""
@@ -134,7 +136,7 @@ class AsyncTwins:
 
     async def aapply_inbox(self) -> int:
         """`apply_inbox` in a thread."""
-        return await _in_thread(self.apply_inbox)
+        return await self._with_index(self.apply_inbox)
 
     async def arecord_exposure(self, session: str | None) -> None:
         """`record_exposure` in a thread."""
@@ -142,15 +144,29 @@ class AsyncTwins:
 
     async def aindex(self, **options: Any) -> IndexReport:
         """`index` in a thread."""
-        return await _in_thread(self.index, **options)
+        return await self._with_index(self.index, **options)
 
     async def astatus(self, **options: Any) -> Status:
         """`status` in a thread."""
-        return await _in_thread(self.status, **options)
+        return await self._with_index(self.status, **options)
 
     async def averify(self, **options: Any) -> VerifyReport:
         """`verify` in a thread."""
-        return await _in_thread(self.verify, **options)
+        return await self._with_index(self.verify, **options)
+
+    async def _with_index(self, call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
+        """Run a verb that uses the index in a thread; in a pool, with a lease.
+
+        Verbs that waited for a place in threads would leave none for the verbs of those who have
+        one. Of a closed pool, the verb itself tells what it can still do.
+        """
+        if self.slot is None or self.slot.is_closed:
+            return await _in_thread(call, *arguments, **options)
+        await self.slot.acquire_async()
+        try:
+            return await _in_thread(call, *arguments, **options)
+        finally:
+            self.slot.release()
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +18,7 @@ from commonplace.errors import (
     WorkspaceNotFoundError,
 )
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.slots import LEASE_TIMEOUT_S, IndexSlot, IndexSlots
+from commonplace.indexing.slots import IndexSlot, IndexSlots
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.system.forks import renewed_in_child
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryPool"]
 
-_ASYNC_POLL_S = 0.005
 _RUNTIME_KEY = "__pregel_runtime"
 """Key of LangGraph's runtime, which has the run's context, among the values of a run."""
 
@@ -190,26 +187,8 @@ class MemoryLease:
         self._slot.release()
 
     async def __aenter__(self) -> Memory:
-        # Waiting in a thread would take one from the memories that others wait for.
-        deadline = time.monotonic() + LEASE_TIMEOUT_S
-        while not await self._attempt():
-            if time.monotonic() > deadline:
-                raise self._slot.exhausted()
-            await asyncio.sleep(_ASYNC_POLL_S)
+        await self._slot.acquire_async()
         return self._memory
-
-    async def _attempt(self) -> bool:
-        """Acquire the slot in a thread, if it is free; a cancelled attempt keeps nothing."""
-        attempt = asyncio.create_task(asyncio.to_thread(self._slot.try_acquire))
-        try:
-            return await asyncio.shield(attempt)
-        except asyncio.CancelledError:
-            attempt.add_done_callback(self._give_back)
-            raise
-
-    def _give_back(self, attempt: asyncio.Task[bool]) -> None:
-        if not attempt.cancelled() and attempt.exception() is None and attempt.result():
-            self._slot.release()
 
     async def __aexit__(self, *_: object) -> None:
         self._slot.release()

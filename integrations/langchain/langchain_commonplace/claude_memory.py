@@ -13,8 +13,8 @@ The model is sent Anthropic's own definition, ``memory_20250818``, which it was 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from anthropic.tools import ToolError
@@ -22,8 +22,14 @@ from langchain_core.tools import BaseTool, ToolException
 from langchain_core.tools.base import ArgsSchema
 from pydantic import Field, field_validator
 
+from commonplace import PoolExhaustedError
 from commonplace.anthropic import MemoryTool
-from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
+from langchain_commonplace.memory_source import (
+    MemorySource,
+    checked_source,
+    current_memory,
+    with_memory,
+)
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["ClaudeMemoryTool"]
@@ -66,4 +72,7 @@ class ClaudeMemoryTool(BaseTool):
             raise ToolException(str(error)) from error
 
     async def _arun(self, /, *_: Any, **arguments: Any) -> Any:
-        return await asyncio.to_thread(self._run, **arguments)
+        try:
+            return await with_memory(self.memory, partial(self._run, **arguments))
+        except PoolExhaustedError as error:
+            raise ToolException(str(error)) from error

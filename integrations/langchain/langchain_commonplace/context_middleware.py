@@ -5,22 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain.agents.middleware.types import AgentState, ModelCallResult, ModelResponse
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from commonplace import CommonplaceError, Memory
+from commonplace import CommonplaceError, Memory, PoolExhaustedError
 from commonplace.agent.recall import recall_notes
 from commonplace.tools import GET_TOOL, SEARCH_TOOL, citations_shown, with_memory_name
-from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
+from langchain_commonplace.memory_source import (
+    MemorySource,
+    checked_source,
+    current_memory,
+    with_memory,
+)
 from langchain_commonplace.message_conversion import current_thread
 
 __all__ = ["MemoryContextMiddleware"]
 
 logger = logging.getLogger(__name__)
 
+_UNREAD = "the memory cannot be read; this model call goes without it"
 _MessageT = TypeVar("_MessageT", bound=BaseMessage)
 
 
@@ -78,7 +85,7 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelCallResult[Any]:
         """Call the model with the memory's context."""
-        return handler(self._with_memory(request))
+        return handler(self._with_memory(request, self._with_context, self._with_recall))
 
     async def awrap_model_call(
         self,
@@ -86,15 +93,26 @@ class MemoryContextMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelCallResult[Any]:
         """Call the model with the memory's context."""
-        return await handler(await asyncio.to_thread(self._with_memory, request))
+        request = await asyncio.to_thread(self._with_memory, request, self._with_context)
+        if self.recall:
+            recalled = partial(self._with_memory, request, self._with_recall)
+            try:
+                request = await with_memory(self.memory, recalled)
+            except PoolExhaustedError:
+                logger.exception(_UNREAD)
+        return await handler(request)
 
-    def _with_memory(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _with_memory(
+        self,
+        request: ModelRequest[Any],
+        *steps: Callable[[ModelRequest[Any], Memory], ModelRequest[Any]],
+    ) -> ModelRequest[Any]:
         memory = current_memory(self.memory)
-        for step in (self._with_context, self._with_recall):
+        for step in steps:
             try:
                 request = step(request, memory)
             except CommonplaceError:
-                logger.exception("the memory cannot be read; this model call goes without it")
+                logger.exception(_UNREAD)
         return request
 
     def _with_context(self, request: ModelRequest[Any], memory: Memory) -> ModelRequest[Any]:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import reprlib
 from collections.abc import Callable
+from typing import TypeVar
 
 from langchain_core.runnables import RunnableConfig, ensure_config
 
@@ -18,7 +19,10 @@ __all__ = [
     "current_memory",
     "memory_key",
     "source_settings",
+    "with_memory",
 ]
+
+_T = TypeVar("_T")
 
 MemorySource = Memory | Callable[[RunnableConfig], Memory]
 """A memory for all runs, or a function that returns the memory of one, such as the one that
@@ -65,6 +69,29 @@ async def acurrent_memory(source: MemorySource, config: RunnableConfig | None = 
     if isinstance(source, Memory):
         return source
     return await asyncio.to_thread(current_memory, source, config)
+
+
+async def with_memory(
+    source: MemorySource, call: Callable[[], _T], config: RunnableConfig | None = None
+) -> _T:
+    """Run a call that uses the memory of a run in a thread.
+
+    A pool's memory is leased before: calls that waited for it in threads would leave none for those
+    that have one.
+
+    Args:
+        source: The memory, or the function that is asked.
+        call: What uses it.
+        config: Configuration of the run; that of the run in progress by default.
+    """
+    slot = (await acurrent_memory(source, config)).slot
+    if slot is None or slot.is_closed:
+        return await asyncio.to_thread(call)
+    await slot.acquire_async()
+    try:
+        return await asyncio.to_thread(call)
+    finally:
+        slot.release()
 
 
 def memory_key(memory: Memory) -> str:

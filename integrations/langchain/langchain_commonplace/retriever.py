@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun as AsyncRun
@@ -21,7 +21,12 @@ from pydantic import Field, PrivateAttr, model_validator
 from commonplace import SearchResult, SearchResults
 from commonplace.tools import passage_day, passage_id, quoted_context, quoted_snippet, shown_path
 from commonplace.types import Source
-from langchain_commonplace.memory_source import MemorySource, checked_source, current_memory
+from langchain_commonplace.memory_source import (
+    MemorySource,
+    checked_source,
+    current_memory,
+    with_memory,
+)
 
 __all__ = ["CommonplaceRetriever"]
 
@@ -104,7 +109,8 @@ class CommonplaceRetriever(BaseRetriever):
         run_manager: AsyncRun,  # noqa: ARG002
         **options: Any,
     ) -> list[Document]:
-        return await asyncio.to_thread(self._search, query, **options)
+        run = partial(self._search, query, **options)
+        return await with_memory(self.memory, run, config=_CONFIG.get(None))
 
     def _search(self, query: str, **options: Any) -> list[Document]:
         _check_options(options, allowed=_OPTIONS, caller="invoke")

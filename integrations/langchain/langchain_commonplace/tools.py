@@ -11,6 +11,7 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from langchain_core.messages import ToolCall
@@ -18,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import Field, field_validator
 
-from commonplace import CommonplaceError, Memory
+from commonplace import CommonplaceError, Memory, PoolExhaustedError
 from commonplace.text.redaction import Redaction, checked_redaction
 from commonplace.tools import (
     APPEND_TOOL,
@@ -41,6 +42,7 @@ from langchain_commonplace.memory_source import (
     checked_source,
     current_memory,
     source_settings,
+    with_memory,
 )
 from langchain_commonplace.message_conversion import current_thread
 
@@ -130,7 +132,10 @@ class _MemoryTool(BaseTool):
             raise ToolException(f"{self.name} failed: {error!r}") from error
 
     async def _arun(self, /, *_: Any, **arguments: Any) -> tuple[str, Any]:
-        return await asyncio.to_thread(self._run, **arguments)
+        try:
+            return await with_memory(self.memory, partial(self._run, **arguments))
+        except PoolExhaustedError as error:
+            raise ToolException(str(error)) from error
 
     def _named(self, value: str | dict[str, Any] | ToolCall) -> str | dict[str, Any] | ToolCall:
         schema = self.args_schema
@@ -179,6 +184,9 @@ class MemoryGetTool(_MemoryTool):
             name=self.memory_name,
             session=current_thread(),
         )
+
+    async def _arun(self, /, *_: Any, **arguments: Any) -> tuple[str, Any]:
+        return await asyncio.to_thread(self._run, **arguments)  # a file is read without the index
 
 
 class _MemoryWriteTool(_MemoryTool):

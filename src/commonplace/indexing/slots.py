@@ -8,9 +8,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from commonplace.errors import PoolExhaustedError, StoreError
 from commonplace.system.forks import renewed_in_child
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["LEASE_TIMEOUT_S", "IndexSlot", "IndexSlots"]
 
@@ -18,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 LEASE_TIMEOUT_S = 30.0
 """How long a lease waits while all slots are in use, before that is an error."""
+_ASYNC_POLL_S = 0.005
 _CLOSED = "the pool is closed; open another MemoryPool."
 
 
@@ -26,11 +31,14 @@ class IndexSlots:
 
     Args:
         limit: How many indexes are open at most.
+
+    Attributes:
+        is_closed: Whether leases are refused.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._is_closed = False
+        self.is_closed = False
         self.renew()
         renewed_in_child(self)
 
@@ -73,7 +81,7 @@ class IndexSlots:
     def close(self) -> None:
         """Close all indexes; later leases are refused."""
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             slots, self._open = list(self._open), OrderedDict()
             self._changed.notify_all()
         for slot in slots:
@@ -83,7 +91,7 @@ class IndexSlots:
         """Return the slot if it is leased now, else one to be suspended; None out of time."""
         with self._changed:
             while True:
-                if self._is_closed:
+                if self.is_closed:
                     raise StoreError(_CLOSED)
                 if slot in self._open:
                     self._open[slot] += 1
@@ -141,6 +149,11 @@ class IndexSlot:
         """Whether the index is open, or may be opened without a wait."""
         return self in self._slots
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether leases are refused."""
+        return self._slots.is_closed
+
     def acquire(self) -> None:
         """Lease the slot; it is not suspended until the lease is released.
 
@@ -149,11 +162,7 @@ class IndexSlot:
             StoreError: The pool is closed.
         """
         if not self._slots.acquire(self, timeout_s=LEASE_TIMEOUT_S):
-            raise self.exhausted()
-
-    def try_acquire(self) -> bool:
-        """Lease the slot if one is free, or in use by no other; return whether it was."""
-        return self._slots.acquire(self, timeout_s=0.0)
+            raise self._exhausted()
 
     def release(self) -> None:
         """End a lease."""
@@ -168,7 +177,39 @@ class IndexSlot:
         finally:
             self.release()
 
-    def exhausted(self) -> PoolExhaustedError:
+    async def acquire_async(self) -> None:
+        """Lease the slot; the event loop goes on while it waits.
+
+        It waits in no thread: that would take one from the memories which others wait for.
+
+        Raises:
+            PoolExhaustedError: All slots stayed in use by others.
+            StoreError: The pool is closed.
+        """
+        import asyncio  # a caller that awaits has loaded it; others do not pay for it
+
+        deadline = time.monotonic() + LEASE_TIMEOUT_S
+        while not await self._attempt():
+            if time.monotonic() > deadline:
+                raise self._exhausted()
+            await asyncio.sleep(_ASYNC_POLL_S)
+
+    async def _attempt(self) -> bool:
+        """Lease the slot in a thread, if it is free; a cancelled attempt keeps nothing."""
+        import asyncio
+
+        attempt = asyncio.create_task(asyncio.to_thread(self._slots.acquire, self, timeout_s=0.0))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            attempt.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, attempt: asyncio.Task[bool]) -> None:
+        if not attempt.cancelled() and attempt.exception() is None and attempt.result():
+            self.release()
+
+    def _exhausted(self) -> PoolExhaustedError:
         """Return the error for a lease that waited too long."""
         return PoolExhaustedError(
             f"all {self._slots.limit} open workspaces of the pool stayed in use for "

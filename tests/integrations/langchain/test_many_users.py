@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -16,6 +17,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from commonplace import MemoryPool, NamespaceError, Settings
+from commonplace.indexing import slots
 from langchain_commonplace import (
     ChatMemory,
     CommonplaceRetriever,
@@ -200,6 +202,36 @@ async def test_a_retriever_searches_the_memory_of_the_call(pool):
         *(retriever.ainvoke("tea", run_of(f"user{number % 2 + 1}")) for number in range(20))
     )
     assert [users_in(str(documents)) for documents in both] == [{"user1"}, {"user2"}] * 10
+
+
+async def test_what_waits_for_a_place_in_the_pool_leaves_the_threads_to_those_that_have_one(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(slots, "LEASE_TIMEOUT_S", 3.0)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    with MemoryPool(tmp_path / "users", embedder=None, max_open=1) as pool:
+        mine = pool.resolver("user_id")
+        retriever, search = CommonplaceRetriever(memory=mine), memory_tools(mine)[0]
+        context = MemoryContextMiddleware(memory=mine, recall=1)
+        agent = create_agent(ScriptedChatModel(script=lambda _: "ok"), middleware=[context])
+
+        async def leased():
+            async with pool.memory("user0") as memory:
+                await asyncio.sleep(0.3)
+                await memory.aappend("- Tea.")
+
+        holding = asyncio.create_task(leased())
+        await asyncio.sleep(0.1)
+        await asyncio.gather(
+            *(retriever.ainvoke("tea", run_of(f"user{number}")) for number in (1, 2)),
+            *(search.ainvoke({"query": "tea"}, run_of(f"user{number}")) for number in (3, 4)),
+            *(
+                agent.ainvoke({"messages": [HumanMessage("tea")]}, run_of(f"user{number}"))
+                for number in (5, 6)
+            ),
+            holding,
+        )
+        assert "Tea" in all_notes(pool, "user0")
 
 
 def test_a_function_of_ones_own_may_choose_the_memory(pool, memory):
