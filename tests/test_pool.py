@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import random
+import shutil
 import threading
 import time
 import unicodedata
@@ -24,6 +25,7 @@ from commonplace import (
     SettingsError,
     StoreError,
     SyncSettings,
+    WorkspaceNotFoundError,
 )
 from commonplace.indexing import slots
 from commonplace.workspace import namespaces
@@ -421,6 +423,76 @@ def test_a_closed_pool_says_so(open_pool):
     for use in (lambda: pool.memory("ann"), lambda: memory.search("tea")):
         with pytest.raises(StoreError, match="closed"):
             use()
+
+
+def test_a_new_folder_begins_without_what_an_earlier_user_of_the_name_left(open_pool, caplog):
+    for pool in (open_pool(), open_pool()):
+        with pool.memory("alice") as memory:
+            assert memory.search("salary") == []
+            assert memory.history() == []
+            memory.append("- Alice's salary is 91000.", origin=Origin("agent", "s"))
+            assert memory.search("salary")
+        shutil.rmtree(pool.root / "alice")
+    with pytest.raises(StoreError, match="removed"):
+        # The pool that had it open first found another one.
+        pool.memory("alice") and memory.search("salary")
+    assert caplog.text.count("are kept in") == 2
+
+
+def test_a_removed_user_leaves_no_byte(pool, tmp_path):
+    from commonplace.store.state_folders import state_folder
+
+    state = state_folder(pool.root / "alice").parent
+    for _ in range(2):
+        with pool.memory("alice") as memory:
+            memory.append("- Alice's salary is 91000.", origin=Origin("agent", "s"))
+            memory.search("salary")
+        with pool.memory("bob") as other:
+            other.append("- Bob has a boat.")
+            other.search("boat")
+        shutil.rmtree(pool.root / "alice")
+        with pool.memory("alice") as memory:
+            memory.append("- Alice's salary is 92000.")
+        pool.remove("alice")
+        assert os.listdir(pool.root) == ["bob"]
+        assert [name for name in os.listdir(state) if name.startswith("alice")] == []
+        pool.remove("alice")  # nothing is left of it
+    with pytest.raises(StoreError, match="removed"):
+        memory.search("salary")
+    with pytest.raises(WorkspaceNotFoundError):
+        memory.append("- Late.", origin=Origin("agent", "s"))
+    assert [name for name in os.listdir(state) if name.startswith("alice")] == []
+    with pool.memory("bob") as other:
+        assert other.search("boat")
+    with pool.memory("alice") as memory:
+        assert memory.search("salary") == memory.history() == []
+
+
+async def test_a_user_who_is_in_use_is_removed_afterwards(open_pool, monkeypatch):
+    pool = open_pool()
+    async with pool.memory("ann") as memory:
+        await memory.aappend("- Tea.")
+        with monkeypatch.context() as patch:
+            patch.setattr("commonplace.pool.LEASE_TIMEOUT_S", 0.1)
+            with pytest.raises(PoolExhaustedError, match="nothing was removed"):
+                await pool.aremove("ann")
+        assert await memory.asearch("tea")
+        removing = asyncio.create_task(pool.aremove("ann"))
+        await asyncio.sleep(0.1)
+        assert await memory.asearch("tea")
+    await removing
+    assert os.listdir(pool.root) == []
+    assert pool.open_count == 0
+
+
+@pytest.mark.parametrize("name", ["", "../bob", "eve"])
+def test_what_is_no_folder_of_a_user_is_not_removed(pool, tmp_path, name):
+    (tmp_path / "bob").mkdir()
+    pool.root.mkdir()
+    (pool.root / "eve").symlink_to(tmp_path / "bob")
+    with pytest.raises(NamespaceError):
+        pool.remove(name)
+    assert (tmp_path / "bob").is_dir()
 
 
 def test_closing_a_memory_of_a_pool_leaves_it_to_the_pool(pool):

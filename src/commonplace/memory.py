@@ -967,8 +967,9 @@ class Memory(ReopenedInChild, AsyncTwins):
 
     def _create_note(self, path: str, text: str, origin: Origin) -> bool:
         """Create a note; return False where there is one already."""
+        place = self._place_of(path)
         self._attribute_text(path, text, origin)
-        return create_file(self._place_of(path), text)
+        return create_file(place, text)
 
     def _append(self, path: str, text: str, *, title: str | None, origin: Origin | None) -> str:
         if not isinstance(text, str):
@@ -976,9 +977,10 @@ class Memory(ReopenedInChild, AsyncTwins):
         if not text.strip():
             raise ValueError("the note is empty; there is nothing to append.")
         with bounded_waits():
+            place = self._place_of(path)
             if origin is not None:
                 self._attribute_text(path, text, origin)
-            if appended := append_note(self._place_of(path), text, title=title):
+            if appended := append_note(place, text, title=title):
                 self._recorder.appended[path] = origin, appended
                 self._index_written([path])
                 if path in self._recorder.appended:  # there is no index yet, or it is not writable

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import os
+import shutil
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -13,22 +16,27 @@ from typing import TYPE_CHECKING, Any, Self
 from commonplace.errors import (
     EmbedderError,
     NamespaceError,
+    PoolExhaustedError,
     SettingsError,
     StoreError,
     WorkspaceNotFoundError,
+    WorkspaceReadOnlyError,
 )
 from commonplace.indexing.embedder_selector import EmbedderSelector
-from commonplace.indexing.slots import IndexSlot, IndexSlots
+from commonplace.indexing.slots import LEASE_TIMEOUT_S, IndexSlot, IndexSlots
 from commonplace.memory import Memory
 from commonplace.settings import Settings
+from commonplace.store.state_folders import remove_state, set_state_aside, state_folder
 from commonplace.system.forks import renewed_in_child
 from commonplace.types import is_url
-from commonplace.workspace.namespaces import namespace_folder
+from commonplace.workspace.namespaces import check_folder, check_namespace, namespace_folder
 
 if TYPE_CHECKING:
     from commonplace.embeddings.base import Embedder
 
 __all__ = ["MemoryPool"]
+
+logger = logging.getLogger(__name__)
 
 _RUNTIME_KEY = "__pregel_runtime"
 """Key of LangGraph's runtime, which has the run's context, among the values of a run."""
@@ -134,17 +142,58 @@ class MemoryPool:
         """
         return MemoryResolver(self._memory_of, key, self.settings)
 
+    def remove(self, namespace: str) -> None:
+        """Remove a user for good: the folder with all notes, and its index, history and journal.
+
+        Blocks and verbs that use the memory are waited for. A user of the same name begins without
+        anything of this one. Nothing can be taken back: `Memory.forget` removes less.
+
+        Args:
+            namespace: As `memory` takes it; where it has no folder, what was noted of it goes.
+
+        Raises:
+            NamespaceError: The namespace is empty or unsafe, or its folder is a link.
+            PoolExhaustedError: The memory stayed in use; nothing was removed.
+            WorkspaceReadOnlyError: The folder cannot be removed, or not all of it.
+            StateError: Its index or its history cannot be removed.
+            StoreError: The pool is closed.
+        """
+        self._check_open()
+        folder = self.root / check_namespace(namespace)
+        while True:
+            with self._lock:
+                memory = self._memories.get(namespace)
+                if memory is None or memory.slot is None or memory.slot.is_closed:
+                    self._memories.pop(namespace, None)
+                    _remove(folder)
+                    return
+            if not self._slots.retire(memory.slot, timeout_s=LEASE_TIMEOUT_S):
+                raise PoolExhaustedError(
+                    f"the memory of {namespace!r} stayed in use for {LEASE_TIMEOUT_S:g} s; nothing "
+                    "was removed. Leave the blocks of pool.memory(...), and remove it again."
+                )
+
+    async def aremove(self, namespace: str) -> None:
+        """`remove` in a thread."""
+        await asyncio.to_thread(self.remove, namespace)
+
     def close(self) -> None:
         """Close all memories and the embedder; no memory of the pool can be used afterwards."""
         self._is_closed = True
         self._slots.close()
         self._selector.close()
 
-    def _memory_of(self, namespace: str) -> Memory:
+    def _check_open(self) -> None:
         if self._is_closed:
             raise StoreError("the pool is closed; open another MemoryPool.")
-        folder = namespace_folder(self.root, namespace)
+
+    def _memory_of(self, namespace: str) -> Memory:
+        self._check_open()
+        check_namespace(namespace)
         with self._lock:
+            if not os.path.lexists(self.root / namespace):
+                self._begin(namespace)
+            folder = namespace_folder(self.root, namespace)
             memory = self._memories.get(namespace)
             if memory is None:
                 # Before the first index has a say: the embedder is one for all.
@@ -154,6 +203,22 @@ class MemoryPool:
                     folder, settings=self.settings, embedder=self._selector, slots=self._slots
                 )
         return memory
+
+    def _begin(self, namespace: str) -> None:
+        """Set aside what an earlier user of the name left, whose folder is gone."""
+        former = self._memories.pop(namespace, None)
+        if former is not None and former.slot is not None:
+            self._slots.retire(former.slot, timeout_s=0)
+        folder = self.root / namespace
+        if os.path.lexists(state_folder(folder)):
+            self.root.mkdir(parents=True, exist_ok=True)
+            if (kept := set_state_aside(folder)) is not None:
+                logger.warning(
+                    "the folder of %r is a new one; index and history of the earlier one of its "
+                    "name are kept in %s. pool.remove(...) removes them, too",
+                    namespace,
+                    kept,
+                )
 
 
 class MemoryResolver:
@@ -192,6 +257,20 @@ class MemoryLease:
 
     async def __aexit__(self, *_: object) -> None:
         self._slot.release()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a user's folder, where there is one, and all that was noted of it."""
+    if os.path.lexists(folder):
+        check_folder(folder.parent, folder.name)
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise WorkspaceReadOnlyError(
+                f"{folder} cannot be removed, or not all of it ({error.strerror or error}). Give "
+                "yourself write access to it, and remove it again."
+            ) from error
+    remove_state(folder)
 
 
 def _run_value(config: Mapping[str, Any], key: str) -> Any:

@@ -13,7 +13,7 @@ import multiprocessing
 import sys
 from pathlib import Path
 
-from commonplace import Memory
+from commonplace import Memory, MemoryPool
 from commonplace.demo import write_demo_workspace
 from commonplace.embeddings.providers.bundled import is_available
 from commonplace.errors import StoreError
@@ -57,6 +57,12 @@ def core():
     def changed(call):
         return written, call
 
+    async def pooled(memory):
+        pool = MemoryPool(memory.workspace.root.with_name("users"), embedder=None)
+        async with pool.memory("ann") as ann:
+            await ann.aappend("- Tea.")
+        return pool
+
     return {
         "Memory.aappend": lambda memory: memory.aappend("- The heron moved to rack 7."),
         "Memory.ablame": changed(lambda memory: memory.ablame(NOTE)),
@@ -81,6 +87,7 @@ def core():
         "Memory.asearch": lambda memory: memory.asearch(QUESTION),
         "Memory.astatus": lambda memory: memory.astatus(deep=True),
         "Memory.averify": lambda memory: memory.averify(),
+        "MemoryPool.aremove": (pooled, lambda pool: pool.aremove("ann")),
     }
 
 

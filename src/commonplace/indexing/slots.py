@@ -25,6 +25,8 @@ LEASE_TIMEOUT_S = 30.0
 _ASYNC_POLL_S = 0.005
 _CLOSED = "the pool is closed; open another MemoryPool."
 
+_REMOVED = "the user of this memory was removed; pool.memory(...) opens another one."
+
 
 class IndexSlots:
     """Slots of open indexes, leased by each verb; the least recently used idle one is suspended.
@@ -78,6 +80,24 @@ class IndexSlots:
                 self._open[slot] -= 1
             self._changed.notify_all()
 
+    def retire(self, slot: IndexSlot, *, timeout_s: float) -> bool:
+        """Close one index for good when its leases have ended; return whether that was in time.
+
+        Args:
+            slot: Its slot; later leases of it are refused.
+            timeout_s: How long leases are waited for; 0 takes it from those who have one.
+        """
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            while slot in self._closing or (timeout_s and self._open.get(slot)):
+                if not self._changed.wait(deadline - time.monotonic()) and timeout_s:
+                    return False
+            slot.is_retired = True
+            self._open.pop(slot, None)
+            self._changed.notify_all()
+        slot.shut()
+        return True
+
     def close(self) -> None:
         """Close all indexes; later leases are refused."""
         with self._changed:
@@ -91,8 +111,8 @@ class IndexSlots:
         """Return the slot if it is leased now, else one to be suspended; None out of time."""
         with self._changed:
             while True:
-                if self.is_closed:
-                    raise StoreError(_CLOSED)
+                if slot.is_closed:
+                    raise StoreError(_REMOVED if slot.is_retired else _CLOSED)
                 if slot in self._open:
                     self._open[slot] += 1
                     self._open.move_to_end(slot)
@@ -143,6 +163,8 @@ class IndexSlot:
         self.resume = resume
         self.suspend = suspend
         self.shut = shut
+        self.is_retired = False
+        """Whether it was closed by itself, as its user is removed."""
 
     @property
     def is_open(self) -> bool:
@@ -152,7 +174,7 @@ class IndexSlot:
     @property
     def is_closed(self) -> bool:
         """Whether leases are refused."""
-        return self._slots.is_closed
+        return self.is_retired or self._slots.is_closed
 
     def acquire(self) -> None:
         """Lease the slot; it is not suspended until the lease is released.

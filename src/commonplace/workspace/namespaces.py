@@ -11,7 +11,7 @@ from pathlib import Path
 from commonplace.errors import NamespaceError
 from commonplace.workspace.paths import is_link_entry
 
-__all__ = ["DEVICE_NAME", "INVISIBLE", "check_namespace", "namespace_folder"]
+__all__ = ["DEVICE_NAME", "INVISIBLE", "check_folder", "check_namespace", "namespace_folder"]
 
 _MAX_BYTES = 200
 """Bytes of a name: file systems take 255, some encrypted ones fewer."""
@@ -54,11 +54,29 @@ def namespace_folder(root: Path, name: str) -> Path:
     try:
         root.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        info = os.lstat(folder)
     except OSError as error:
         raise NamespaceError(
             f"the folder {folder} of the namespace cannot be made ({error.strerror or error}). "
             "Give yourself write access to the folder above it, or remove what has that name."
+        ) from error
+    check_folder(root, name)
+    return folder
+
+
+def check_folder(root: Path, name: str) -> None:
+    """Check that what has the name of a namespace is its folder.
+
+    Raises:
+        NamespaceError: It is another namespace's, as where the file system ignores case, or a link,
+            or a file, or cannot be looked at.
+    """
+    folder = root / name
+    try:
+        info = os.lstat(folder)
+    except OSError as error:
+        raise NamespaceError(
+            f"the folder {folder} of the namespace cannot be read ({error.strerror or error}). "
+            "Give yourself access to the folder above it."
         ) from error
     if is_link_entry(info) or not stat.S_ISDIR(info.st_mode):
         raise NamespaceError(
@@ -70,7 +88,6 @@ def namespace_folder(root: Path, name: str) -> Path:
             f"the namespace {name!r} differs from one that is there only in case, and the file "
             "system takes both for one folder. Use one spelling."
         )
-    return folder
 
 
 def _problem(name: str) -> str | None:
