@@ -420,6 +420,41 @@ def test_what_cannot_be_read_is_named(memory, shared):
     assert left_in(shared, runs_of(SECRET)) == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_note_that_cannot_be_read_is_not_found_by_what_was_forgotten(memory, shared):
+    note = shared / "notes" / "memory" / "zoo.md"
+    with unprivileged():
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text("- The okapi has a cold.\n", "utf-8")
+        with opened(shared / "notes") as memory:
+            memory.index()
+            mode = note.stat().st_mode
+            note.chmod(0)
+            assert memory.forget(text="okapi", dry_run=True).removed == {"chunks": 1, "versions": 1}
+            receipt = memory.forget(text="okapi")
+            assert receipt.removed == {"chunks": 1, "versions": 1}
+            assert any("memory/zoo.md was not read" in said for said in receipt.unreachable)
+            assert not [hit for hit in memory.search("okapi") if "okapi" in hit.snippet]
+            assert left_in(shared / "state", ["okapi has a cold"]) == []
+            note.chmod(mode)
+            memory.index()
+            assert "okapi" in memory.search("okapi")[0].snippet
+
+
+def test_what_has_a_forgotten_text_in_its_name_is_named(memory, tmp_path):
+    memory.write("memory/people/Jane Doe.md", "# Jane Doe\n\n- Likes tea.\n")
+    memory.write("memory/2026-05-04-jane-doe.md", "- A visit.\n")
+    memory.write("memory/janet-doeling.md", "- Another visit.\n")
+    Flusher(memory, CallableFlushModel(failing)).archive(said("Hello."), thread="jane-doe")
+    for options in ({"dry_run": True}, {}):
+        receipt = memory.forget(text="Jane Doe", **options)
+        found = [one.split(" has some")[0] for one in receipt.unreachable if "its name" in one]
+        assert found[-2:] == ["memory/2026-05-04-jane-doe.md", "memory/people/Jane Doe.md"]
+        assert len(found) == 3
+        assert "sessions" in found[0]
+    assert not any("its name" in one for one in memory.forget(text="tea").unreachable)
+
+
 def full(*arguments, **options):
     raise apsw.FullError("database or disk is full")
 

@@ -18,12 +18,13 @@ from commonplace.errors import CommonplaceError, IndexBusyError, StateError
 from commonplace.history.causes import Cause
 from commonplace.history.conversations import forget_in_journal, forget_in_sessions
 from commonplace.history.edits import FileCodec
+from commonplace.history.forget_in_index import chunk_count, forget_unread_files
 from commonplace.history.forget_journal import ForgetJournal, unfinished
 from commonplace.history.forget_plan import ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.note_changes import Mutation
-from commonplace.history.unreachable import linked, unreachable_copies, unread
+from commonplace.history.unreachable import linked, named, unreachable_copies, unread
 from commonplace.history.version_removal import forget_in_versions
 from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import make_private_folder
@@ -109,6 +110,7 @@ class Forgetter:
         forgotten = self._forgotten(plan)
         removed = self._counts(plan)
         links = linked(self._workspace, sorted(plan.files))
+        links += named(self._workspace, self._state.sessions, plan.phrase)
         problems = list(self._planner.unread.items())
         if dry_run:
             removed += self._forget_elsewhere(plan, forgotten, problems)
@@ -201,7 +203,7 @@ class Forgetter:
         return Counter(
             lines=plan.line_count,
             notes=sum(edit.deletes for edit in plan.files.values()),
-            chunks=self._chunk_count(plan),
+            chunks=chunk_count(self._index.store, plan),
         )
 
     def _forget_elsewhere(
@@ -229,6 +231,9 @@ class Forgetter:
             self._index.runner.publisher.settle(timeout_s=wait_s)
             self._index.runner.publisher.forget(forgotten.is_in)
         removed: Counter[str] = Counter()
+        removed["chunks"] = forget_unread_files(
+            self._index.store, self._workspace, forgotten, dry_run=dry_run
+        )
         removed += forget_in_sessions(
             self._state.sessions,
             forgotten,
@@ -261,17 +266,6 @@ class Forgetter:
             if left is not None:
                 forgotten.spare(FileCodec.of(left).decode(left))
         return forgotten
-
-    def _chunk_count(self, plan: ForgetPlan) -> int:
-        store = self._index.store
-        if not store.exists():
-            return 0
-        with store.snapshot() as snapshot:
-            return sum(
-                any(line in chunk.text for line in edit.removed)
-                for path, edit in plan.files.items()
-                for chunk, _ in snapshot.chunks_of(path)
-            )
 
     def _change_files(self, plan: ForgetPlan) -> None:
         mutations = [Mutation(path, edit.apply) for path, edit in sorted(plan.files.items())]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from commonplace.workspace.file_text import UnreadableFileError, open_file
 from commonplace.workspace.folder_walk import walk_folders
@@ -14,12 +16,13 @@ from commonplace.workspace.folder_walk import walk_folders
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
-__all__ = ["linked", "unreachable_copies", "unread"]
+__all__ = ["linked", "named", "unreachable_copies", "unread"]
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_RUNS = 2_000
 """Runs of characters that are looked for in a file."""
 _MOST_NAMED = 10
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
 _DATABASES = (".sqlite", ".sqlite3", ".db", ".db3")
 _BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
@@ -84,6 +87,39 @@ def linked(workspace: Workspace, paths: Iterable[str]) -> list[str]:
                     "before: remove it there."
                 )
     return found
+
+
+def named(workspace: Workspace, sessions: Path, phrase: str) -> list[str]:
+    """Return which notes, and other files, have a text in their path, a sentence each.
+
+    Args:
+        workspace: The notes.
+        sessions: The folder of session files.
+        phrase: The text; as in the names of most files, case and punctuation do not count.
+    """
+    paths = [workspace.display_path(path) for path in _files(workspace)]
+    for folder, names in walk_folders(sessions):
+        paths += [os.path.join(folder, name) for name in names]
+    found = [
+        f"{path} has some of it in its name, which stays: move what it says to a file of another "
+        "name, and forget this path."
+        for path in sorted(set(paths))
+        if phrase and _is_named(path, phrase)
+    ]
+    if len(found) > _MOST_NAMED:
+        found[_MOST_NAMED:] = [f"{len(found) - _MOST_NAMED} more files have it in their names."]
+    return found
+
+
+def _is_named(path: str, phrase: str) -> bool:
+    path, phrase = normalize("NFC", path), normalize("NFC", phrase.strip())
+    said, words = _words(os.path.splitext(path)[0]), _words(phrase)
+    return phrase in path or (bool(words.strip()) and words in said)
+
+
+def _words(text: str) -> str:
+    """Return a text's words, case and punctuation aside, with a blank around each."""
+    return " " + _BETWEEN_WORDS.sub(" ", text.casefold()).strip() + " "
 
 
 def unread(problems: Iterable[tuple[str, str]]) -> list[str]:
