@@ -3,6 +3,7 @@ import contextlib
 import copy
 import gc
 import hashlib
+import os
 import pickle
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from commonplace.errors import (
 )
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
-from commonplace.types import Excerpt, is_url
+from commonplace.types import Excerpt, Origin, is_url
 from support.fakes import NOON, HashedWords, Raising, clock
 from support.notes import CHUNKS, LINES, find, paths
 from support.reference import vectors
@@ -110,6 +111,23 @@ def test_a_closed_memory_says_so(notes):
     with pytest.raises(StoreError, match="closed"):
         memory.search("x")
     assert memory.get("MEMORY.md").status == "ok"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+def test_a_note_that_comes_late_is_kept_and_leaves_no_open_files(notes):
+    memory = notes.open()
+    memory.index()
+    memory.write("memory/early.md", "- Early.\n")
+    memory.close()
+    before = len(os.listdir("/proc/self/fd"))
+    memory.append("- The heron came late.", origin=Origin("agent", "s"))
+    memory.undo(memory.write("memory/late.md", "- Late.\n").id)
+    assert memory.blame("memory/early.md")
+    assert len(os.listdir("/proc/self/fd")) <= before
+    with notes.open() as memory:
+        memory.index()
+        assert find(memory, "heron")
+        assert {one.change for one in memory.history()} >= {"append", "write", "undo"}
 
 
 # Searching.

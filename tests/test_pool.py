@@ -502,6 +502,23 @@ def test_closing_a_memory_of_a_pool_leaves_it_to_the_pool(pool):
         assert memory.search("tea")
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+def test_what_comes_late_to_a_closed_pool_leaves_no_open_files(open_pool):
+    pool = open_pool(max_open=1)
+    memories = []
+    for user in ("ann", "bob"):
+        with pool.memory(user) as memory:
+            memory.append("- Tea.")
+        memories.append(memory)
+    pool.close()
+    before = len(os.listdir("/proc/self/fd"))
+    for memory in memories:
+        memory.append("- Late.", origin=Origin("agent", "s"))
+        memory.undo(memory.write("memory/late.md", "- Later.\n").id)
+        assert memory.history()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
 def test_sessions_of_all_users_in_one_folder_are_refused(open_pool, tmp_path):
     for path in (str(tmp_path), "../sessions", "~/sessions", "a/../../b"):
         with pytest.raises(SettingsError, match=r"sessions\.path"):

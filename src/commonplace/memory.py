@@ -342,7 +342,10 @@ class Memory(ReopenedInChild, AsyncTwins):
         return hosts_of(self._index.store)
 
     def close(self) -> None:
-        """Close the index; the memory cannot be used afterwards.
+        """Close the index; the memory cannot search afterwards.
+
+        A note that comes late, as of a flush that was on its way, is still written and kept in the
+        history: the next open finds it.
 
         What runs in the background ends at its next step: within a second, but for a call to an
         embedder that takes longer, which then finds nothing more to do. A memory of a pool stays
@@ -359,7 +362,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             self._qmd.close()
         self._index.finish_sessions(timeout_s=min(_FINISH_S, until - time.monotonic()))
         self._past.close()
-        self._notes.log.file.close()
+        self._notes.log.file.close(for_good=True)
         self._index.close()
 
     def _suspend(self) -> None:

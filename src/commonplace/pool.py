@@ -178,9 +178,14 @@ class MemoryPool:
         await asyncio.to_thread(self.remove, namespace)
 
     def close(self) -> None:
-        """Close all memories and the embedder; no memory of the pool can be used afterwards."""
+        """Close all memories, as `Memory.close` does, and the embedder."""
         self._is_closed = True
+        with self._lock:
+            slots = [memory.slot for memory in self._memories.values() if memory.slot is not None]
+        suspended = [slot for slot in slots if not slot.is_open]
         self._slots.close()
+        for slot in suspended:
+            slot.shut()
         self._selector.close()
 
     def _check_open(self) -> None:

@@ -82,6 +82,7 @@ class DatabaseFile:
         self._lock = threading.Lock()
         forks.renewed_in_child(self)
         self._kept: _Opened | None = None
+        self._is_closed = False
         if path is None:
             self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
             # The database lives as long as one connection.
@@ -143,8 +144,13 @@ class DatabaseFile:
         with forks.gate, self._borrowed(read_only=True) as connection:
             return list(connection.execute(statement, values))
 
-    def close(self) -> None:
-        """Close the connection that stayed open; the file can be used again."""
+    def close(self, *, for_good: bool = False) -> None:
+        """Close the connection that stayed open; the file can be used again.
+
+        Args:
+            for_good: Whether no connection stays open from now on: what comes late closes its own.
+        """
+        self._is_closed = self._is_closed or for_good
         if self.path is not None and (opened := self._taken()) is not None:
             self._end(opened)
 
@@ -179,7 +185,7 @@ class DatabaseFile:
             raise
         finally:
             with self._lock:
-                if stays_open and self._kept is None:
+                if stays_open and self._kept is None and not (self._is_closed and self.path):
                     self._kept, opened = opened, None
             if opened is not None:
                 self._end(opened)
