@@ -33,6 +33,7 @@ from commonplace.history.database import HistoryFile
 from commonplace.history.expiry import ExpirySweeper
 from commonplace.history.ledger import OriginLedger
 from commonplace.history.ledger_check import LedgerCheck
+from commonplace.history.moved_workspace import adopt_state, note_place
 from commonplace.history.mutations import Mutator
 from commonplace.history.recorder import TextRecorder
 from commonplace.history.service import NoteService
@@ -289,6 +290,9 @@ class Memory(ReopenedInChild, AsyncTwins):
                 "a SQLite index, or with another profile."
             )
         state = _state_location(where, store, space.root, settings)
+        if state.is_by_path:
+            adopt_state(state.history.parent, space, is_user=slots is not None)
+            note_place(state.history.parent, space.root)
         memory = cls(
             space.with_sessions(state.sessions),
             settings=settings,
@@ -356,6 +360,7 @@ class Memory(ReopenedInChild, AsyncTwins):
 
     def _shut(self) -> None:
         self.stays_closed()
+        self._note_place()
         until = time.monotonic() + _CLOSE_S
         self._background.stop()
         if self._qmd is not None:
@@ -367,6 +372,7 @@ class Memory(ReopenedInChild, AsyncTwins):
 
     def _suspend(self) -> None:
         """Release what the index holds, until the next use."""
+        self._note_place()
         self._background.pause()
         if self._qmd is not None:
             self._qmd.close()
@@ -374,6 +380,11 @@ class Memory(ReopenedInChild, AsyncTwins):
         self._past.close()
         self._notes.log.file.close()
         self._index.store.suspend()
+
+    def _note_place(self) -> None:
+        """Note, where there is a state by now, which folder it is of: it may be renamed."""
+        if self.state.is_by_path:
+            note_place(self.state.history.parent, self.workspace.root)
 
     # -- hosts without the folder ----------------------------------------------------------------
 
@@ -1316,6 +1327,7 @@ def _state_location(
         history=path.with_name(f"{prefix}history.sqlite"),
         sessions=sessions_path(settings, root=root, index_path=path),
         owner=file.name if file else store.location,
+        is_by_path=path == default_index_path(root),
     )
 
 

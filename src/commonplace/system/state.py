@@ -42,12 +42,14 @@ class StateLocation:
         history: The history database: what notes were before they were changed.
         sessions: The folder of session files; it may not exist.
         owner: Name of the index that the state belongs to: a folder may hold several.
+        is_by_path: Whether it is found by the path of the workspace alone.
     """
 
     database: Path
     history: Path
     sessions: Path
     owner: str
+    is_by_path: bool = False
 
     @property
     def qmd(self) -> Path:
