@@ -292,7 +292,8 @@ def test_what_a_page_names_is_there(path):
 
 
 FOREIGN = {
-    *("AsyncAnthropic", "BetaLocalFilesystemMemoryTool", "CodeActAgent", "IngestionCache"),
+    *("AsyncAnthropic", "BetaLocalFilesystemMemoryTool", "CacheBackedEmbeddings", "CodeActAgent"),
+    "IngestionCache",
     *("FixedRecencyPostprocessor", "MockLLM", "create_agent", "from_dict", "get_all", "to_dict"),
     *("QMD_EMBED_MODEL", "claude_desktop_config", "idle_transaction_timeout", "pg_service"),
     *("max_connections", "max_parallel_maintenance_workers", "tcp_keepcnt"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["ADDRESSES", "AMOUNTS", "ANSWER_TYPES", "TIMES", "AnswerType"]
+from commonplace.text.time_expressions import calendar_names
+
+__all__ = ["ADDRESSES", "AMOUNTS", "ANSWER_TYPES", "FOREIGN_TIMES", "TIMES", "AnswerType"]
 
 
 class AnswerType(NamedTuple):
@@ -54,8 +56,23 @@ ADDRESSES = (
 TIMES = AnswerType(
     re.compile(
         r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long|deadline"
-        r"|how many (?:days|weeks|months|years)"
-        r"|wann|um wie ?viel uhr|wie lange|welche[rsmn]? (?:tag|monat|jahr|uhrzeit)"
+        r"|how many (?:days|weeks|months|years))\b",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\b\d{4}\b|\b\d{1,2}:\d\d\b"),
+    _words(
+        "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
+        " weekends month months year years day days morning afternoon evening night"
+        " monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday"
+        " fridays saturday saturdays sunday sundays january february march april may june"
+        " july august september october november december spring summer autumn fall winter"
+        " noon midnight"
+    ),
+    1.0,
+)
+FOREIGN_TIMES = AnswerType(
+    re.compile(
+        r"\b(?:wann|um wie ?viel uhr|wie lange|welche[rsmn]? (?:tag|monat|jahr|uhrzeit)"
         r"|quand|quelle heure|quel(?:le)? (?:jour|mois|date|ann[ée]e)|combien de temps"
         r"|cu[aá]ndo|qu[eé] (?:d[ií]a|hora|fecha|mes|año)|cu[aá]nto tiempo"
         r"|quando|che (?:ora|giorno|mese|anno)|que (?:dia|horas|m[eê]s|ano)|quanto tempo"
@@ -65,16 +82,11 @@ TIMES = AnswerType(
         re.IGNORECASE,
     ),
     re.compile(
-        r"\b\d{4}\b|\b\d{1,2}[:.h]\d\d\b|\b\d{1,2} ?(?:uhr|h)\b|\d[時点月日]", re.IGNORECASE
+        r"\b\d{4}\b|\b\d{1,2}[:.h]\d\d\b|\buhr\b|\b\d{1,2} ?h\b|\d[時点月日]"
+        r"|\b(?:a las?|alle) [^\W\d]+\b",
+        re.IGNORECASE,
     ),
-    _words(
-        "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
-        " weekends month months year years day days morning afternoon evening night"
-        " monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday"
-        " fridays saturday saturdays sunday sundays january february march april may june"
-        " july august september october november december spring summer autumn fall winter"
-        " noon midnight"
-    ),
+    calendar_names(),
     1.0,
 )
 AMOUNTS = AnswerType(
@@ -100,6 +112,7 @@ AMOUNTS = AnswerType(
 
 ANSWER_TYPES = (
     TIMES,
+    FOREIGN_TIMES,
     AMOUNTS,
     AnswerType(
         re.compile(r"\b(?:which|where|who|whose|whom|name)\b", re.IGNORECASE),

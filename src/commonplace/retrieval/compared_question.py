@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from commonplace.retrieval.answer_types import ADDRESSES, AMOUNTS, TIMES, AnswerType
+from commonplace.retrieval.answer_types import (
+    ADDRESSES,
+    AMOUNTS,
+    FOREIGN_TIMES,
+    TIMES,
+    AnswerType,
+)
 from commonplace.text.analysis import folded, function_words, language_of, words_of
 from commonplace.text.correction_cues import (
     asked_attributes,
@@ -231,7 +237,7 @@ class Question:
     @cached_property
     def answer_types(self) -> list[AnswerType]:
         """Kinds of things that it asks for and that a line has or has not: times, addresses."""
-        kinds = (TIMES, AMOUNTS, *ADDRESSES)
+        kinds = (TIMES, FOREIGN_TIMES, AMOUNTS, *ADDRESSES)
         return [kind for kind in kinds if kind.asks.search(self.text)]
 
     @cached_property
