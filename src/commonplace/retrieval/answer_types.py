@@ -59,7 +59,7 @@ TIMES = AnswerType(
         r"|how many (?:days|weeks|months|years))\b",
         re.IGNORECASE,
     ),
-    re.compile(r"\b\d{4}\b|\b\d{1,2}:\d\d\b"),
+    re.compile(r"\b\d{4}\b"),
     _words(
         "yesterday today tomorrow tonight ago last next since recently week weeks weekend"
         " weekends month months year years day days morning afternoon evening night"

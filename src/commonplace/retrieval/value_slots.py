@@ -225,7 +225,7 @@ def lacks_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
         return True
     kinds = (kind for kind in question.answer_types if kind not in ADDRESSES)
     is_lost = any(holds_answer(older.text, it) and not holds_answer(newer.text, it) for it in kinds)
-    return is_lost and not _names_day(newer)
+    return is_lost and not _names_time(newer)
 
 
 def lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
@@ -233,19 +233,20 @@ def lacks_exact_value(question: Question, older: ComparedLine, newer: ComparedLi
     # A word of change may come with a value in other words: "closes at noon now".
     asked = [it for it in question.answer_types if it in ADDRESSES or not newer.has_cue]
     held = [kind for kind in asked if holds_answer(older.text, kind)]
-    if held and not any(holds_answer(newer.text, kind) for kind in asked):
-        has_time = _CLOCK_TIME.search(newer.text) or _names_day(newer)
-        if not has_time or any(kind in ADDRESSES for kind in held):
-            return True
+    is_lost = bool(held) and not any(holds_answer(newer.text, kind) for kind in asked)
+    if is_lost and (not _names_time(newer) or any(kind in ADDRESSES for kind in held)):
+        return True
     code = question.asks_attribute and _CODE.search(older.text)
     is_given = code or (question.asks_time and _CLOCK_TIME.search(older.text))
     return bool(is_given) and not has_number(newer)
 
 
-def _names_day(line: ComparedLine) -> bool:
-    """Return whether a line names a month or a day of the week, or several: "on Mondays"."""
+def _names_time(line: ComparedLine) -> bool:
+    """Return whether a line has a clock time, a month or a day of the week: "on Mondays"."""
     names = calendar_names()
-    return any(word in names or word.removesuffix("s") in names for word in line.words)
+    return _CLOCK_TIME.search(line.text) is not None or any(
+        word in names or word.removesuffix("s") in names for word in line.words
+    )
 
 
 def has_number(line: ComparedLine) -> bool:
