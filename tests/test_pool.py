@@ -456,6 +456,7 @@ def test_a_removed_user_leaves_no_byte(pool, tmp_path):
         pool.remove("alice")
         assert os.listdir(pool.root) == ["bob"]
         assert [name for name in os.listdir(state) if name.startswith("alice")] == []
+        assert [*state.glob("places/*/alice*")] == []
         pool.remove("alice")  # nothing is left of it
     with pytest.raises(StoreError, match="removed"):
         memory.search("salary")

@@ -7,7 +7,6 @@ nothing could be taken back.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 from collections.abc import Iterator
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING
 from commonplace.errors import StateError
 from commonplace.history.database import HistoryFile
 from commonplace.history.versions import VersionLog, content_hash
-from commonplace.system.files import create_private
+from commonplace.store.state_folders import PLACES
+from commonplace.system.files import create_private, make_private_folder
 from commonplace.system.state import StateFile
 from commonplace.workspace.file_text import UnreadableFileError
 
@@ -28,21 +28,18 @@ __all__ = ["adopt_state", "note_place"]
 
 logger = logging.getLogger(__name__)
 
-_PLACE = "workspace.json"
-"""File of a state folder that says where its workspace is, and which folder that is."""
-
 
 def note_place(state: Path, root: Path) -> None:
-    """Note in a state folder that is there which folder its workspace is."""
+    """Note of a state folder that is there which folder its workspace is."""
     with contextlib.suppress(OSError):
         if os.path.isdir(state):
-            info = os.stat(root)
-            place = {"path": str(root), "device": info.st_dev, "inode": info.st_ino}
-            if place != _place(state):
-                new = state / f"{_PLACE}.{os.getpid()}"
+            place = _places(state.parent, root) / state.name
+            if _path_in(place) != str(root):
+                make_private_folder(place.parent)
+                new = place.with_name(f"{place.name}.{os.getpid()}")
                 create_private(new)
-                new.write_text(json.dumps(place), "ascii")
-                new.replace(state / _PLACE)
+                new.write_bytes(os.fsencode(root))
+                new.replace(place)
 
 
 def adopt_state(state: Path, workspace: Workspace, *, is_user: bool) -> None:
@@ -82,25 +79,29 @@ def adopt_state(state: Path, workspace: Workspace, *, is_user: bool) -> None:
 
 def _former_states(folder: Path, root: Path) -> Iterator[tuple[Path, str]]:
     """Yield the state folders of a workspace's folder, and the path that it had."""
-    info = os.stat(root)
     with contextlib.suppress(OSError):
-        for name in sorted(os.listdir(folder)):
-            place = _place(folder / name)
-            if place.get("device") == info.st_dev and place.get("inode") == info.st_ino:
-                path = str(place.get("path"))
-                with contextlib.suppress(OSError, ValueError):
-                    if os.path.samestat(os.stat(path), info):
-                        continue  # it is there under both names
-                yield folder / name, path
+        places = _places(folder, root)
+        for name in sorted(os.listdir(places)):
+            path = _path_in(places / name)
+            if path is None or not os.path.isdir(folder / name):
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                if os.path.samestat(os.stat(path), os.stat(root)):
+                    continue  # it is there under both names
+            yield folder / name, path
 
 
-def _place(state: Path) -> dict[str, object]:
-    """Return what a state folder notes of its workspace; nothing where it notes nothing."""
-    with contextlib.suppress(OSError, ValueError):
-        place = json.loads((state / _PLACE).read_text("ascii"))
-        if isinstance(place, dict):
-            return place
-    return {}
+def _places(folder: Path, root: Path) -> Path:
+    """Return where the state folders of a workspace's folder are noted, whatever its path."""
+    info = os.stat(root)
+    return folder / PLACES / f"{info.st_dev}-{info.st_ino}"
+
+
+def _path_in(place: Path) -> str | None:
+    """Return the path of a workspace that is noted in a file; None where it is not there."""
+    with contextlib.suppress(OSError):
+        return os.fsdecode(place.read_bytes())
+    return None
 
 
 def _is_of(state: Path, workspace: Workspace) -> bool:

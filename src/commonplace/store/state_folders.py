@@ -16,7 +16,12 @@ from commonplace.store.registry import default_index_path
 from commonplace.system.files import make_private_folder
 from commonplace.system.locks import FileLease
 
-__all__ = ["remove_state", "set_state_aside", "state_folder"]
+__all__ = ["PLACES", "remove_state", "set_state_aside", "state_folder"]
+
+PLACES = "places"
+"""Folder beside the state folders: a folder for each device and inode, with a file for each state
+folder that a workspace of these has; it holds the path of the workspace."""
+
 
 _LOCK_TIMEOUT_S = 30.0
 
@@ -75,6 +80,8 @@ def remove_state(root: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(state.with_name(name))
         state.with_name(f"{state.name}.lock").unlink(missing_ok=True)
+        for place in (state.parent / PLACES).glob(f"*/{state.name}"):
+            place.unlink()
     except FileNotFoundError:
         return
     except OSError as error:
