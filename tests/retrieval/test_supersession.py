@@ -1557,3 +1557,9 @@ def test_what_someone_thinks_of_is_not_done(opened):
     files = {"MEMORY.md": "- Uploads are limited to 25 MB\n"}
     files |= logs("", "- Product thinks of raising the upload limit to 50 MB from now on")
     assert place_of(opened(files).search("What is the upload limit?"), "25 MB") == 0
+
+
+def test_what_someone_wants_is_not_done(opened):
+    files = {"MEMORY.md": "- Die Heizung wird von der Firma Kiefer gewartet\n"}
+    files |= logs("", "- Herr Zeller will die Wartung der Heizung jetzt an Rombach geben")
+    assert place_of(opened(files).search("Wer wartet die Heizung?"), "Kiefer") == 0

@@ -53,7 +53,7 @@ def adopt_state(state: Path, workspace: Workspace, *, is_user: bool) -> None:
         workspace: The files.
         is_user: Whether its name is that of a user: one of another name is another user's.
     """
-    if os.path.lexists(state) or not workspace.scan().files:
+    if os.path.lexists(state):
         return
     for former, path in _former_states(state.parent, workspace.root):
         try:

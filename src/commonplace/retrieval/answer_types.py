@@ -83,7 +83,8 @@ FOREIGN_TIMES = AnswerType(
     ),
     re.compile(
         r"\b\d{4}\b|\b\d{1,2}[:.h]\d\d\b|\buhr\b|\b\d{1,2} ?h\b|\d[時点月日]"
-        r"|\b(?:a las?|alle) [^\W\d]+\b",
+        r"|\ba las? (?:una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce)\b"
+        r"|\balle (?:due|tre|quattro|cinque|sei|sette|otto|nove|dieci|undici|dodici)\b",
         re.IGNORECASE,
     ),
     calendar_names(),
