@@ -575,3 +575,75 @@ def test_no_snippet_ends_with_the_first_line_of_an_admonition_of_any_kind(opener
     region = Region(lines, start=0, context="", after=0, until=window.end)
     found = cut(region, window, longest=700, middle=0)
     assert text[found.start : found.end] == lines[0]
+
+
+def cut_of(text, window, *, middle=None, after=0):
+    """Return the snippet of a window and its context."""
+    start = text.index(window)
+    packed = Cut(start, start + len(window))
+    region = Region(text.split("\n"), start=0, context="", after=after, until=len(text))
+    at = packed.end - 1 if middle is None else text.index(middle)
+    found = cut(region, packed, longest=700, middle=at)
+    return text[found.start : found.end], found.context
+
+
+def test_the_heading_right_above_is_shown():
+    text = "## Larder\n\nFlour.\n\n### Upload limit ###\n\nPort 7 is open.\n\nAnd so on."
+    assert cut_of(text, "Port 7 is open.")[0] == "### Upload limit ###\n\nPort 7 is open."
+    assert cut_of(text, "And so on.")[0] == "And so on."
+    shown = text.index("Port")
+    assert cut_of(text, "Port 7 is open.", after=shown)[0] == "Port 7 is open."
+    log = "# 2026-05-04\n\nPort 7 is open."
+    assert cut_of(log, "Port 7 is open.")[0] == "Port 7 is open."
+    long = f"## {'Limits ' * 20}\n\nPort 7 is open."
+    assert cut_of(long, "Port 7 is open.")[0] == "Port 7 is open."
+
+
+def test_each_setting_is_found_below_its_own_heading():
+    names = ("limit", "encrypted limit", "port", "hostname", "mode", "proxies")
+    filler = "It is read once, at the start of the server, and logged then. " * 6
+    text = "\n\n".join(
+        f"## `{name}`\n\nThe default is {at}0. {filler}" for at, name in enumerate(names)
+    )
+    [hits] = searched(text, "what is the default of the hostname?")
+    found = next(hit for hit in hits if "The default is 30." in hit.snippet)
+    assert "## `hostname`" in found.snippet
+
+
+@pytest.mark.parametrize(
+    "line", ["![The menu of the account](menu.png)", "[![](a.png)](a.png) ![](b.png)", "**Then?**"]
+)
+def test_no_snippet_ends_with_what_is_of_the_text_below_it(line):
+    text = f"Port 7 is open.\n\n{line}\n\nPress it."
+    assert cut_of(text, f"Port 7 is open.\n\n{line}", middle="Port 7")[0] == "Port 7 is open."
+    # It may be what was asked for.
+    assert cut_of(text, line, middle=line)[0] == line
+
+
+def test_no_snippet_begins_with_an_image():
+    text = "![The menu](menu.png)\n\nPort 7 is open."
+    assert cut_of(text, text)[0] == "Port 7 is open."
+
+
+def test_an_introduction_goes_with_the_image_behind_it_as_long_as_the_text():
+    text = "Port 7 is open.\n\nClick here:\n\n![The menu](menu.png)\n\nThen press it."
+    shown = cut_of(text, "Port 7 is open.\n\nClick here:", middle="Port 7")[0]
+    assert shown == text
+
+
+def test_imports_of_mdx_are_no_text():
+    text = "# Shows\n\nimport Header from './_header.md';\n\n# Films"
+    [hits] = searched(text, "import header of shows?")
+    assert not hits
+    [[hit, *_]] = searched(f"{text}\n\nWe import films from 8 mm.", "import films from 8 mm?")
+    assert hit.snippet.endswith("We import films from 8 mm.")
+
+
+def test_a_long_item_above_is_shortened_in_the_context():
+    filler = "so that nothing is written while the folder is copied to the other machine, " * 4
+    text = f"1. Stop the server, {filler}\n   - Quit it.\n   - Or kill it.\n   - Then wait."
+    snippet, context = cut_of(text, "   - Then wait.", after=text.index("   - Then"))
+    assert snippet == "   - Then wait."
+    assert context.startswith("1. Stop the server, so that nothing")
+    assert context.endswith(" …")
+    assert len(context) < 160

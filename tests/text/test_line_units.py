@@ -69,3 +69,27 @@ def test_lines_of_code_are_units_of_their_own() -> None:
 def test_two_lines_are_two_units(lines: list[str]) -> None:
     """Short lines with a capital each, times, dates and Markdown's hard line breaks part lines."""
     assert units("\n".join(lines)) == lines
+
+
+def test_a_long_wrapped_paragraph_is_split_where_sentences_end() -> None:
+    sentence = (
+        "The deck is sorted by its name each time that it is drawn on the screen of the phone. "
+    )
+    text = textwrap.fill(sentence * 12, 72)
+    found = units(text)
+    assert len(found) > 2
+    assert all(
+        part.startswith("The deck") and part.endswith("phone.") for part in map(str.strip, found)
+    )
+    for line, start, _ in line_units(text):
+        assert line == text.count("\n", 0, start)
+
+
+def test_a_wrapped_list_item_is_one_unit_whatever_its_lines_end_with() -> None:
+    item = "- Joanna: Have you seen it?\n  It is the one with the lighthouse.\n  I liked it!"
+    assert units(f"{item}\n- Nate: No.") == [item, "- Nate: No."]
+    assert units("- Kestrel\n  port: 8080\n  owner: Ann") == [
+        "- Kestrel",
+        "  port: 8080",
+        "  owner: Ann",
+    ]

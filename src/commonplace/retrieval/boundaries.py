@@ -19,10 +19,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from commonplace.retrieval.markdown_lines import MarkdownLines
 from commonplace.retrieval.snippet_region import Cut, Region
-from commonplace.text.blocks import Block, block_at, context_at, find_blocks, is_markup
+from commonplace.text.blocks import Block, context_at
 from commonplace.text.line_units import goes_on, starts_unit
-from commonplace.text.list_items import is_item, item_above, item_end
+from commonplace.text.list_items import item_above, item_end
 
 __all__ = ["cut"]
 
@@ -31,16 +32,13 @@ _WHOLE_CHARS = 150
 _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
 
-_STATEMENT_WORDS = 4
-"""Words from which on a heading with nothing below it says something: "Dentist at 9 on Friday"."""
-
-_WORDS = re.compile(r"\w+")
-_TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
+_HEADING_CHARS = 100
+"""Characters that are added, at most, to begin with the heading right above."""
+_CONTEXT_CHARS = 320
+"""Characters of the items that a snippet lies in, at most."""
 _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")
 _CLOSING = re.compile(r"[ \t]*(?:(:{3}):*|(/{3})|<(/[A-Za-z][\w.:-]*)>)[ \t\r]*$")
 """Line that closes an admonition or an element."""
-_UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _INTRODUCES = re.compile(r"[:：][*_ \t\r]*$")
 
 
@@ -69,25 +67,26 @@ class _Cutter:
         self._last = self._line_at(max(window.end - 1, window.start))
         self._middle = min(max(self._line_at(middle), self._first), self._last)
         self._packed = self._first, self._last
-        self._blocks = find_blocks(region.lines, region.context)
+        self._text = MarkdownLines(region.lines, region.context)
 
     def cut(self) -> Cut | None:
         """Return the boundaries; None for a text of headings alone."""
         if not self._reach_text():
             return None
-        if block_at(self._blocks, self._first) is None:
+        if self._text.block_at(self._first) is None:
             self._complete_start()
-        if block_at(self._blocks, self._last) is None:
+        if self._text.block_at(self._last) is None:
             self._complete_end()
             self._show_introduced()
         self._begin_with_block()
-        for block in self._blocks:
+        for block in self._text.blocks:
             self._settle(block)
-        if not self._has_text(self._first, self._last):
+        if not self._text.any_says(self._first, self._last):
             return None
         self._begin_at_heading()
         self._drop_ends()
-        if block_at(self._blocks, self._last) is None:
+        self._show_heading()
+        if self._text.block_at(self._last) is None:
             self._show_introduced()
             self._drop_ends()
         self._close_container()
@@ -117,35 +116,38 @@ class _Cutter:
 
     def _is_rest(self, number: int) -> bool:
         """Return whether a line at the beginning closes something, or is the rest of a comment."""
-        block = block_at(self._blocks, number)
+        block = self._text.block_at(number)
         if block is not None:
             is_half = block.kind == "comment" and block.first < number
             return is_half and block.last < self._middle
+        if self._text.is_picture(number):
+            return number < self._middle
         return _CLOSING.match(self._lines[number]) is not None
 
     def _is_left_over(self, number: int) -> bool:
-        block = block_at(self._blocks, number)
+        block = self._text.block_at(number)
         if block is not None:  # half of a comment, or one about what is not shown
             return block.kind == "comment" and (block.last > number or block.first > self._middle)
-        if not self._says(number):
-            return self._has_text(self._first, number - 1)
+        is_above = number > self._middle and self._text.announces(number)
+        if is_above or not self._text.says(number):
+            return self._text.any_says(self._first, number - 1)
         # The chunk may end with the header row of a table, of which then nothing else is known.
         rows = [line.lstrip().startswith("|") for line in self._lines[max(0, number - 1) :]]
-        return rows in ([True], [False, True]) and self._has_text(self._first, number - 1)
+        return rows in ([True], [False, True]) and self._text.any_says(self._first, number - 1)
 
     def _context(self) -> str:
-        context = context_at(self._blocks, self._first) or "\n".join(self._parents())
+        context = context_at(self._text.blocks, self._first) or "\n".join(self._parents())
         return context if len(context) <= self._longest else ""
 
     def _parents(self) -> list[str]:
-        """Return the items that the first line lies in, the nearest ones, without long ones."""
+        """Return the items that the first line lies in, the nearest ones; long ones shortened."""
         found: list[str] = []
         number: int | None = self._first
-        while number is not None and block_at(self._blocks, number) is None:
+        while number is not None and self._text.block_at(number) is None:
             number = item_above(self._lines, number)
             if number is not None:
-                found.insert(0, self._lines[number])
-        while sum(map(len, found)) > _WHOLE_CHARS:
+                found.insert(0, _shortened(self._lines[number]))
+        while sum(map(len, found)) > _CONTEXT_CHARS:
             del found[0]
         return found
 
@@ -172,55 +174,16 @@ class _Cutter:
         )
         return fits and self._region.after <= start and end <= self._region.until
 
-    # Text.
-
-    def _has_text(self, first: int, last: int) -> bool:
-        return any(self._says(number) for number in range(first, last + 1))
-
-    def _says(self, number: int) -> bool:
-        """Return whether a line has text beside headings, rules, fences and comments."""
-        line = self._lines[number]
-        block = block_at(self._blocks, number)
-        if block is not None and block.kind == "code":
-            is_fence = number == block.first or (block.closed and number == block.last)
-            return not is_fence and bool(line.strip())
-        if block is not None and block.kind == "table":
-            is_header = number == block.first and block.last > block.first + 1
-            return not is_header and number != block.first + 1
-        if not _TEXT.search(line) or block is not None:
-            return False
-        if is_markup(line):
-            return self._is_statement(number)
-        return not self._is_title(number)
-
-    def _is_statement(self, number: int) -> bool:
-        """Return whether a line is a heading of some words that nothing stands below."""
-        heading = _HEADING.match(self._lines[number])
-        if heading is None or len(_WORDS.findall(self._lines[number])) < _STATEMENT_WORDS:
-            return False
-        below = next(filter(str.strip, self._lines[number + 1 :]), None)
-        if below is None:
-            return True
-        other = _HEADING.match(below)
-        return other is not None and other[0].count("#") <= heading[0].count("#")
-
-    def _is_title(self, number: int) -> bool:
-        """Return whether a line is a heading by the line below it (Setext)."""
-        below = self._lines[number + 1 : number + 2]
-        if not below or not _UNDERLINE.match(below[0]):
-            return False
-        return not is_item(self._lines[number]) and self._lines[number][:1] not in "#>|"
-
     def _reach_text(self) -> bool:
         """Add the lines below a heading with the most evidence, up to a text; False for none."""
         last = self._last
-        while not self._has_text(self._middle, last):
+        while not self._text.any_says(self._middle, last):
             last += 1
-            block = block_at(self._blocks, last)
+            block = self._text.block_at(last)
             if block is not None and self._may_be(self._first, block.last):
                 last = block.last if block.kind == "code" else last
             if not self._may_be(self._first, last):
-                return self._has_text(self._first, self._last)
+                return self._text.any_says(self._first, self._last)
         self._last = last
         return True
 
@@ -247,7 +210,7 @@ class _Cutter:
 
     def _ends(self, number: int) -> list[int]:
         """Return the last lines of the code (if it is whole), or of the item and the sentence."""
-        block = block_at(self._blocks, number)
+        block = self._text.block_at(number)
         if block is not None and block.kind == "code":
             return [block.last] if block.closed else []
         sentence = number
@@ -263,12 +226,13 @@ class _Cutter:
         while first and _continues(self._lines, first - 1):
             first -= 1
         most = _BLOCK_CHARS if first > self._middle else None
-        below = next(filter(self._says, range(last + 1, len(self._lines))), None)
+        behind = (it for it in range(last + 1, len(self._lines)) if not self._text.is_picture(it))
+        below = next(filter(self._text.says, behind), None)
         for shown in () if below is None else self._ends(below):
             if self._may_be(self._first, shown, most=most):
                 self._last = shown
                 return
-        if first > self._middle and self._has_text(self._first, first - 1):
+        if first > self._middle and self._text.any_says(self._first, first - 1):
             self._last = first - 1
 
     def _begin_at_heading(self) -> None:
@@ -276,23 +240,35 @@ class _Cutter:
 
         That is an item or an indented text whose parent is not shown, or code from the middle on.
         """
-        block = block_at(self._blocks, self._first)
+        block = self._text.block_at(self._first)
         is_code = block is not None and block.kind == "code"
         if block is not None and (not is_code or block.first >= self._first):
             return
         if not is_code and not self._lines[self._first].startswith((" ", "\t")):
             return
-        headings = filter(self._is_heading, range(self._first, self._middle + 1))
+        headings = filter(self._text.is_heading, range(self._first, self._middle + 1))
         self._first = next(headings, self._first)
 
-    def _is_heading(self, number: int) -> bool:
-        return block_at(self._blocks, number) is None and bool(_HEADING.match(self._lines[number]))
+    def _show_heading(self) -> None:
+        """Begin with the heading right above the first line, where it has words of its own."""
+        block = self._text.block_at(self._first)
+        if block is not None and block.first < self._first:
+            return
+        above = self._first - 1
+        while above >= 0 and not self._lines[above].strip():
+            above -= 1
+        if (
+            above >= 0
+            and self._text.is_named_heading(above)
+            and self._may_be(above, self._last, most=_HEADING_CHARS)
+        ):
+            self._first = above
 
     # Code blocks and tables.
 
     def _begin_with_block(self) -> None:
         """Begin with the first line of the block that the first line is in, if it is near."""
-        block = block_at(self._blocks, self._first)
+        block = self._text.block_at(self._first)
         if block is None or not block.closed:
             return
         last = max(self._last, block.last) if block.kind == "code" else self._last
@@ -333,8 +309,15 @@ class _Cutter:
             return
         if row <= block.last and self._may_be(self._first, row):
             self._last = row
-        elif self._has_text(self._first, block.first - 1):
+        elif self._text.any_says(self._first, block.first - 1):
             self._last = block.first - 1
+
+
+def _shortened(item: str) -> str:
+    """Return the beginning of a long item, up to the end of a word."""
+    if len(item) <= _WHOLE_CHARS:
+        return item
+    return item[:_WHOLE_CHARS].rpartition(" ")[0].rstrip(",;:-–— ") + " …"
 
 
 def _continues(lines: Sequence[str], number: int) -> bool:

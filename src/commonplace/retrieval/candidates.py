@@ -257,9 +257,18 @@ def linked_chunks(
             for words, (_, behind) in links.items()
         )
         for chunk in chunks
-        if chunk.day is None and (titles := title_words(chunk.heading))
+        if chunk.day is None and (titles := title_words(_subjects(chunk)))
     }
     return {chunk: nats for chunk, nats in worth.items() if nats > 0}
+
+
+def _subjects(chunk: StoredChunk) -> str:
+    """Return the headings that say what a chunk is about: of a note of one subject, its title.
+
+    Its sections are parts of that subject: many release notes have the heading "Server".
+    """
+    is_memory = chunk.path.rpartition("/")[2].casefold() == "memory.md"
+    return chunk.heading if is_memory else chunk.heading.split(" > ")[0]
 
 
 def _names(text: str) -> Iterator[str]:

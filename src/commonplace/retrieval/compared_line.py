@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
 from typing import TYPE_CHECKING, Any
 
 from commonplace.retrieval.value_slots import ValueSlot, amounts, key_values, value_slots
@@ -49,9 +49,9 @@ _SPEAKER = re.compile(
 _VALUE = re.compile(
     r"(?:(?<=[^\s.!?*+-]\s)|(?<=\b[A-Z]\.\s)|(?<=\b[DFHMSdfhms][rst]\.\s)|(?<=\b[DMSdms]r[as]\.\s)"
     r"|(?<=\b(?:[Rr]ag|[Aa]vv|[Ii]ng|[Aa]rq|[Ll]ic)\.\s)|(?<=\b(?:[Gg]eom|[Dd]ott|[Aa]rch|[Pp]rof)\.\s))"
-    r"[^\W_][\w-]*|\b\d[\w.:/-]*\d"
+    r"[^\W_][\w-]*|(?<=\b[DLNdln]['’])[A-ZÀ-ÖØ-Þ][\w-]*|\b\d[\w.:/-]*\d"
 )
-"""A word behind another one, an initial or a title such as "Dr.", and a number."""
+"""A word behind another one, an initial, a title as "Dr.", a French article; and a number."""
 _TITLE = re.compile(r"(?<!\w)[^\W\d_]{1,40}(?= [A-ZÀ-ÖØ-Þ])")
 _TOPIC = re.compile("[-*+ ]*([\u3400-\u9fff\uac00-\ud7ff\u30a0-\u30ff]{1,12}?)[のはがをで的是在]")
 _QUOTED = re.compile(
@@ -237,9 +237,9 @@ class ComparedLine:
     @cached_property
     def negated(self) -> frozenset[str]:
         """Terms right behind a negation: "port 9444, not *8081*"; "was" is a log's "is", too."""
-        found, words = places_of("negation", self.words), self.words
-        places = [at for at in found if not is_word("was", words[at])]
-        return frozenset(term for at in places for term in self.terms[at + 1 : at + 1 + _NEAR])
+        found = ((words, at) for words in self.phrases for at in places_of("negation", words))
+        behind = (it[at + 1 : at + 1 + _NEAR] for it, at in found if not is_word("was", it[at]))
+        return frozenset(map(self.term_of, chain.from_iterable(behind)))
 
     def _has_new(self) -> bool:
         """Return whether it has a new one of what is asked for: "the *new code* is 5218"."""

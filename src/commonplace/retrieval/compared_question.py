@@ -52,7 +52,7 @@ _LABEL = re.compile(r"\b(?:\w*\d\w*|[B-HJ-Z](?!['’]|\. ?[A-ZÀ-ÖØ-Þ])|(?<=\
 """A word with a digit or a letter alone, also behind a hyphen, which is no initial: "H. Osei"."""
 _EVENT = re.compile(
     r"\b(?:when|why|how) (?:did|was|were)\b|^(?:which|what) \w{2,}[^\Ws]s did\b"
-    r"|^(?:how many times|list)\b",
+    r"|^(?:how many times(?! (?:a|per|each|every)\b)|list)\b",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\d{4}")

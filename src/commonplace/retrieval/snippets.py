@@ -119,9 +119,8 @@ def pack_windows(
     if not len(share):
         return []
     longest = min(SNIPPET_CHARS, max_chars)
-    packer, budget = _Packer(share, start, end, passage, longest=longest), Budget(max_chars)
-    if hidden is not None:
-        packer.hide(hidden)
+    packer = _Packer(share, start, end, passage, longest=longest, hidden=hidden)
+    budget = Budget(max_chars)
     packer.pack(budget, width=longest, until=int(max_chars * (1 - _LONG_PART)))
     packer.pack(budget, width=min(longest, _SHORT_CHARS))
     return packer.joined()
@@ -141,20 +140,17 @@ class _Packer:
         passage: NDArray[np.int64],
         *,
         longest: int,
+        hidden: NDArray[np.bool_] | None,
     ) -> None:
         self._share, self._start, self._end, self._passage = share, start, end, passage
         self._longest = longest
-        self._taken = np.zeros(len(share), dtype=np.bool_)
+        self._taken = np.zeros(len(share), dtype=np.bool_) if hidden is None else hidden.copy()
         self._behind = np.arange(1, len(share) + 1)
         self._is_first = np.ones(len(share), dtype=np.bool_)
         np.not_equal(passage[1:], passage[:-1], out=self._is_first[1:])
         # Rounded, so that windows of equal evidence compare equal and the first one is chosen.
         self._sums = np.concatenate(([0.0], share.cumsum())).round(12)
         self.windows: list[Window] = []
-
-    def hide(self, units: NDArray[np.bool_]) -> None:
-        """Leave units out of all windows."""
-        self._taken |= units
 
     def pack(self, budget: Budget, *, width: int, until: int = 0) -> None:
         """Add windows of a width until so many characters are left.
@@ -306,6 +302,9 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
         return True  # a message is one line
     last = text[(at := int(table.start[window.last])) : at + 2]
     begins = start == passage.start or text[start - 2] in ".!?:\n"
+    above = text[max(passage.start, start - SNIPPET_CHARS) : start].rstrip()
+    if "![" in text[start:end] or above.rpartition("\n")[2].startswith("#"):
+        return False
     return (
         (text.startswith(_ITEM_STARTS, start) or (begins and text[start] not in " \t\xa0</:"))
         and (last[0].isalnum() or last in _ITEM_STARTS)

@@ -58,7 +58,10 @@ _ADMONITION = (
     r"|/{3}(?:[ \t]*[\w-]+(?:[ \t]*\|.*)?)?"
 )
 _TAGS = r"(?:</?(?!img\b)[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>[ \t]*)+"
-_MARKUP = re.compile(rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|{_TAGS}|{_ADMONITION})[ \t\r]*$")
+_IMPORT = r"import[ \t][^'\"]{1,200}[ \t]from[ \t]+(?:'[^']*'|\"[^\"]*\");?"
+_MARKUP = re.compile(
+    rf"[ \t>]*(?:#{{1,6}}(?:[ \t].*)?|<!--.*-->|{_TAGS}|{_ADMONITION}|{_IMPORT})[ \t\r]*$"
+)
 
 
 class Block(NamedTuple):
@@ -111,8 +114,8 @@ def is_like_delimiter(line: str) -> bool:
 def is_markup(line: str) -> bool:
     """Return whether a line says nothing without others.
 
-    Such are headings, comments, tags but those of images, and what opens or ends an admonition, a
-    tab or a column.
+    Such are headings, comments, tags but those of images, imports of MDX, and what opens or ends an
+    admonition, a tab or a column.
     """
     return _MARKUP.match(line) is not None
 

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
+from commonplace.text.list_items import item_above
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.strikethrough import is_struck, without_strikethrough
 
@@ -23,10 +24,10 @@ __all__ = [
     "whole_unit",
 ]
 
-_MAX_LINE_CHARS = 600
-"""Maximum length of a line that is one unit: a snippet holds it whole."""
-_MAX_UNIT_CHARS = 350
-"""Maximum length of a unit joined from several lines, or split off a longer line."""
+_MAX_UNIT_CHARS = 600
+"""Maximum length of a line, or of several of one sentence or item: a snippet holds them whole."""
+_PART_CHARS = 350
+"""Maximum length of a unit split off a longer text."""
 
 _HAS_TEXT = re.compile(r"\w\W*\w")
 _SENTENCE_END = re.compile(r"[.!?…]['\")\]]*\s+|[。！？]+\s*")
@@ -59,8 +60,8 @@ def line_units(text: str) -> list[LineUnit]:
     """Split a text into embedding units, in order, without overlap.
 
     A list item or a paragraph that an editor wrapped over several lines is one unit, as is a single
-    line, and in code each line. Longer units than a few sentences are split again, at line ends
-    where possible.
+    line, and in code each line. Longer units are split again, at the ends of sentences where
+    possible.
 
     Lines without two letters or digits (rules, fences, empty items) are skipped: no query matches
     them. For a text that has only such lines, its beginning is the one unit.
@@ -74,18 +75,21 @@ def line_units(text: str) -> list[LineUnit]:
         end = start + len(line)
         if has_code and line.lstrip().startswith(_FENCES):
             in_code = bool(line.strip(" \t\r`~")) or not in_code
-        if len(line) > _MAX_LINE_CHARS:
-            units += _sentences(text, number, start, end)
-            open_ended = False
-        elif not ((len(line) > 3 and line[2:4].isalnum()) or _HAS_TEXT.search(line)):
+        if not ((len(line) > 3 and line[2:4].isalnum()) or _HAS_TEXT.search(line)):
             open_ended = False  # fast check: most lines have two letters behind their mark
         else:
-            if open_ended and end - units[-1][1] <= _MAX_UNIT_CHARS:
+            if open_ended and len(line) <= _MAX_UNIT_CHARS:
                 units[-1] = (*units[-1][:2], end)
             else:
                 units.append((number, start, end))
-            open_ended = not in_code and goes_on(lines, number)
+            open_ended = (
+                not in_code
+                and len(line) <= _MAX_UNIT_CHARS
+                and (_is_of_one_item(lines, number) or goes_on(lines, number))
+            )
         start = end + 1
+    if any(end - start > _MAX_UNIT_CHARS for _, start, end in units):
+        units = [part for unit in units for part in _parts(text, *unit)]
     return units or [_fallback_unit(text)]
 
 
@@ -112,6 +116,15 @@ def goes_on(lines: Sequence[str], number: int) -> bool:
     if first[0].isupper() or first[0].isdigit():
         return _is_wrapped(paragraph)
     return _is_bound(said, below) or not _is_ragged(paragraph)
+
+
+def _is_of_one_item(lines: Sequence[str], number: int) -> bool:
+    """Check whether a line and the next one, which is indented, are text of one list item."""
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    if not below[:1].isspace() or not below.strip() or starts_unit(below):
+        return False
+    item = item_above(lines, number + 1)
+    return item is not None and item in (number, item_above(lines, number))
 
 
 def _paragraph(lines: Sequence[str], number: int) -> Sequence[str]:
@@ -156,7 +169,7 @@ def _is_wrapped(paragraph: Sequence[str]) -> bool:
 
 def _fallback_unit(text: str) -> LineUnit:
     start = len(text) - len(text.lstrip())
-    said = text[start : start + _MAX_LINE_CHARS].rstrip()
+    said = text[start : start + _MAX_UNIT_CHARS].rstrip()
     return text.count("\n", 0, start), start, start + len(said)
 
 
@@ -184,17 +197,21 @@ def _without_marks(part: str) -> str:
     return said.replace("\n", " ") or part
 
 
-def _sentences(text: str, number: int, start: int, end: int) -> Iterator[LineUnit]:
-    """Split a long line into units of whole sentences, as many as fit."""
-    while end - start > _MAX_UNIT_CHARS:
+def _parts(text: str, number: int, start: int, end: int) -> Iterator[LineUnit]:
+    """Split a long line, or several, into units of whole sentences, as many as fit."""
+    if end - start <= _MAX_UNIT_CHARS:
+        yield number, start, end
+        return
+    while end - start > _PART_CHARS:
         cut = start
-        for match in _SENTENCE_END.finditer(text, start, min(end, start + _MAX_UNIT_CHARS)):
+        for match in _SENTENCE_END.finditer(text, start, min(end, start + _PART_CHARS)):
             cut = match.end()
         if cut == start:
-            cut = text.rfind(" ", start + _MAX_UNIT_CHARS // 2, start + _MAX_UNIT_CHARS) + 1
-        cut = cut or start + _MAX_UNIT_CHARS
+            half, most = start + _PART_CHARS // 2, start + _PART_CHARS
+            cut = max(text.rfind("\n", half, most), text.rfind(" ", half, most)) + 1
+        cut = cut or start + _PART_CHARS
         if _HAS_TEXT.search(text, start, cut):
-            yield number, start, cut
-        start = cut
+            yield number, start, start + len(text[start:cut].rstrip("\n"))
+        number, start = number + text.count("\n", start, cut), cut
     if _HAS_TEXT.search(text, start, end):
         yield number, start, end

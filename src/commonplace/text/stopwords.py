@@ -119,6 +119,7 @@ FUNCTION_WORDS = {
         tous toutes donc mais comme lorsque pendant depuis entre contre parce alors aussi
         encore déjà toujours jamais très ici dont laquelle lequel lesquels lesquelles aucun
         aucune autre autres chaque
+        avant après
     """),
     "es": _words("""
         los las una un del al la para por con de cual cuanto cuanta cuantos cuantas yo tu el
@@ -130,6 +131,7 @@ FUNCTION_WORDS = {
         ese esa esos esas eso esto aquel aquella aquello ellas usted ustedes nosotras cada
         otro otra otros otras mismo misma tanto muy también pero porque pues aunque mientras
         ni entre según durante aquí allí ya todavía aún alguien algo nada nadie unos unas
+        antes después
     """),
     "it": _words("""
         il lo la l gli le un una uno della dell del di da per su dal nel nella i quale quali
@@ -142,6 +144,7 @@ FUNCTION_WORDS = {
         sempre molto più anche però perché mentre ma oppure durante senza verso fino ogni
         altro altra altri altre stesso stessa qui qualcuno qualcosa niente nessuno nei nelle
         nello sui sulle sugli
+        dopo
     """),
     "pt": _words("""
         o os a um uma do da dos das de na no em para por qual quais quanto quanta eu tu ele
@@ -153,6 +156,7 @@ FUNCTION_WORDS = {
         outros outras mesmo mesma tanto muito também mas porque pois enquanto nem entre
         durante aqui ali já ainda alguém algo nada ninguém uns umas pelos pelas neste nesta
         nesse nessa
+        antes depois desde
     """),
     "nl": _words("""
         de het een van op voor aan in welk welke hoeveel ik jij je hij zij ze wij we jullie
@@ -177,6 +181,7 @@ FUNCTION_WORDS = {
     "fi": _words("""
         mina sina han me te he on ovat oli kuka mika missa milloin miten kenen meidan mita
         joka ja ei jos kun mutta vain voi pitää tämä
+        ennen jälkeen
     """),
     "pl": _words("""
         w z od dla na do jaki jaka jakie jakim jakiego ile ja ty on ona my wy oni mi mnie
@@ -205,6 +210,7 @@ FUNCTION_WORDS = {
     "tr": _words("""
         ben sen o biz siz onlar bizim benim kim ne nerede nasil ve ile icin bu su mi anda
         simdi değil var yok olan olarak gibi kadar çok ama veya çünkü neden hangi kaç
+        önce sonra
     """),
     "el": _words("""
         ο η το οι τα του της των τον την στο στη στην στον με για από που πού ποιος ποια
@@ -226,6 +232,7 @@ FUNCTION_WORDS = {
         care ce cine unde când cum cât câte câți la de din în pe cu pentru este e sunt are
         am ai au un o și nu mea meu mele noastră nostru noștri acum dacă poate trebuie să
         fost era erau acest această aceste sau dar că doar foarte fără
+        înainte după
     """),
 }
 """Words of other languages that name no subject; those of the Nordic ones are together."""
