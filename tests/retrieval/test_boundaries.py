@@ -599,17 +599,6 @@ def test_the_heading_right_above_is_shown():
     assert cut_of(long, "Port 7 is open.")[0] == "Port 7 is open."
 
 
-def test_each_setting_is_found_below_its_own_heading():
-    names = ("limit", "encrypted limit", "port", "hostname", "mode", "proxies")
-    filler = "It is read once, at the start of the server, and logged then. " * 6
-    text = "\n\n".join(
-        f"## `{name}`\n\nThe default is {at}0. {filler}" for at, name in enumerate(names)
-    )
-    [hits] = searched(text, "what is the default of the hostname?")
-    found = next(hit for hit in hits if "The default is 30." in hit.snippet)
-    assert "## `hostname`" in found.snippet
-
-
 @pytest.mark.parametrize(
     "line", ["![The menu of the account](menu.png)", "[![](a.png)](a.png) ![](b.png)", "**Then?**"]
 )
