@@ -493,7 +493,54 @@ def test_nothing_to_append_is_one_line(run, notes, text, stdin):
     assert not (notes / "memory" / f"{TODAY}.md").exists()
 
 
+def test_standard_input_in_another_encoding_is_refused_not_replaced(run, notes):
+    result = run("append", "-", stdin=b"- caf\xe9\n")
+    assert result.exit_code == 1
+    assert "standard input is not UTF-8" in one_line(result)
+    assert run("edit", "MEMORY.md", "51820", "-", stdin=b"caf\xe9").exit_code == 1
+    assert "51820" in (notes / "MEMORY.md").read_text("utf-8")
+    assert not (notes / "memory" / f"{TODAY}.md").exists()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_standard_input_with_a_byte_order_mark_is_read_by_it(run, notes, encoding):
+    run("append", "-", stdin="- café\r\n".encode(encoding))
+    text = (notes / "memory" / f"{TODAY}.md").read_text("utf-8")
+    assert text == f"# {TODAY}\n\n- café\n"
+
+
 # ---------------------------------------------------------------- errors and the environment
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.name == "nt", reason="a shell closes the streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(notes, closed):
+    line = f'"$0" -m commonplace -w "$1" --embedder none "$2" "$3" {closed}'
+
+    def shell(*arguments):
+        whole = ["sh", "-c", line, sys.executable, str(notes), *arguments]
+        return subprocess.run(whole, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+
+    found = shell("search", "VPN")
+    assert (found.returncode, found.stderr) == (0, b"")
+    added = shell("append", "- The VPN moved.")
+    assert (added.returncode, added.stderr) == (0, b"")
+    log = notes / "memory" / f"{TODAY}.md"
+    assert log.read_text("utf-8") == f"# {TODAY}\n\n- The VPN moved.\n"
+    refused = shell("append", "-")
+    assert refused.returncode == 1
+    assert refused.stderr.count(b"\n") == ("2>&-" not in closed)
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_a_full_disk_behind_standard_output_is_one_line(notes):
+    with open("/dev/full", "wb") as full:
+        line = [sys.executable, "-m", "commonplace", "-w", str(notes), "get", "MEMORY.md"]
+        result = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+    assert result.returncode == 1
+    assert one_line(result) == "commonplace: No space left on device.\n"
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["index"], ["search", "x"], ["append", "x"]])

@@ -183,9 +183,21 @@ def main() -> None:
 
 def _prepare_streams() -> None:
     """Replace characters that the terminal's encoding lacks, instead of raising an error."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for standard streams that were closed, as services are started.
+
+    Their numbers are free otherwise: a note that is opened has one, and what is printed goes there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _prepare_logging() -> None:
@@ -208,7 +220,7 @@ def _debugging() -> bool:
 
 def _shown(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
-        return str(error)
+        return f"{error.strerror}." if error.strerror else str(error)
     return f"{error.filename}: {error.strerror}. Check the path, and who may write there."
 
 

@@ -96,18 +96,31 @@ class _Text(click.types.StringParamType):
         try:
             return os.fsencode(text).decode() if _SURROGATE.search(text) else text
         except UnicodeError:
-            name = param.human_readable_name if param else "a text"
-            raise CommonplaceError(
-                f"{name} is not UTF-8, so that not all of it can be read; give it in UTF-8."
-            ) from None
+            raise _not_utf8(param.human_readable_name if param else "a text") from None
 
 
 TEXT = _Text()
 
 
 def text_or_stdin(text: str) -> str:
-    """Return an argument; ``-`` is what standard input holds."""
+    """Return an argument; ``-`` is what standard input holds, in UTF-8 or UTF-16.
+
+    Raises:
+        CommonplaceError: It is in another encoding: a letter that is replaced would be lost.
+    """
+    from commonplace.workspace.file_text import utf16_encoding
+
     if text != "-":
         return text
     data = sys.stdin.buffer.read()
-    return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    try:
+        decoded = data.decode("utf-16" if utf16_encoding(data) else "utf-8-sig")
+    except UnicodeError:
+        raise _not_utf8("standard input") from None
+    return decoded.replace("\r\n", "\n")
+
+
+def _not_utf8(what: str) -> CommonplaceError:
+    return CommonplaceError(
+        f"{what} is not UTF-8, so that not all of it can be read; give it in UTF-8."
+    )
