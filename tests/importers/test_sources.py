@@ -289,6 +289,44 @@ def test_a_memory_is_not_imported_into_itself(memory, tmp_path):
     assert import_notes(memory, "obsidian", tmp_path).added == 0
 
 
+def test_a_project_of_claude_code_that_is_the_memory_itself_is_left_out(tmp_path):
+    project = tmp_path / ".claude/projects/-home-ann"
+    written(project / "s.jsonl", said("user", "Which pump?"), said("assistant", "The small one."))
+    with Memory.open(project, settings=SETTINGS, embedder=None, index=tmp_path / "i") as memory:
+        memory.append("- My own note.")
+        for _ in range(2):
+            import_notes(memory, "claude-code", tmp_path / ".claude")
+        (path,) = memory.paths("memory/imports/")
+        assert "Which pump?" in memory.get(path).text
+        (project / "s.jsonl").unlink()
+        with pytest.raises(ImportSourceError, match="holds no"):
+            import_notes(memory, "claude-code", project)
+
+
+def test_a_file_that_is_no_note_is_no_vault(memory, tmp_path):
+    broken = tmp_path / "vault.zip"
+    broken.write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(ImportSourceError, match="is no vault"):
+        import_notes(memory, "obsidian", broken)
+    (tmp_path / "one.md").write_text("- One note.\n")
+    assert import_notes(memory, "obsidian", tmp_path / "one.md").added == 1
+
+
+@pytest.mark.parametrize("current", ["not-there", 7, None])
+def test_a_conversation_of_chatgpt_whose_current_node_is_not_there_is_read(
+    memory, tmp_path, current
+):
+    def node(parent, role, text):
+        content = {"content_type": "text", "parts": [text]}
+        return {"parent": parent, "message": {"author": {"role": role}, "content": content}}
+
+    mapping = {"a": node(None, "user", "Which pump?"), "b": node("a", "assistant", "The small one")}
+    entry = {"conversation_id": "1", "title": "Pumps", "mapping": mapping, "current_node": current}
+    (tmp_path / "conversations.json").write_text(json.dumps([entry]), "utf-8")
+    assert import_notes(memory, "chatgpt", tmp_path / "conversations.json").added == 1
+    assert "Assistant: The small one" in next(iter(texts(memory).values()))
+
+
 def test_memories_of_chatgpt_are_notes_and_so_are_the_users_instructions(memory, tmp_path):
     def message(role, content, **more):
         text = {"content_type": "text", "parts": [content]} if isinstance(content, str) else content

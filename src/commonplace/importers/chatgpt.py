@@ -54,7 +54,8 @@ def chatgpt_notes(export: Export) -> Iterator[ImportedNote | Skipped]:
 def _branch(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the messages from the root of a tree to its current node."""
     nodes = entry["mapping"]
-    at = entry.get("current_node") or _last_leaf(nodes)
+    current = entry.get("current_node")
+    at = current if isinstance(current, str) and current in nodes else _last_leaf(nodes)
     seen: set[str] = set()
     found: list[Mapping[str, Any]] = []
     while isinstance(at, str) and at not in seen and isinstance(nodes.get(at), dict):
@@ -71,7 +72,7 @@ def _branch(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _last_leaf(nodes: dict[str, Any]) -> str | None:
-    """Return the last node without children: exports of old conversations name none as current."""
+    """Return the last node without children: some conversations name none of theirs as current."""
     inner = [node.get("parent") for node in nodes.values() if isinstance(node, dict)]
     parents = {parent for parent in inner if isinstance(parent, str)}
     return next((key for key in reversed(nodes) if key not in parents), None)

@@ -46,11 +46,15 @@ def claude_code_folder() -> Path:
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
 
 
-def claude_code_notes(export: Export) -> Iterator[ImportedNote | Skipped]:
-    """Yield the notes of Claude Code: its files of Markdown, and a note a conversation."""
+def claude_code_notes(export: Export, *, workspace: Path) -> Iterator[ImportedNote | Skipped]:
+    """Yield the notes of Claude Code: its files of Markdown, and a note a conversation.
+
+    Those of the memory itself, whose folder may be a project's, are left out.
+    """
     top = "" if export.path.name == ".claude" or export.path.is_file() else export.path.name
     named = "CLAUDE.md, memory folder or transcript"
-    for file in export.files(*_FILES, *_TRANSCRIPTS, named=named):
+    own = workspace / "memory"
+    for file in export.files(*_FILES, *_TRANSCRIPTS, named=named, without=own):
         path = _place(top, file.name)
         if file.name.endswith(".jsonl"):
             yield _transcript(export, file, folder=path.parent.as_posix())

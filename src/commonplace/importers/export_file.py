@@ -83,13 +83,16 @@ class Export:
 
     # -- files -----------------------------------------------------------------------------------
 
-    def files(self, *patterns: str, named: str | None = None) -> list[ExportFile]:
+    def files(
+        self, *patterns: str, named: str | None = None, without: Path | None = None
+    ) -> list[ExportFile]:
         """Return the files whose paths fit a pattern, in the order of the patterns.
 
         Args:
             patterns: Patterns as in a shell, below the folder; in an archive, below any folder. A
                 file that is given itself may have any name.
             named: Name of what is looked for, for the error; the last pattern by default.
+            without: Folder that is left out: the memory's own notes.
 
         Raises:
             ImportSourceError: There is none.
@@ -109,7 +112,7 @@ class Export:
                 _plain(one, one.relative_to(self.path).as_posix())
                 for pattern in patterns
                 for one in sorted(self.path.glob(pattern))
-                if self._is_inside(one)
+                if self._is_inside(one) and without not in one.resolve().parents
             ]
         found = list({one.name: one for one in found}.values())
         if not found:

@@ -20,7 +20,8 @@ def obsidian_notes(export: Export, *, workspace: Path) -> Iterator[ImportedNote 
     """Yield a note for each Markdown file of a vault.
 
     Raises:
-        ImportSourceError: It is the memory's own folder, or is in it.
+        ImportSourceError: It is the memory's own folder, or is in it; or it is a file of another
+            kind.
     """
     vault = export.path.resolve()
     if vault == workspace or workspace in vault.parents:
@@ -28,11 +29,19 @@ def obsidian_notes(export: Export, *, workspace: Path) -> Iterator[ImportedNote 
             f"{export.path} is in the memory's own folder, where notes are found without an import."
             " Name another vault, or another folder by -w."
         )
+    if export.path.is_file() and not export.is_archive and not _is_note(export.path.name):
+        raise ImportSourceError(
+            f"{export.path} is no vault; expected is its folder, a ZIP archive of it, or a note."
+        )
     for file in export.tree(without=workspace):
-        if not file.name.lower().endswith(".md"):
+        if not _is_note(file.name):
             export.pass_over(file)
             yield Skipped("attachments, which stay where they are")
         elif (text := export.text(file)) is None:
             yield Skipped("too large")
         else:
             yield file_note(f"{file.name[:-3]}.md", text)
+
+
+def _is_note(name: str) -> bool:
+    return name.lower().endswith(".md")

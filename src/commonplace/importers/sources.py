@@ -33,7 +33,10 @@ class Source:
 SOURCES: Mapping[str, Source] = {
     "chatgpt": Source(lambda export, _: chatgpt_notes(export)),
     "claude": Source(lambda export, _: claude_notes(export)),
-    "claude-code": Source(lambda export, _: claude_code_notes(export), claude_code_folder),
+    "claude-code": Source(
+        lambda export, workspace: claude_code_notes(export, workspace=workspace),
+        claude_code_folder,
+    ),
     "langmem": Source(lambda export, _: langmem_notes(export)),
     "mem0": Source(lambda export, _: mem0_notes(export)),
     "obsidian": Source(lambda export, workspace: obsidian_notes(export, workspace=workspace)),
