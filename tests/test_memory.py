@@ -594,6 +594,7 @@ WRONG = {
     "text of a correction": lambda memory: memory.correct("MEMORY.md#L1", None),
     "citation": lambda memory: memory.forget(citation=5),
     "version_id": lambda memory: memory.undo(memory),
+    "version_id that is a truth value": lambda memory: memory.undo(True),
     "exclude": lambda memory: memory.search("x", exclude="memory/x.md"),
     "origin": lambda memory: memory.append("- x", origin="agent"),
     "settings": lambda memory: Memory.open(memory.workspace.root, settings={"timezone": "UTC"}),

@@ -1237,7 +1237,7 @@ class Memory(ReopenedInChild, AsyncTwins):
             ConflictError: A later change touched the same lines; nothing was changed.
             ValueError: There is no such version.
         """
-        if not isinstance(version_id, int):
+        if not isinstance(version_id, int) or isinstance(version_id, bool):
             shown = brief.repr(version_id)
             raise TypeError(f"version_id is {shown}; a number was expected, such as Version.id.")
         if abs(version_id) > _MAX_VERSION:

@@ -144,6 +144,13 @@ def test_what_cannot_be_done_is_said_in_one_line_and_changes_nothing(run, notes,
     assert (notes / "MEMORY.md").read_text() == MEMORY
 
 
+def test_blame_of_a_note_that_cannot_be_read_says_why(run, notes):
+    (notes / "memory" / "large.md").write_bytes(b"x" * ((32 << 20) + 1))
+    told = failed(run("blame", "memory/large.md"))
+    assert "it has 32 MiB" in told
+    assert "is empty" not in told
+
+
 def test_without_a_history_nothing_is_said_of_taking_back(run, tmp_path):
     (tmp_path / "s.toml").write_text("[history]\nenabled = false\n")
     settings = ("--settings", str(tmp_path / "s.toml"))

@@ -360,6 +360,10 @@ def test_rows_of_a_folder_that_cannot_be_read_stay(foreign):
         assert paths(find(memory, "kingfisher")) == ["memory/locked/a.md"]
         assert any("memory/locked could not" in w for w in memory.status().warnings)
         assert memory.status().stale == ()
+        for repair in (False, True):  # none of them is called gone
+            report = memory.verify(repair=repair)
+            assert report.problems == (("memory/locked", "Permission denied"),)
+            assert paths(find(memory, "kingfisher")) == ["memory/locked/a.md"]
 
 
 @pytest.mark.processes

@@ -174,3 +174,30 @@ def test_a_file_that_cannot_be_read_is_not_called_changed(notes):
             (why,) = [why for part, why in memory.verify().problems if part == "memory/large.md"]
             assert why.startswith("it has 32 MiB"), is_indexed
             memory.index()
+
+
+@pytest.mark.parametrize("size", [0, 5000])
+@pytest.mark.parametrize("repair", [False, True])
+def test_a_history_that_was_truncated_is_told_where_the_look_at_it_began_a_new_one(
+    notes, size, repair
+):
+    with opened(notes) as memory:
+        history = memory.state.history
+    os.truncate(history, size)
+    with opened(notes) as memory:
+        report = memory.verify(repair=repair)
+        told = report.repaired if repair else report.problems
+        assert [why for part, why in told if part == "history" and "file was damaged" in why]
+        assert report.ok == repair
+        assert not [why for _, why in memory.verify().problems if "file was damaged" in why]
+
+
+def test_what_no_repair_can_mend_is_left_to_a_person(tmp_path):
+    notes = Notes(tmp_path)
+    base = ["-w", str(notes.root), "--embedder", "none"]
+    assert CliRunner().invoke(app, [*base, "index"]).exit_code == 0
+    (notes.root / "memory" / "large.md").write_bytes(b"x" * ((32 << 20) + 1))
+    for options, advice in [([], "--repair' mends it"), (["--repair"], "mend by hand")]:
+        found = CliRunner().invoke(app, [*base, "verify", *options])
+        assert found.exit_code == 1
+        assert advice in found.output.splitlines()[-1]

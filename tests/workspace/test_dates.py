@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.workspace.dates import parse_day
+from commonplace.workspace.dates import parse_day, parse_moment
 from commonplace.workspace.paths import log_date, log_path
 
 
@@ -93,3 +93,14 @@ def test_an_aware_time_is_taken_in_the_zone_asked_for() -> None:
 def test_anything_else_is_refused_by_name(value: Any) -> None:
     with pytest.raises(ValueError, match=r"after is .*, which is not a day; give .*2026-11-20"):
         parse_day(value, name="after")
+
+
+@pytest.mark.parametrize("hours", [-12, 0, 14])
+@pytest.mark.parametrize("end", ["9999-12-31", "0001-01-01"])
+def test_the_ends_of_the_calendar_have_a_time_in_each_zone(end: str, hours: int) -> None:
+    zone = timezone(timedelta(hours=hours))
+    for value in (end, f"{end}T00:00:00-12:00", f"{end}T23:59:59+14:00"):
+        for moment in (parse_moment(value), parse_moment(value, timezone=zone)):
+            year = moment.astimezone(zone).astimezone(UTC).year
+            assert (year > 9000) == (end > "5")
+    assert parse_day(f"{end}T23:59:59+14:00", timezone=zone).isoformat()[:4] == end[:4]

@@ -57,6 +57,8 @@ def blame(options: Options, path: str, *, as_json: bool) -> None:
     """Show which change each line of the note PATH came with, and whose it is."""
     with options.open_memory() as memory:
         lines = memory.blame(path)
+        if not lines:
+            memory.get(path)  # says why a note that is there cannot be read
     if not lines:
         raise CommonplaceError(
             f"{path} is not there, or is empty; 'commonplace search' and 'commonplace history' "

@@ -25,5 +25,5 @@ def verify(ctx: click.Context, options: Options, *, repair: bool, as_json: bool)
     if as_json:
         print_json(dataclasses.asdict(report))
     else:
-        print_text(plain_verification(report))
+        print_text(plain_verification(report, repair=repair))
     ctx.exit(0 if report.ok else 1)

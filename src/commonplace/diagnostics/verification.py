@@ -138,8 +138,11 @@ class Verifier:
                 # A file may be written while it is read: the second look is at the index of now.
                 if self._wrong(snapshot, file, record) and (wrong := self._wrong_now(file)):
                     yield wrong
+        unread = tuple(f"{path}/" for path, _ in scan.problems)  # folders are among them
         gone = "the index holds a file that is gone"
-        yield from (_Problem(path, gone, "stale") for path in known)
+        for path in known:
+            if not f"{path}/".startswith(unread):
+                yield _Problem(path, gone, "stale")
 
     def _wrong_now(self, file: MemoryFile) -> _Problem | None:
         with self._store.snapshot() as snapshot:
@@ -208,7 +211,11 @@ class Verifier:
             else:
                 yield from check()
         except StateError as error:
+            file.take_damage()  # it is this one
             yield _Problem(name, str(error), "damaged")
+        if damage := file.take_damage():  # found by the open before, or by a look at it
+            why = f"its file was damaged ({damage}); what could be read of it is in a new one"
+            yield _Problem(name, why, "row")
 
     def _entries(self) -> Iterator[_Problem]:
         rows = self._state.rows(f"SELECT id, {ENTRY_COLUMNS} FROM flush_entries")

@@ -72,8 +72,14 @@ def plain_status(status: Status) -> str:
     return text
 
 
-def plain_verification(report: VerifyReport) -> str:
-    """Render a verification, a line for each problem; the last line says what was read."""
+def plain_verification(report: VerifyReport, *, repair: bool = False) -> str:
+    """Render a verification, a line for each problem; the last line says what was read.
+
+    Args:
+        report: The verification.
+        repair: Whether it has mended what it could: the rest is for a person.
+    """
+    advice = "mend by hand what is named" if repair else "'commonplace verify --repair' mends it"
     text = "".join(
         f"repaired: {shown_path(part)}: {one_line(why)}\n" for part, why in report.repaired
     )
@@ -82,8 +88,7 @@ def plain_verification(report: VerifyReport) -> str:
     )
     return text + (
         f"{report.files} files, {report.chunks} chunks, {report.versions} versions, "
-        f"{report.entries} journal entries: "
-        + ("ok\n" if report.ok else "not ok; 'commonplace verify --repair' mends it\n")
+        f"{report.entries} journal entries: " + ("ok\n" if report.ok else f"not ok; {advice}\n")
     )
 
 

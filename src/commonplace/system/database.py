@@ -83,6 +83,7 @@ class DatabaseFile:
         forks.renewed_in_child(self)
         self._kept: _Opened | None = None
         self._is_closed = False
+        self._damage: str | None = None
         if path is None:
             self._target = f"file:/commonplace-{uuid.uuid4().hex}?vfs=memdb"
             # The database lives as long as one connection.
@@ -153,6 +154,11 @@ class DatabaseFile:
         self._is_closed = self._is_closed or for_good
         if self.path is not None and (opened := self._taken()) is not None:
             self._end(opened)
+
+    def take_damage(self) -> str | None:
+        """Return what was found of a damaged file that a use has replaced, once; None for none."""
+        damage, self._damage = self._damage, None
+        return damage
 
     @contextlib.contextmanager
     def _borrowed(
@@ -236,6 +242,7 @@ class DatabaseFile:
 
         self.close()
         replace_damaged(self, error)
+        self._damage = str(error)
 
     def _opened_read_only(self) -> apsw.Connection:
         """Open a file that cannot be written, or whose folder cannot."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from commonplace.renderers import brief
 
 __all__ = ["parse_day", "parse_moment"]
+
+_FIRST = datetime.min.replace(tzinfo=UTC) + timedelta(days=2)
+_LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=2)
+"""First and last moment that have a time in each zone."""
 
 
 def parse_day(
@@ -49,13 +53,19 @@ def parse_moment(
     if not isinstance(value, datetime):
         if not isinstance(value, date):
             raise ValueError(_not_a_day(value, name=name))
-        end = datetime.combine(value, time.max)
-        return end.replace(tzinfo=timezone) if timezone else end.astimezone()
+        day = min(max(value, _FIRST.date()), _LAST.date())
+        end = datetime.combine(day, time.max)
+        return _in_any_zone(end.replace(tzinfo=timezone) if timezone else end.astimezone())
     if value.tzinfo is None:
         raise ValueError(
             f"{name} is {value!r}, a time without a zone; give a date or an aware datetime."
         )
-    return value
+    return _in_any_zone(value)
+
+
+def _in_any_zone(moment: datetime) -> datetime:
+    """Return a moment, or the nearest one that has a time in each zone: "9999-12-31" has not."""
+    return min(max(moment, _FIRST), _LAST)
 
 
 def _parse_iso(text: str, *, name: str) -> date | datetime:
@@ -76,5 +86,5 @@ def _not_a_day(value: object, *, name: str) -> str:
 
 def _day_in(moment: datetime, timezone: tzinfo | None) -> date:
     if moment.tzinfo is not None and timezone is not None:
-        moment = moment.astimezone(timezone)
+        moment = _in_any_zone(moment).astimezone(timezone)
     return moment.date()
