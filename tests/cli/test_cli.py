@@ -812,6 +812,13 @@ def test_arguments_are_utf_8_in_any_locale(notes):
     text = log.read_text("utf-8")
     assert "crêperie" in text
     assert "- Zoë met Åse" in text
+    (notes / "memory" / "crêpes.md").write_text("- Crêpes on Friday.\n", "utf-8")
+    name = "memory/crêpes.md".encode()
+    assert command(*options, "get", name, env=env).stdout.decode() == "- Crêpes on Friday.\n"
+    indexed = command(*options, "index", env=env)
+    assert (indexed.returncode, indexed.stderr) == (0, b"")
+    assert command(*options, "edit", name, "Friday", "Monday", env=env).returncode == 0
+    assert "memory/crêpes.md" in command(*options, "search", "Monday", env=env).stdout.decode()
     refused = command(*options, "append", b"- caf\xe9", env=env)
     assert refused.returncode == 1
     assert refused.stderr.count(b"\n") == 1

@@ -225,6 +225,15 @@ def test_invalid_foreign_lines_are_reported(two, tmp_path):
     assert "f.jsonl:2: " in result.stderr
 
 
+@pytest.mark.parametrize("text", ["", "not JSON\n"])
+def test_a_foreign_file_without_a_question_has_no_figure(two, tmp_path, text):
+    (tmp_path / "f.jsonl").write_text(text)
+    result = run("eval", two[0], "--foreign", tmp_path / "f.jsonl")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.count("\n") == 1
+    assert "AUROC" not in run("eval", two[0], "--foreign", two[0]).stdout
+
+
 def test_outcomes_are_saved_as_json_lines(two, tmp_path):
     result = run("eval", *two, "--save", tmp_path / "out.jsonl")
     assert result.exit_code == 0

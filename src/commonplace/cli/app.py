@@ -173,12 +173,27 @@ for command in (
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
+    _read_names_as_utf8()
     _prepare_streams()
     _prepare_logging()
     try:
         app(prog_name="commonplace")
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
+
+
+def _read_names_as_utf8() -> None:
+    """Start again in UTF-8 mode where the locale has another encoding for the names of files.
+
+    A note would have another name in each locale, and one that is not ASCII none in some.
+    """
+    is_utf8 = sys.flags.utf8_mode or sys.getfilesystemencoding() == "utf-8"
+    if is_utf8 or os.name != "posix" or hasattr(sys, "frozen"):
+        return
+    encoding = sys.stdout.encoding if sys.stdout else "ascii"
+    if encoding.lower() not in ("ascii", "us-ascii", "ansi_x3.4-1968"):
+        os.environ.setdefault("PYTHONIOENCODING", encoding)
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def _prepare_streams() -> None:

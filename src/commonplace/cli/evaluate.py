@@ -141,8 +141,7 @@ def _run(
         with progress("indexing") as bar:
             memory.index(progress=bar)
         with progress("asking") as bar:
-            foreign = texts if foreign_files else None
-            report = evaluate_memory(memory, file.questions, foreign=foreign, progress=bar)
+            report = evaluate_memory(memory, file.questions, foreign=texts or None, progress=bar)
         day = asking_time(memory.workspace, now=now).date()
         return EvaluationRun(path, workspace, day, report, file.problems)
 
@@ -220,6 +219,8 @@ def _read_foreign(paths: Iterable[Path]) -> tuple[list[_ForeignFile], list[str]]
     problems: list[str] = []
     for path in paths:
         texts, invalid = read_question_texts(path)
+        if not texts:
+            raise _no_questions(path, invalid)
         found.append((path, texts))
         problems += invalid
     return found, problems

@@ -116,8 +116,10 @@ def _update_index(memory: Memory) -> str | None:
         return f"the index could not be brought up to date: {error}"
     if not report.failed:
         return None
-    count = f"{len(report.failed)} file" + ("s" if len(report.failed) > 1 else "")
-    return f"{count} could not be indexed as they should; 'commonplace index' says why"
+    count = len(report.failed)
+    files, they = ("file", "it") if count == 1 else ("files", "they")
+    what = f"{count} {files} could not be indexed as {they} should"
+    return f"{what}; 'commonplace index' says why"
 
 
 def _show_results(results: SearchResults, *, explain: bool) -> None:

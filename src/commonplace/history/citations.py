@@ -186,7 +186,8 @@ class CitationFinder:
             for number, line in nearest_lines("\n".join(lines), said, self._quoted)
         )
         count = len(lines) - (lines[-1:] == [""])
-        hint = f"The nearest are {near}." if near else f"It has {count} lines."
+        has = "1 line" if count == 1 else f"{count} lines"
+        hint = f"The nearest are {near}." if near else f"It has {has}."
         return EditError(
             f"the lines of {self.place} are not there any more; nothing was changed. {hint}"
         )
