@@ -207,7 +207,8 @@ def _prepare_streams() -> None:
 def _open_closed_streams() -> None:
     """Open the null device for standard streams that were closed, as services are started.
 
-    Their numbers are free otherwise: a note that is opened has one, and what is printed goes there.
+    Their numbers are free otherwise: a file that is opened has one, and what a library prints goes
+    there.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
