@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 
 import pytest
@@ -484,6 +484,37 @@ async def test_a_user_who_is_in_use_is_removed_afterwards(open_pool, monkeypatch
     await removing
     assert os.listdir(pool.root) == []
     assert pool.open_count == 0
+
+
+def test_others_go_on_while_a_user_is_removed_whose_new_folder_waits(pool, monkeypatch):
+    has_begun, may_end = threading.Event(), threading.Event()
+    remove_tree = shutil.rmtree
+
+    def slowly(folder, *options):
+        has_begun.set()
+        assert may_end.wait(10)
+        remove_tree(folder, *options)
+
+    for user in ("ann", "bob"):
+        with pool.memory(user) as memory:
+            memory.append("- Tea.")
+    monkeypatch.setattr("commonplace.pool.shutil.rmtree", slowly)
+    with ThreadPoolExecutor(4) as threads:
+        removal = threads.submit(pool.remove, "ann")
+        try:
+            assert has_begun.wait(10)
+            # In a thread of its own: where it has to wait, the test ends all the same.
+            assert threads.submit(lambda: pool.memory("bob")).result(timeout=5)
+            same = threads.submit(lambda: pool.memory("ann"))
+            again = threads.submit(pool.remove, "ann")
+            assert not wait([same, again], timeout=0.1).done
+            assert (pool.root / "ann" / "memory").is_dir()
+        finally:
+            may_end.set()
+        for call in (removal, again, same):
+            call.result(timeout=10)
+    with pool.memory("ann") as memory:
+        assert memory.history() == memory.search("tea") == []
 
 
 @pytest.mark.parametrize("name", ["", "../bob", "eve"])

@@ -91,13 +91,15 @@ class MemoryPool:
         self._slots = IndexSlots(max_open)
         self._memories: weakref.WeakValueDictionary[str, Memory] = weakref.WeakValueDictionary()
         """Memories that are open or referred to; an open one is kept by its slot."""
-        self._lock = threading.Lock()
         self._is_closed = False
+        self.renew()
         renewed_in_child(self)
 
     def renew(self) -> None:
         """Begin again in a forked process; its memories are opened again when they are used."""
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._removing: set[str] = set()
+        """Namespaces whose folders are being removed: who opens one of them waits."""
 
     def __enter__(self) -> Self:
         return self
@@ -145,8 +147,9 @@ class MemoryPool:
     def remove(self, namespace: str) -> None:
         """Remove a user for good: the folder with all notes, and its index, history and journal.
 
-        Blocks and verbs that use the memory are waited for. A user of the same name begins without
-        anything of this one. Nothing can be taken back: `Memory.forget` removes less.
+        Blocks and verbs that use the memory are waited for, while those of other users go on. A
+        user of the same name waits, and begins without anything of this one. Nothing can be taken
+        back: `Memory.forget` removes less.
 
         Args:
             namespace: As `memory` takes it; where it has no folder, what was noted of it goes.
@@ -160,18 +163,18 @@ class MemoryPool:
         """
         self._check_open()
         folder = self.root / check_namespace(namespace)
-        while True:
-            with self._lock:
-                memory = self._memories.get(namespace)
-                if memory is None or memory.slot is None or memory.slot.is_closed:
-                    self._memories.pop(namespace, None)
-                    _remove(folder)
-                    return
-            if not self._slots.retire(memory.slot, timeout_s=LEASE_TIMEOUT_S):
+        while (slot := self._slot_to_retire(namespace)) is not None:
+            if not self._slots.retire(slot, timeout_s=LEASE_TIMEOUT_S):
                 raise PoolExhaustedError(
                     f"the memory of {namespace!r} stayed in use for {LEASE_TIMEOUT_S:g} s; nothing "
                     "was removed. Leave the blocks of pool.memory(...), and remove it again."
                 )
+        try:
+            _remove(folder)  # outside of the lock: many notes take seconds
+        finally:
+            with self._lock:
+                self._removing.discard(namespace)
+                self._lock.notify_all()
 
     async def aremove(self, namespace: str) -> None:
         """`remove` in a thread."""
@@ -192,10 +195,22 @@ class MemoryPool:
         if self._is_closed:
             raise StoreError("the pool is closed; open another MemoryPool.")
 
+    def _slot_to_retire(self, namespace: str) -> IndexSlot | None:
+        """Return the slot of a user, if it is open; None once the folder is the caller's alone."""
+        with self._lock:
+            self._lock.wait_for(lambda: namespace not in self._removing)
+            memory = self._memories.get(namespace)
+            if memory is not None and memory.slot is not None and not memory.slot.is_closed:
+                return memory.slot
+            self._memories.pop(namespace, None)
+            self._removing.add(namespace)
+        return None
+
     def _memory_of(self, namespace: str) -> Memory:
         self._check_open()
         check_namespace(namespace)
         with self._lock:
+            self._lock.wait_for(lambda: namespace not in self._removing)
             if not os.path.lexists(self.root / namespace):
                 self._begin(namespace)
             folder = namespace_folder(self.root, namespace)
