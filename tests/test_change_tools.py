@@ -213,6 +213,57 @@ def test_a_secret_is_masked_where_the_note_has_its_name_already(memory, notes, n
     assert "Guest Wi-Fi password: moonflower77" in (notes.root / "MEMORY.md").read_text()
 
 
+NAMES_ABOVE = ["- The password for the router is", "## Router password", "- Router password:"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", NAMES_ABOVE)
+@pytest.mark.parametrize("is_long_term", [True, False])
+def test_a_secret_is_masked_behind_the_line_that_names_it(
+    memory, notes, last, newline, is_long_term
+):
+    path = "MEMORY.md" if is_long_term else LOG
+    notes.write(path, f"# Notes{newline}{newline}- Tea at four.{newline}{last}{newline}")
+    arguments = {"text": "- hunter2-Xy9"} | ({"longTerm": True} if is_long_term else {})
+    for _ in range(2):  # a call that is made again writes it behind its mask
+        assert "masked" in write_answer(memory, arguments, tool=APPEND_TOOL)
+    plain = write_answer(memory, arguments | {"text": "- Ann likes tea."}, tool=APPEND_TOOL)
+    assert "masked" not in plain
+    written = (notes.root / path).read_text()
+    assert written.rstrip().endswith("- ***\n- Ann likes tea.")
+    assert "hunter2" not in written
+    write_answer(memory, {"text": "- hunter2-Xy9"}, tool=APPEND_TOOL, redact=False)
+    assert "- hunter2-Xy9" in (notes.root / LOG).read_text()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("- Router password: old-Xy8", "hunter2-Xy9"),
+        ("- Router password: an old phrase", "hunter2-Xy9"),
+        ("- The password for the router is old-Xy8", "hunter2-Xy9"),
+        ("| nas | old-Xy8 |", "| nas | hunter2-Xy9 |"),
+    ],
+)
+def test_a_value_that_corrects_the_value_of_a_secret_is_masked(memory, notes, wrong, right):
+    lines = ["| Host | Password |", "|---|---|"] if "|" in wrong else ["# Notes", ""]
+    notes.write("MEMORY.md", "\n".join([*lines, wrong, ""]))
+    memory.index()
+    arguments = {"citation": "MEMORY.md#L3", "text": right}
+    assert "masked" in write_answer(memory, arguments, tool=CORRECT_TOOL)
+    assert "hunter2" not in (notes.root / LOG).read_text()
+
+
+def test_a_correction_of_what_is_no_secret_is_written_as_it_is(memory, notes):
+    lines = ["- The VPN port: 51820", "- The password is in the safe", "- Boiler: 18:30, hall"]
+    notes.write("MEMORY.md", "\n".join([*lines, ""]))
+    memory.index()
+    for number, right in enumerate(["51821", "- It is in the drawer", "19:45, hall"], start=1):
+        arguments = {"citation": f"MEMORY.md#L{number}", "text": right}
+        assert "masked" not in write_answer(memory, arguments, tool=CORRECT_TOOL)
+    assert "51821" in (notes.root / LOG).read_text()
+
+
 def test_the_tools_of_a_named_memory_say_whose_the_note_is(memory):
     arguments = {"path": "MEMORY.md", "old": "tea", "new": "coffee"}
     answer = write_answer(memory, arguments, tool=EDIT_TOOL, name="team", session="t1")

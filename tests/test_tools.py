@@ -3,7 +3,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
@@ -43,10 +43,19 @@ from support.notes import Notes
 HIT = SearchResult("MEMORY.md", "the VPN listens on 51820", 3, 9, 0.123456)
 
 
+class NoNotes:
+    """Workspace that has no notes yet."""
+
+    long_term_path = "MEMORY.md"
+
+    def read(self, path):
+        raise FileNotFoundError(path)
+
+
 class FakeMemory:
     """Answers from what it was given, and remembers how it was called."""
 
-    workspace = None
+    workspace = NoNotes()
 
     def __init__(self, text="", *, hits=(HIT,), error=None, settings=None):
         self.settings = settings or Settings()
@@ -70,6 +79,9 @@ class FakeMemory:
         shown = rest[:lines]
         following = first + len(shown) if len(rest) > len(shown) else None
         return Excerpt(path, "\n".join(shown), first, len(shown), bool(following), following)
+
+    def now(self):
+        return datetime(2026, 11, 20, tzinfo=UTC)
 
     def append(self, text, *, path=None, when=None, origin=None):
         assert origin.author == "agent"

@@ -216,6 +216,13 @@ def test_secrets_are_masked_before_they_are_written(chat, flush):
     assert report.notes == ("- The key is sk-abc…3456, the VPN password is ***",)
 
 
+def test_a_secret_of_a_flush_is_masked_behind_the_line_of_the_log_that_names_it(chat, flush):
+    chat.memory().append("- The password for the router is")
+    report = flush(chat.flusher(Scripted(append("- hunter2-Xy9"))), said(1))
+    assert chat.log().endswith("- The password for the router is\n- ***\n")
+    assert report.notes == ("- ***",)
+
+
 def test_what_no_window_can_take_is_flushed_in_several_turns(chat, flush):
     model = Noting()
     filler = " ".join(f"word{number}" for number in range(2000))

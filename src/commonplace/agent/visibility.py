@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import PathNotAllowedError
@@ -33,6 +33,9 @@ class AgentMemory(Protocol):
     @property
     def workspace(self) -> Workspace:
         """Folder of the memory."""
+
+    def now(self) -> datetime:
+        """Return the time, in the zone of the logs' days."""
 
     def search(
         self,
@@ -92,6 +95,10 @@ class SharedMemory:
     def workspace(self) -> Workspace:
         """Folder of the memory."""
         return self._memory.workspace
+
+    def now(self) -> datetime:
+        """Return the time, in the zone of the logs' days."""
+        return self._memory.now()
 
     def search(
         self,

@@ -25,6 +25,7 @@ from commonplace.flush.turn import (
     parse_reply,
 )
 from commonplace.text.redaction import redact
+from commonplace.tools.additions import redacted_addition
 from commonplace.transcripts.archive import masked_message, session_file, write_session_file
 from commonplace.types import FlushMessage, FlushReport, Origin
 from commonplace.workspace.paths import log_path
@@ -209,9 +210,10 @@ class _SilentTurn:
     def apply(self, reply: FlushReply) -> None:
         """Append the notes of the last reply to the day's log."""
         last = len(self.replies) >= MAX_ROUNDS
-        actions = parse_reply(reply, path=log_path(self._day), last=last)
+        log, personal = log_path(self._day), self._memory.settings.mask_personal
+        actions = parse_reply(reply, path=log, last=last)
         for note in actions.notes:
-            masked = redact(note, personal=self._memory.settings.mask_personal)
+            masked = redacted_addition(self._memory.workspace, log, note, True, personal=personal)
             self._memory.append(masked, when=self._day, origin=self._origin)
             self.notes.append(masked)
         self.actions.append(actions)

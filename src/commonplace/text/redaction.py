@@ -20,6 +20,7 @@ __all__ = [
     "mask",
     "redact",
     "redacted",
+    "redacted_behind",
     "redacted_between",
     "redacted_replacement",
 ]
@@ -35,6 +36,7 @@ _HEAD, _TAIL = 6, 4
 _MAX_ROUNDS = 8
 _AROUND_CHARS = 4_000
 """Characters on each side of a passage that may name it: a heading, the head of a table."""
+_MASKED_LINE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?(?:\*{3}|\S{6}…\S{4})[ \t]*$", re.MULTILINE)
 
 
 def redact(text: str, *, personal: bool = False) -> str:
@@ -116,6 +118,25 @@ def redacted_between(
         if masked == new:
             break
         new = masked
+    return new
+
+
+def redacted_behind(text: str, new: str, redaction: Redaction, *, personal: bool) -> str:
+    """Mask what a model writes at the end of a text.
+
+    Where the text has a mask on a line of its own, the new passage is read in its place, too: a
+    call that is made again writes the same secret, and its name is no longer in the last line.
+
+    Args:
+        text: The text before.
+        new: What follows it.
+        redaction: What is masked.
+        personal: As `redacted` takes it.
+    """
+    text = text.replace("\r\n", "\n").rstrip() + "\n"
+    masks = _MASKED_LINE.finditer(text, max(0, len(text) - _AROUND_CHARS))
+    for end in (len(text), *(found.start() for found in masks)):
+        new = redacted_between(text[:end], new, "", redaction, personal=personal)
     return new
 
 

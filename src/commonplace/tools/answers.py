@@ -19,10 +19,12 @@ from commonplace.errors import EmbedderError, SettingsError, StoreError, ToolInp
 from commonplace.text.lookalikes import path_json
 from commonplace.text.printable import escaped_json
 from commonplace.text.quotation import quoted_context, quoted_lines, quoted_snippet
-from commonplace.text.redaction import Redaction, redacted
+from commonplace.text.redaction import Redaction
+from commonplace.tools.additions import redacted_addition
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, FLUSH_APPEND_TOOL, GET_TOOL, SEARCH_TOOL
 from commonplace.types import Excerpt, Origin, SearchResult, SearchResults
+from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
     from datetime import date
@@ -176,11 +178,14 @@ def append_answer(
     text = values.text("text")
     if not text.strip():
         raise ToolInputError(f"{tool.name}: text is empty; it must hold the note to write down.")
-    written = redacted(text, redact, personal=memory.settings.mask_personal)
+    is_long_term = values.flag("longTerm")
+    note = "MEMORY.md" if is_long_term else log_path(when or memory.now().date())
+    personal = memory.settings.mask_personal
+    written = redacted_addition(memory.workspace, note, text, redact, personal=personal)
     written_to = visible_memory(memory, private=private)
     origin = agent_origin(tool.name, session=session, agent=agent)
-    if values.flag("longTerm"):
-        path = written_to.append(written, path="MEMORY.md", origin=origin)
+    if is_long_term:
+        path = written_to.append(written, path=note, origin=origin)
     else:
         path = written_to.append(written, when=when, origin=origin)
     return of_memory(name, {"path": path} | masked_notice(text, written))

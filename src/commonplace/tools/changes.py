@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from commonplace.agent.visibility import AgentMemory, visible_memory
 from commonplace.errors import CommonplaceError, EditError, ToolInputError
 from commonplace.text.quotation import UNTRUSTED_MARK
-from commonplace.text.redaction import Redaction, redacted, redacted_replacement
+from commonplace.text.redaction import Redaction, redacted_replacement
+from commonplace.tools.additions import redacted_addition, redacted_correction
 from commonplace.tools.answers import agent_origin, append_answer, masked_notice, of_memory
 from commonplace.tools.arguments import ToolArguments
 from commonplace.tools.schemas import APPEND_TOOL, CORRECT_TOOL, EDIT_TOOL, ToolSpec
+from commonplace.workspace.paths import log_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +124,12 @@ class _Change:
         return written
 
     def _correction(self) -> str:
+        """Return what is right, masked as it is read in place of the lines, and in the log."""
         text = self._values.text("text")
-        written = redacted(text, self._redact, personal=self._memory.settings.mask_personal)
+        space, redact = self._memory.workspace, self._redact
+        personal = self._memory.settings.mask_personal
+        cited, log = self._values.text("citation"), log_path(self._memory.now().date())
+        written = redacted_correction(space, cited, text, redact, personal=personal)
+        written = redacted_addition(space, log, written, redact, personal=personal)
         self.masked = masked_notice(text, written)
         return written
