@@ -27,9 +27,11 @@ from commonplace import (
     SyncSettings,
     WorkspaceNotFoundError,
 )
+from commonplace.flush import Flusher
 from commonplace.indexing import slots
 from commonplace.workspace import namespaces
 from support.fakes import HashedWords
+from support.silent import Scripted, append, said
 
 
 @pytest.fixture
@@ -171,6 +173,51 @@ def test_a_memory_in_use_is_not_closed_for_another(open_pool, monkeypatch):
     with pool.memory("bob") as other:
         other.append("- Coffee.")
         assert not other.search("tea")
+
+
+async def test_a_note_is_written_though_the_pool_stays_full(open_pool, monkeypatch):
+    pool = open_pool(max_open=1)
+    bob = pool.resolver("user")({"configurable": {"user": "bob"}})
+    monkeypatch.setattr(slots, "LEASE_TIMEOUT_S", 0.2)
+    waited = []
+    grant = slots.IndexSlots.acquire
+
+    def counted(held, slot, *, timeout_s):
+        waited.append(timeout_s)
+        return grant(held, slot, timeout_s=timeout_s)
+
+    monkeypatch.setattr(slots.IndexSlots, "acquire", counted)
+    with pool.memory("ann"):
+        bob.append("- Tea at four.")
+        waited.clear()
+        await bob.aappend("- Cake at five.")
+        assert not any(waited)  # it waited on the event loop, and in no thread
+        await bob.awrite("memory/plan.md", "Plum jam.\n")
+        with pytest.raises(PoolExhaustedError, match="max_open"):
+            await bob.asearch("cake")
+    for found in ("tea", "cake", "jam"):
+        assert await bob.asearch(found)
+
+
+async def test_a_flush_waits_for_its_place_in_no_thread(open_pool, monkeypatch):
+    monkeypatch.setattr(slots, "LEASE_TIMEOUT_S", 0.3)
+    pool = open_pool(max_open=1)
+    bob = pool.resolver("user")({"configurable": {"user": "bob"}})
+    threads = set()
+
+    def seen(held, slot, *, timeout_s):
+        if timeout_s:
+            threads.add(threading.current_thread())
+        return grant(held, slot, timeout_s=timeout_s)
+
+    grant = slots.IndexSlots.acquire
+    model = Scripted(append("- Tea at four.", "- Cake at five."))
+    async with pool.memory("ann"):
+        monkeypatch.setattr(slots.IndexSlots, "acquire", seen)
+        report = await Flusher(bob, model).aflush(said(1))
+    assert report.notes == ("- Tea at four.", "- Cake at five.")
+    assert not threads
+    assert await bob.asearch("cake")
 
 
 def test_a_lease_waits_for_one_that_ends(open_pool):

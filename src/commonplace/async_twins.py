@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -158,15 +159,11 @@ class AsyncTwins:
         """Run a verb that uses the index in a thread; in a pool, with a lease.
 
         Verbs that waited for a place in threads would leave none for the verbs of those who have
-        one. Of a closed pool, the verb itself tells what it can still do.
+        one. In a closed or a full pool, the verb itself tells what it can still do.
         """
-        if self.slot is None or self.slot.is_closed:
+        if self.slot is None:
             return await _in_thread(call, *arguments, **options)
-        await self.slot.acquire_async()
-        try:
-            return await _in_thread(call, *arguments, **options)
-        finally:
-            self.slot.release()
+        return await self.slot.call_async(functools.partial(call, *arguments, **options))
 
 
 async def _in_thread(call: Callable[..., _T], *arguments: Any, **options: Any) -> _T:

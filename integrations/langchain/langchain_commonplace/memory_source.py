@@ -85,13 +85,7 @@ async def with_memory(
         config: Configuration of the run; that of the run in progress by default.
     """
     slot = (await acurrent_memory(source, config)).slot
-    if slot is None or slot.is_closed:
-        return await asyncio.to_thread(call)
-    await slot.acquire_async()
-    try:
-        return await asyncio.to_thread(call)
-    finally:
-        slot.release()
+    return await (asyncio.to_thread(call) if slot is None else slot.call_async(call))
 
 
 def memory_key(memory: Memory) -> str:

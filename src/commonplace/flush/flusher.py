@@ -47,8 +47,7 @@ class Flusher:
     """Flusher of one workspace's conversations; safe for threads.
 
     Errors are not raised: a report states them, and the user's turn continues. The first one of a
-    process takes about 0.2 s to construct where tokens can be counted exactly, so that no async
-    method has to.
+    process takes about 0.2 s to construct, where tokens can be counted exactly: no method does.
 
     Args:
         memory: Takes the notes.
@@ -116,7 +115,7 @@ class Flusher:
     ) -> FlushReport:
         """Run `flush` without blocking the event loop."""
         steps = self._flush(_FlushTask(flushable_messages(messages), thread, reason, after))
-        return await run_async(steps, model or self._model)
+        return await run_async(steps, model or self._model, slot=self._memory.slot)
 
     def enqueue(
         self,
@@ -172,7 +171,7 @@ class Flusher:
     async def aprocess_pending(self, *, model: FlushModel | None = None) -> tuple[FlushReport, ...]:
         """Run `process_pending` without blocking the event loop."""
         steps = self._process_pending(self._deadline(time.monotonic()), attempts=MAX_ATTEMPTS)
-        return await run_async(steps, model or self._model)
+        return await run_async(steps, model or self._model, slot=self._memory.slot)
 
     def retry(self) -> tuple[FlushReport, ...]:
         """Process all entries, those that failed for good included and last, until one fails."""
@@ -180,7 +179,8 @@ class Flusher:
 
     async def aretry(self) -> tuple[FlushReport, ...]:
         """Run `retry` without blocking the event loop."""
-        return await run_async(self._process_pending(None, attempts=None), self._model)
+        steps = self._process_pending(None, attempts=None)
+        return await run_async(steps, self._model, slot=self._memory.slot)
 
     def flushed_count(self, messages: Sequence[FlushMessage], *, thread: str = "") -> int:
         """Count the messages before the first one that a flush would write down; 0 if unknown."""

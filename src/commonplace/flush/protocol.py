@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from commonplace.profiles import Profile
 from commonplace.settings import Settings
@@ -13,6 +13,9 @@ from commonplace.system.state import StateLocation
 from commonplace.tools.schemas import FLUSH_APPEND_TOOL, ToolSpec
 from commonplace.types import FlushMessage, Origin, ToolCall
 from commonplace.workspace.discovery import Workspace
+
+if TYPE_CHECKING:
+    from commonplace.indexing.slots import IndexSlot
 
 __all__ = ["CallableFlushModel", "FlushMemory", "FlushModel", "FlushReply", "FlushRequest"]
 
@@ -110,6 +113,10 @@ class FlushMemory(Protocol):
     @property
     def state(self) -> StateLocation:
         """Paths of the journal's database and of the session files."""
+
+    @property
+    def slot(self) -> IndexSlot | None:
+        """Slot among the open memories of a pool; None for a memory by itself."""
 
     def now(self) -> datetime:
         """Return the time, in the zone of the logs' days."""

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from commonplace.flush.protocol import FlushModel, FlushReply, FlushRequest
 from commonplace.system.forks import renewed_in_child
+
+if TYPE_CHECKING:
+    from commonplace.indexing.slots import IndexSlot
 
 __all__ = [
     "BackgroundTask",
@@ -81,9 +85,19 @@ def run_sync(steps: FlushSteps[_T], model: FlushModel) -> _T:
         steps.close()
 
 
-async def run_async(steps: FlushSteps[_T], model: FlushModel) -> _T:
-    """Run the steps in threads and the model calls on this event loop; return the result."""
+async def run_async(
+    steps: FlushSteps[_T], model: FlushModel, *, slot: IndexSlot | None = None
+) -> _T:
+    """Run the steps in threads and the model calls on this event loop; return the result.
+
+    Args:
+        steps: The flush.
+        model: The model.
+        slot: Slot among the open memories of a pool. It is waited for behind a reply, which may
+            have notes, and in no thread: other memories need those to end their leases.
+    """
     threaded = _ThreadedSteps(steps)
+    in_thread = asyncio.to_thread if slot is None else slot.call_async
     try:
         state = await asyncio.to_thread(threaded.advance)
         while not isinstance(state, _StepsResult):
@@ -92,7 +106,7 @@ async def run_async(steps: FlushSteps[_T], model: FlushModel) -> _T:
             except Exception as error:  # noqa: BLE001 - the steps decide, whatever a model raises
                 state = await asyncio.to_thread(threaded.advance, error=error)
             else:
-                state = await asyncio.to_thread(threaded.advance, reply)
+                state = await in_thread(functools.partial(threaded.advance, reply))
         return state.value
     finally:
         threaded.cancel()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.errors import PoolExhaustedError, StoreError
 from commonplace.system.forks import renewed_in_child
@@ -25,6 +26,9 @@ LEASE_TIMEOUT_S = 30.0
 _ASYNC_POLL_S = 0.005
 _CLOSED = "the pool is closed; open another MemoryPool."
 
+_has_waited = contextvars.ContextVar("has_waited", default=False)
+"""Whether a call has waited for its lease in vain: what it does without one waits no more."""
+_T = TypeVar("_T")
 _REMOVED = "the user of this memory was removed; pool.memory(...) opens another one."
 
 
@@ -183,7 +187,8 @@ class IndexSlot:
             PoolExhaustedError: All slots stayed in use by others.
             StoreError: The pool is closed.
         """
-        if not self._slots.acquire(self, timeout_s=LEASE_TIMEOUT_S):
+        timeout_s = 0.0 if _has_waited.get() else LEASE_TIMEOUT_S
+        if not self._slots.acquire(self, timeout_s=timeout_s):
             raise self._exhausted()
 
     def release(self) -> None:
@@ -196,6 +201,26 @@ class IndexSlot:
         self.acquire()
         try:
             yield
+        finally:
+            self.release()
+
+    async def call_async(self, call: Callable[[], _T]) -> _T:
+        """Call what uses the index in a thread, with a lease.
+
+        Where none is free in time, or the pool is closed, the call is made without, and tells what
+        it can still do: a search raises, a note is written and indexed later.
+        """
+        import asyncio  # a caller that awaits has loaded it; others do not pay for it
+
+        if self.is_closed:
+            return await asyncio.to_thread(call)
+        try:
+            await self.acquire_async()
+        except PoolExhaustedError:
+            with _waits_over():
+                return await asyncio.to_thread(call)
+        try:
+            return await asyncio.to_thread(call)
         finally:
             self.release()
 
@@ -238,3 +263,13 @@ class IndexSlot:
             f"{LEASE_TIMEOUT_S:g} s. Leave the blocks of pool.memory(...) sooner, or give the pool "
             "a higher max_open."
         )
+
+
+@contextlib.contextmanager
+def _waits_over() -> Iterator[None]:
+    """Let no lease be waited for in a block, and in the threads that it starts."""
+    token = _has_waited.set(True)
+    try:
+        yield
+    finally:
+        _has_waited.reset(token)
