@@ -148,6 +148,12 @@ def test_init_on_a_file_is_one_line(run, tmp_path, place):
 # ---------------------------------------------------------------- search
 
 
+def test_files_that_cannot_be_indexed_are_counted_by_a_search(run, notes):
+    for number, counted in ((1, "1 file could not be indexed as it should;"), (2, "2 files could")):
+        (notes / "memory" / f"broken-{number}.md").write_bytes(b"- Caf\xff\xe9 at four.\n")
+        assert counted in run("search", "vpn port").stderr
+
+
 def test_search_updates_the_index_and_prints_score_citation_and_snippet(run):
     result = run("search", "vpn port")
     assert result.exit_code == 0

@@ -118,8 +118,7 @@ def _update_index(memory: Memory) -> str | None:
         return None
     count = len(report.failed)
     files, they = ("file", "it") if count == 1 else ("files", "they")
-    what = f"{count} {files} could not be indexed as {they} should"
-    return f"{what}; 'commonplace index' says why"
+    return f"{count} {files} could not be indexed as {they} should; 'commonplace index' says why"
 
 
 def _show_results(results: SearchResults, *, explain: bool) -> None:
