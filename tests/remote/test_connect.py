@@ -298,6 +298,33 @@ def test_a_change_that_can_never_be_made_does_not_hold_up_the_others(hosts):
     assert len(said) == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (f"memory/{'n' * 260}.md", "is too long"),
+        ("memory/plans/Garden.md", "differ in case or Unicode form only"),
+        ("memory/PLANS/shed.md", "memory/plans is there"),
+        ("memory/cafe\u0301.md", "differ in case or Unicode form only"),
+        ("memory/plans/2027.md", "is a folder"),
+    ],
+)
+def test_a_path_that_the_folder_cannot_have_is_refused_at_once(hosts, path, why):
+    far = hosts.connect()
+    for there in ("plans/garden.md", "caf\u00e9.md", "plans/2027.md/june.md"):
+        far.write(f"memory/{there}", "here\n")
+    with pytest.raises(PathNotAllowedError, match=why):
+        far.write(path, "there\n")
+    with pytest.raises(PathNotAllowedError, match=why):
+        far.move("MEMORY.md", path)
+    with pytest.raises(PathNotAllowedError, match=why):
+        far.append("- There.", path=path)
+    far.write("memory/plans/garden.md", "changed\n")
+    far.write("memory/plans/shed.md", "new\n")
+    hosts.home.apply_inbox()
+    assert hosts.text("memory/plans/shed.md") == "new\n"
+    assert not [one for one in far.status().warnings if "refused" in one]
+
+
 @pytest.mark.parametrize("path", ["memory/../../x.md", "./memory/x.md"])
 def test_a_path_that_is_none_does_not_keep_the_others_from_the_index(hosts, path):
     far = hosts.connect()

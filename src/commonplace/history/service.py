@@ -334,7 +334,7 @@ def _check_unlike(root: Path, name: str) -> None:
         except OSError:
             return
         if part not in names:
-            like = [one for one in names if _folded(one) == _folded(part)]
+            like = [one for one in names if folded(one) == folded(part)]
             if like:
                 there = (folder / like[0]).relative_to(root).as_posix()
                 raise PathNotAllowedError(
@@ -345,6 +345,6 @@ def _check_unlike(root: Path, name: str) -> None:
         folder = folder / part
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
     folded = unicodedata.normalize("NFD", name).casefold()
     return unicodedata.normalize("NFC", folded)

@@ -199,6 +199,8 @@ class DatabaseMutator:
         after = mutation.compute(before)
         if after is not None:
             after = before if after == before else NoteBytes(after)
+            if mutation.target is not None or before is None:
+                self._workspace.check_new(mutation.target or mutation.path)
         return _Step(mutation, before, after)
 
     def _submit(self, steps: Sequence[_Step], cause: Cause, at: datetime, group: str) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from commonplace.errors import WorkspaceNotFoundError
+from commonplace.remote.new_paths import check_new_path
 from commonplace.types import MemoryFile
 from commonplace.workspace.discovery import Scan, Workspace
 from commonplace.workspace.file_text import FileText, decode_text
@@ -86,6 +87,10 @@ class PublishedWorkspace(Workspace):
         if is_session_path(name) or not is_normal(name) or self.is_left_out(name):
             raise self._refusal(path)
         return super().locate(path)
+
+    def check_new(self, path: str) -> None:
+        """Check the path of a note that is not there yet; see `check_new_path`."""
+        check_new_path(path, self._records())
 
     def note(self, path: str) -> PublishedNote | None:
         """Return what is published of a file; None for one that is not there."""
