@@ -25,6 +25,8 @@ from commonplace.errors import (
     WorkspaceReadOnlyError,
 )
 from commonplace.flush import CallableFlushModel, Flusher, FlushMessage
+from commonplace.flush.messages import dump_replies
+from commonplace.flush.protocol import FlushReply
 from commonplace.history.database import HistoryFile
 from commonplace.history.forget_plan import ForgetPlan, planned_edits
 from commonplace.history.forgotten_lines import ForgottenLines
@@ -32,6 +34,7 @@ from commonplace.history.forgotten_text import FORGOTTEN, ForgottenText
 from commonplace.history.versions import VersionLog
 from commonplace.settings import SessionsSettings, SyncSettings
 from commonplace.system.state import StateFile
+from commonplace.types import ToolCall
 from support.fakes import NOON, HashedWords, clock
 from support.notes import unprivileged
 
@@ -276,6 +279,42 @@ def test_a_note_goes_with_what_it_was_under_another_path_meanwhile(memory, tmp_p
     memory.forget(path="memory/home.md")
     assert memory.history("memory/house.md") == []
     assert left_in(tmp_path, runs_of("Quetzalcoatl-88.")) == []
+
+
+@pytest.mark.parametrize("word", ["role", "content", "user", "text", "message"])
+def test_a_record_keeps_its_form_where_a_word_of_it_is_forgotten(memory, word):
+    filled(memory)
+    flusher = Flusher(memory, CallableFlushModel(failing))
+    path = flusher.archive(said(f"My {word} is to sing.", "I like tea."), thread="s-9")
+    before = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    file = StateFile(memory.state.database)
+    rows = "SELECT messages, replies FROM flush_entries"
+    call = ToolCall("memory_append", {"at": "- Tea at four."}, "c1")
+    with file.transaction() as connection:
+        replies = dump_replies([FlushReply("", (call,))])
+        connection.execute("UPDATE flush_entries SET replies = ?, checksums = NULL", (replies,))
+    entries = file.rows(rows)
+    assert entries
+    memory.forget(text=word)
+    after = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert after[0] == before[0]
+    for one, other in zip(before[1:], after[1:], strict=True):
+        is_gone = f"My {word}" in str(one)
+        assert set(other) == set(one)
+        assert other["message"]["role"] == one["message"]["role"]
+        if is_gone:
+            one["message"]["content"][0]["text"] = FORGOTTEN
+        assert other == one
+    assert file.rows(rows) == entries
+
+
+def test_what_a_model_named_is_forgotten_with_its_name():
+    forgotten = ForgottenText([], "Mira")
+    call = {"type": "toolCall", "name": "note", "arguments": {"Mira": 1, "of": "Mira", "at": "x"}}
+    assert forgotten.without_values(call) == {
+        **call,
+        "arguments": {"of": FORGOTTEN, "at": "x"},
+    }
 
 
 def test_a_damaged_entry_of_the_journal_goes_too(memory, tmp_path):

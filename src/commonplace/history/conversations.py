@@ -92,7 +92,11 @@ def forget_in_journal(
         thread, messages, replies, error = texts
         try:
             before = [json.loads(messages), json.loads(replies), error]
-            after = forgotten.without_values(before)
+            after = [
+                forgotten.without_values(before[0]),
+                [_without_reply(reply, forgotten) for reply in before[1]],
+                forgotten.without_values(error),
+            ]
         except (TypeError, *_NO_JSON):  # damaged: as much as a whole
             if thread == session or forgotten.is_in("\n".join(filter(None, texts))):
                 removed["journal messages"] += 1
@@ -113,6 +117,16 @@ def forget_in_journal(
                 dry_run=dry_run,
             )
     return removed
+
+
+def _without_reply(reply: list[Any], forgotten: ForgottenText) -> list[Any]:
+    """Return a reply of the model, which is kept as JSON in JSON: as it is, or as one that is gone.
+
+    What it holds is looked at, not how it is written: each has a "role".
+    """
+    said = json.loads(reply[0])
+    is_kept = forgotten.without_values(said) == said
+    return reply if is_kept else [forgotten.without_values(reply[0]), *reply[1:]]
 
 
 def _change(file: StateFile, sql: str, values: tuple[Any, ...], *, dry_run: bool) -> None:

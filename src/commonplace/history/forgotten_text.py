@@ -30,6 +30,14 @@ _LONG = 20
 """Characters in a row that are no chance."""
 _ODD = re.compile(r"(?=[^\s\d]*\d)[\w.@:/+#-]{6,}|[\w.@:/+#-]{12,}")
 """Words that are no chance: names with digits, numbers, addresses, and long ones."""
+_NAME = re.compile(r"[A-Za-z_]{1,40}")
+"""Names of a format, of a speaker, or of a kind of message."""
+_KINDS = frozenset(("role", "type", "block_type"))
+"""Keys that say how a record is read."""
+_WORDS = frozenset(
+    ("arguments", "args", "calls", "input", "tool_kwargs", "artifact", "details", "metadata")
+)
+"""Keys below which keys are the words of a model or of a tool, not of the format."""
 
 
 class ForgottenText:
@@ -96,19 +104,27 @@ class ForgottenText:
         gone = self.places(lines)
         return "\n".join(line for at, line in enumerate(lines) if at not in gone) if gone else text
 
-    def without_values(self, value: Any) -> Any:
-        """Return a value of JSON without the texts that hold some of it."""
+    def without_values(self, value: Any, *, is_record: bool = True) -> Any:
+        """Return a value of JSON without the texts that hold some of it.
+
+        Args:
+            value: The value.
+            is_record: Whether keys that are names, and what says how to read the value, are of the
+                format of a record, and stay; those of a tool call's arguments are a model's words.
+        """
         if isinstance(value, str):
             left = self.without(value)
             return left if left == value or left.strip() else FORGOTTEN
         if isinstance(value, dict):
             return {
-                key: self.without_values(item)
+                key: item
+                if is_record and key in _KINDS and isinstance(item, str) and _NAME.fullmatch(item)
+                else self.without_values(item, is_record=is_record and key not in _WORDS)
                 for key, item in value.items()
-                if not self.is_in(str(key))
+                if (is_record and _NAME.fullmatch(str(key))) or not self.is_in(str(key))
             }
         if isinstance(value, list):
-            return [self.without_values(item) for item in value]
+            return [self.without_values(item, is_record=is_record) for item in value]
         return value
 
 
