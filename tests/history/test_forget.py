@@ -249,6 +249,12 @@ def test_a_session_goes_with_its_lines_that_were_edited_since(memory):
     assert memory.forget(session="s-9").removed == {}
 
 
+def test_a_plan_that_an_older_version_journaled_is_read():
+    text = json.loads(ForgetPlan({}, session="s-9").to_json())
+    del text["unread"]
+    assert ForgetPlan.from_json(json.dumps(text)) == ForgetPlan({}, session="s-9")
+
+
 def test_a_session_leaves_the_headings_and_tags_that_a_user_wrote(memory):
     mine = "# Plan\n\n## Buy food on Friday\n\n#idea paint the shed\n\n#2 rent is 900 euros\n"
     memory.write("memory/plan.md", mine)
@@ -423,6 +429,34 @@ def test_a_workspace_that_cannot_be_written_is_named_and_nothing_is_forgotten(me
             assert not HistoryFile(memory.state.history).is_forgetting
         with opened(root):
             assert SECRET in (root / "MEMORY.md").read_text("utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+@pytest.mark.parametrize("locked", ["memory/plan.md", "memory"])
+def test_a_session_keeps_the_origins_of_lines_in_a_note_that_cannot_be_read(memory, shared, locked):
+    memory.forget(session="s-8")
+    root, of_session = shared / "notes", Origin("agent", session="s-9")
+    with unprivileged():
+        root.mkdir()
+        with opened(root) as memory:
+            said = "- The safe opens with Quetzalcoatl-88."
+            memory.append(said, path="memory/plan.md", origin=of_session)
+            memory.append("- The door has four.", path="MEMORY.md", origin=of_session)
+            memory.index()
+            mode = (root / locked).stat().st_mode
+            (root / locked).chmod(0)
+            try:
+                receipt = memory.forget(session="s-9")
+            finally:
+                (root / locked).chmod(mode)
+            assert receipt.removed["lines"] == 1
+            assert "door" not in memory.get("MEMORY.md").text
+            (named,) = (said for said in receipt.unreachable if "was not read" in said)
+            assert named.startswith(f"{locked} ")
+            assert [line.origin for line in memory.blame("memory/plan.md")] == [of_session]
+            assert memory.forget(session="s-9").removed["lines"] == 1
+            assert not (root / "memory/plan.md").exists()
+    assert left_in(shared, runs_of("Quetzalcoatl-88.")) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")

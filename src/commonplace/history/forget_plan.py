@@ -80,6 +80,8 @@ class ForgetPlan:
         texts: Lines that are looked for elsewhere.
         phrase: Text that is looked for elsewhere.
         session: Conversation that goes; None for none.
+        unread: Notes and folders that could not be read, whose lines are not known to be its own:
+            they are forgotten another time.
     """
 
     files: dict[str, FileEdit]
@@ -87,6 +89,7 @@ class ForgetPlan:
     texts: tuple[str, ...] = ()
     phrase: str = ""
     session: str | None = None
+    unread: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
@@ -107,7 +110,12 @@ class ForgetPlan:
             for path, edit in values.pop("files").items()
         }
         paths, texts = tuple(values.pop("paths")), tuple(values.pop("texts"))
-        return cls(files, paths, texts, **values)
+        unread = tuple(values.pop("unread", ()))  # a plan of before has none
+        return cls(files, paths, texts, unread=unread, **values)
+
+    def is_unread(self, path: str) -> bool:
+        """Return whether a note could not be read, or its folder."""
+        return any(path == place or path.startswith(f"{place}/") for place in self.unread)
 
     @property
     def places(self) -> tuple[str, ...]:

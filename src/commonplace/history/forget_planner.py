@@ -78,7 +78,7 @@ class ForgetPlanner:
             name: replace(edit, deletes=self._is_all_of_session(name, notes[name], edit, session))
             for name, edit in edits.items()
         }
-        return ForgetPlan(edits, (), _texts(edits), session=session)
+        return ForgetPlan(edits, (), _texts(edits), session=session, unread=tuple(self.unread))
 
     def contents(self) -> dict[str, bytes]:
         """Return the bytes of all notes that may be written, and can be read."""

@@ -78,13 +78,26 @@ def forget_in_versions(
     for path, edit in plan.files.items():
         _forget_origins(connection, edit, path, locate(path))
     if plan.session is not None:
-        sql = "SELECT id FROM origin WHERE session = ?"
-        execute(f"UPDATE version SET origin = NULL WHERE origin IN ({sql})", (plan.session,))
-        execute(f"DELETE FROM line_origin WHERE origin IN ({sql})", (plan.session,))
-        execute("DELETE FROM exposed_session WHERE session = ?", (plan.session,))
+        _forget_session(connection, plan, plan.session)
     execute("DELETE FROM pending WHERE done")
     remove_unused_names(connection)
     return count
+
+
+def _forget_session(connection: apsw.Connection, plan: ForgetPlan, session: str) -> None:
+    """Remove what is known of a conversation, but for the notes that still have lines of it.
+
+    A later forgetting finds the lines by their origins, once the notes can be read.
+    """
+    execute = connection.execute
+    notes = execute("SELECT id, path FROM note") if plan.unread else ()
+    kept = ",".join(str(number) for number, path in notes if plan.is_unread(path))
+    of_session = "origin IN (SELECT id FROM origin WHERE session = ?)"
+    gone = f"{of_session} AND note NOT IN ({kept})"
+    execute(f"UPDATE version SET origin = NULL WHERE {gone}", (session,))
+    execute(f"DELETE FROM line_origin WHERE {gone}", (session,))
+    if not execute(f"SELECT 1 FROM line_origin WHERE {of_session}", (session,)).fetchone():
+        execute("DELETE FROM exposed_session WHERE session = ?", (session,))
 
 
 def _own_lines(edit: FileEdit, place: Path) -> ForgottenLines:
