@@ -306,6 +306,23 @@ def test_a_note_that_was_deleted_stays_deleted_and_an_undone_import_can_be_repea
     assert (again.edited, again.unchanged, len(disk(memory))) == (1, 1, 1)
 
 
+def test_lines_that_were_forgotten_stay_so_and_a_forgotten_note_is_said_to_come_again(
+    memory, tmp_path
+):
+    source = export(tmp_path, [chatgpt(1), chatgpt(2)])
+    import_notes(memory, "chatgpt", source)
+    first, second = sorted(disk(memory))
+    memory.forget(text="50001")
+    receipt = memory.forget(path=second)
+    (said,) = (one for one in receipt.unreachable if "import" in one and "the next one" in one)
+    assert said.startswith(f"{second} is of an import")
+    again = import_notes(memory, "chatgpt", source)
+    assert (again.edited, again.added) == (1, 1)
+    assert "50001" not in memory.get(first).text
+    plain = memory.append("- Tea.", path="memory/plan.md")
+    assert not [one for one in memory.forget(path=plain).unreachable if "the next one" in one]
+
+
 def test_without_a_history_no_number_is_promised_and_no_note_overwritten(tmp_path):
     (tmp_path / "notes").mkdir()
     settings = replace(SETTINGS, history=HistorySettings(enabled=False))

@@ -24,7 +24,13 @@ from commonplace.history.forget_plan import ForgetPlan
 from commonplace.history.forget_planner import ForgetPlanner
 from commonplace.history.forgotten_text import ForgottenText
 from commonplace.history.note_changes import Mutation
-from commonplace.history.unreachable import linked, named, unreachable_copies, unread
+from commonplace.history.unreachable import (
+    imported,
+    linked,
+    named,
+    unreachable_copies,
+    unread,
+)
 from commonplace.history.version_removal import forget_in_versions
 from commonplace.qmd.index_updates import delete_indexes
 from commonplace.system.files import make_private_folder
@@ -110,7 +116,7 @@ class Forgetter:
         forgotten = self._forgotten(plan)
         removed = self._counts(plan)
         links = linked(self._workspace, sorted(plan.files))
-        links += named(self._workspace, self._state.sessions, plan.phrase)
+        links += [*named(self._workspace, self._state.sessions, plan.phrase), *imported(plan.paths)]
         problems = list(self._planner.unread.items())
         if dry_run:
             removed += self._forget_elsewhere(plan, forgotten, problems)

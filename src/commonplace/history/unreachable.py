@@ -16,12 +16,14 @@ from commonplace.workspace.folder_walk import walk_folders
 if TYPE_CHECKING:
     from commonplace.workspace.discovery import Workspace
 
-__all__ = ["linked", "named", "unreachable_copies", "unread"]
+__all__ = ["imported", "linked", "named", "unreachable_copies", "unread"]
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_RUNS = 2_000
 """Runs of characters that are looked for in a file."""
 _MOST_NAMED = 10
+_IMPORTS = "memory/imports/"
+"""Folder of the notes that imports write."""
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _DATABASES = (".sqlite", ".sqlite3", ".db", ".db3")
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -87,6 +89,23 @@ def linked(workspace: Workspace, paths: Iterable[str]) -> list[str]:
                     "before: remove it there."
                 )
     return found
+
+
+def imported(paths: Iterable[str]) -> list[str]:
+    """Return which notes the next import writes again, a sentence each.
+
+    An import leaves alone what was changed here since: it knows that from the history of a note.
+    A note that is forgotten leaves none, and a mark in its place would keep what names it.
+
+    Args:
+        paths: Notes of which all is forgotten, under earlier paths, too.
+    """
+    return [
+        f"{path} is of an import: the next one writes it again from an export that has it. Remove "
+        "it in the tool that it came from, too."
+        for path in paths
+        if path.startswith(_IMPORTS)
+    ]
 
 
 def named(workspace: Workspace, sessions: Path, phrase: str) -> list[str]:
