@@ -188,7 +188,8 @@ def _read_names_as_utf8() -> None:
     A note would have another name in each locale, and one that is not ASCII none in some.
     """
     is_utf8 = sys.flags.utf8_mode or sys.getfilesystemencoding() == "utf-8"
-    if is_utf8 or os.name != "posix" or hasattr(sys, "frozen"):
+    is_chosen = "utf8" in sys._xoptions  # noqa: SLF001 - "-X utf8=0" would hold again
+    if is_utf8 or is_chosen or os.name != "posix" or hasattr(sys, "frozen"):
         return
     encoding = sys.stdout.encoding if sys.stdout else "ascii"
     if encoding.lower() not in ("ascii", "us-ascii", "ansi_x3.4-1968"):
