@@ -767,6 +767,17 @@ def test_a_link_leads_to_a_note_and_not_to_the_log_of_a_day(found):
     assert "memory/2026-11-02.md" not in paths
 
 
+@pytest.mark.parametrize(("path", "leads"), [("memory/releases.md", False), ("MEMORY.md", True)])
+def test_a_link_leads_to_the_title_of_a_note_and_in_the_long_term_memory_to_any_heading(
+    found, path, leads
+):
+    notes = {**IOWA, "memory/farm.md": "# Intrepid\n\nThe farm is in Buena Vista.\n"}
+    section = f"## Buena Vista\n\n{filler(60)}\n- Polk was in Buena Vista.\n"
+    notes[path] = f"# All of it\n\n{filler(60)}\n\n{section}"
+    hits = found(notes, "where is the Intrepid farm?", embedder=None)
+    assert (path in {hit.path for hit in hits}) == leads
+
+
 @pytest.mark.parametrize(
     ("line", "leads"),
     [("It lies near Oban, by the sea.", True), ("Oban has it.", False), ("- Oban has it.", False),

@@ -1116,8 +1116,13 @@ def test_a_key_in_a_log_has_the_newer_value_of_one_below_a_heading(
             "Offsite is in Ghent.",
             "plan to move the offsite to Lisbon dropped.",
         ),
+        (
+            "where are Sunniva's old slides?",
+            "Old slides of Sunniva are in cabinet 7.",
+            "Sunniva's protocol for slides was not submitted, old one runs for years.",
+        ),
     ],
-    ids=["cents", "phone", "was", "letter", "called off", "plan"],
+    ids=["cents", "phone", "was", "letter", "called off", "plan", "comma"],
 )
 def test_what_only_resembles_a_correction_is_none(opened, question, older, newer):
     best = opened(logs(f"- {older}", f"- {newer}")).search(question)[0]
@@ -1418,6 +1423,11 @@ def test_what_was_before_a_name_of_the_long_term_memory_is_in_a_log(opened):
             "Dove andiamo in giugno?",
             "- In giugno andiamo a Rimini con i bambini in treno.",
             "- In giugno andiamo a Cervia invece che a Rimini.",
+        ),
+        (  # a name behind an article without a space
+            "où va-t-on chercher les légumes ?",
+            "- Courses : les légumes viennent de l'AMAP, panier à prendre le vendredi à 18h30.",
+            "- l'AMAP s'arrête, le maraîcher a lâché. La Ruche à Doulon, retrait le mercredi à 17h",
         ),
     ],
 )
