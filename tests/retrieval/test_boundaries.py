@@ -609,6 +609,12 @@ def test_no_snippet_ends_with_what_is_of_the_text_below_it(line):
     assert cut_of(text, line, middle=line)[0] == line
 
 
+def test_bold_words_with_nothing_below_them_are_text():
+    text = "The port is\n\n**7 or 8**"
+    assert cut_of(text, text, middle="The port")[0] == text
+    assert cut_of(f"{text}\n\n## Hosts", text, middle="The port")[0] == text
+
+
 def test_no_snippet_begins_with_an_image():
     text = "![The menu](menu.png)\n\nPort 7 is open."
     assert cut_of(text, text)[0] == "Port 7 is open."

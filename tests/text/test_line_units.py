@@ -93,3 +93,10 @@ def test_a_wrapped_list_item_is_one_unit_whatever_its_lines_end_with() -> None:
         "  port: 8080",
         "  owner: Ann",
     ]
+
+
+def test_struck_lines_and_hard_breaks_part_the_lines_of_an_item() -> None:
+    lines = ["- ~~The kiln is at Brookside,~~", "  ~~behind the mill.~~", "  It is at Hollow Farm."]
+    assert units("\n".join(lines)) == lines
+    lines = ["- Hollow Farm, kiln in the barn  ", "  and the glazes in the old dairy"]
+    assert units("\n".join(lines)) == lines

@@ -75,8 +75,10 @@ class MarkdownLines:
 
     def announces(self, number: int) -> bool:
         """Return whether a line is of what is below it: bold words alone, or images alone."""
-        is_bold = self.block_at(number) is None and _BOLD.match(self.texts[number])
-        return bool(is_bold) or self.is_picture(number)
+        if self.block_at(number) is not None or not _BOLD.match(self.texts[number]):
+            return self.is_picture(number)
+        below = next(filter(str.strip, self.texts[number + 1 :]), "#")
+        return not _HEADING.match(f"{below} ")
 
     def _is_statement(self, number: int) -> bool:
         """Return whether a line is a heading of some words that nothing stands below."""

@@ -120,8 +120,10 @@ def goes_on(lines: Sequence[str], number: int) -> bool:
 
 def _is_of_one_item(lines: Sequence[str], number: int) -> bool:
     """Check whether a line and the next one, which is indented, are text of one list item."""
-    below = lines[number + 1] if number + 1 < len(lines) else ""
+    line, below = lines[number], lines[number + 1] if number + 1 < len(lines) else ""
     if not below[:1].isspace() or not below.strip() or starts_unit(below):
+        return False
+    if line.endswith(_LINE_BREAKS) or ("~~" in line and is_struck(line.rstrip())):
         return False
     item = item_above(lines, number + 1)
     return item is not None and item in (number, item_above(lines, number))
