@@ -593,8 +593,8 @@ def test_the_heading_right_above_is_shown():
     assert cut_of(text, "And so on.")[0] == "And so on."
     shown = text.index("Port")
     assert cut_of(text, "Port 7 is open.", after=shown)[0] == "Port 7 is open."
-    for time in ("# 2026-05-04", "# 2026-05-04 (Monday)", "## 19:31 session 1", "## 7"):
-        assert cut_of(f"{time}\n\nPort 7 is open.", "Port 7 is open.")[0] == "Port 7 is open."
+    for above in ("# Ports", "# 2026-05-04 (Monday)", "## 19:31 session 1", "## 7"):
+        assert cut_of(f"{above}\n\nPort 7 is open.", "Port 7 is open.")[0] == "Port 7 is open."
     long = f"## {'Limits ' * 20}\n\nPort 7 is open."
     assert cut_of(long, "Port 7 is open.")[0] == "Port 7 is open."
 

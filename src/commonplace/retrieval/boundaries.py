@@ -250,7 +250,7 @@ class _Cutter:
         self._first = next(headings, self._first)
 
     def _show_heading(self) -> None:
-        """Begin with the heading right above the first line, where it has words of its own."""
+        """Begin with the heading of a section right above the first line."""
         block = self._text.block_at(self._first)
         if block is not None and block.first < self._first:
             return
@@ -259,7 +259,7 @@ class _Cutter:
             above -= 1
         if (
             above >= 0
-            and self._text.is_named_heading(above)
+            and self._text.is_section(above)
             and self._may_be(above, self._last, most=_HEADING_CHARS)
         ):
             self._first = above

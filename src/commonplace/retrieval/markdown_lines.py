@@ -15,8 +15,8 @@ _STATEMENT_WORDS = 4
 
 _WORDS = re.compile(r"\w+")
 _TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\ufeff]")
-_NAME = re.compile(r"[# \t]+(?![# \t]|\d{1,4}[:.-]\d\d).*?[^\W\d_]{2}")
-"""Heading with a word, and not the time or the date of a log: "## 19:31 session 1"."""
+_SECTION = re.compile(r" {0,3}##+[ \t]+(?![ \t]|\d{1,4}[:.-]\d\d).*?[^\W\d_]{2}")
+"""Heading with a word, below that of the note; not the time or the date of a log: "## 19:31"."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _BOLD = re.compile(r"[ \t]*(?:\*\*(?!\s)[^*]+\*\*|__(?!\s)[^_]+__):?[ \t\r]*$")
@@ -65,9 +65,9 @@ class MarkdownLines:
         """Return whether a line is a heading, and in no block."""
         return self.block_at(number) is None and bool(_HEADING.match(self.texts[number]))
 
-    def is_named_heading(self, number: int) -> bool:
-        """Return whether a line is a heading that names something, and not a time."""
-        return self.is_heading(number) and _NAME.match(self.texts[number]) is not None
+    def is_section(self, number: int) -> bool:
+        """Return whether a line is a heading that names a section: the path names the note."""
+        return self.is_heading(number) and _SECTION.match(self.texts[number]) is not None
 
     def is_picture(self, number: int) -> bool:
         """Return whether a line is images alone."""

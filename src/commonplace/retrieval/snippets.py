@@ -303,7 +303,7 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
     last = text[(at := int(table.start[window.last])) : at + 2]
     begins = start == passage.start or text[start - 2] in ".!?:\n"
     above = text[max(passage.start, start - SNIPPET_CHARS) : start].rstrip()
-    if "![" in text[start:end] or above.rpartition("\n")[2].startswith("#"):
+    if "![" in text[start:end] or above.rpartition("\n")[2].startswith("##"):
         return False
     return (
         (text.startswith(_ITEM_STARTS, start) or (begins and text[start] not in " \t\xa0</:"))
