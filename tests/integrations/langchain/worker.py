@@ -91,12 +91,19 @@ def talk(kind, folder, kill_at):
         config = {"configurable": {"thread_id": "1"}}
         at = folder / "turn"
         for turn in range(int(at.read_text()) if at.exists() else 0, TURNS):
-            at.write_text(str(turn))
+            write_whole(at, turn)
             agent.invoke({"messages": [HumanMessage(f"Here is fact-{turn} for you.")]}, config)
-        at.write_text(str(TURNS))
+        write_whole(at, TURNS)
         left = agent.get_state(config).values["messages"]
         last = middleware[0] if kind == BACKGROUND else ChatMemory(model, memory=memory)
         last.end_session("1", messages=left)
+
+
+def write_whole(path, number):
+    """Write a file that a kill leaves as it was before, or with all of it."""
+    new = path.with_suffix(".new")
+    new.write_text(str(number))
+    new.replace(path)
 
 
 def in_process_of_its_own(kind, folder, kill_at):
