@@ -46,8 +46,8 @@ _BUSY = "another thread or process is writing these messages down"
 class Flusher:
     """Flusher of one workspace's conversations; safe for threads.
 
-    Errors are not raised: a report states them, and the user's turn continues. The first one of a
-    process takes about 0.2 s to construct, where tokens can be counted exactly: no method does.
+    Errors are not raised: a report states them, and the user's turn continues. Constructing the
+    first one of a process takes about 0.2 s where tokens are counted exactly; its methods do not.
 
     Args:
         memory: Takes the notes.

@@ -7,7 +7,6 @@ import errno
 import functools
 import os
 import sys
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from commonplace.system.waits import bounded_waits
 from commonplace.types import checked_text
 from commonplace.workspace.dates import parse_moment
 from commonplace.workspace.file_text import FileText, Folder, UnreadableFileError, decode_text
-from commonplace.workspace.notes import create_folder
+from commonplace.workspace.notes import check_spelling, create_folder
 
 if TYPE_CHECKING:
     from commonplace.types import Change, Excerpt, Origin, SearchResult, Version
@@ -325,26 +324,16 @@ def _check_length(place: Path) -> None:
             ) from error
 
 
-def _check_unlike(root: Path, name: str) -> None:
+def _check_unlike(root: Path, path: str) -> None:
     """Raise where a name on the way differs from one that is there in case or Unicode form only."""
-    folder = root
-    for part in name.split("/"):
+    folder, above = root, list[str]()
+    for part in path.split("/"):
         try:
             names = os.listdir(folder)
         except OSError:
             return
         if part not in names:
-            like = [one for one in names if folded(one) == folded(part)]
-            if like:
-                there = (folder / like[0]).relative_to(root).as_posix()
-                raise PathNotAllowedError(
-                    f"there is no {name}: {there} is there, and the names differ in case or "
-                    f"Unicode form only. Use {there!r} as it is spelled."
-                )
+            check_spelling(path, above, part, names)
             return
+        above.append(part)
         folder = folder / part
-
-
-def folded(name: str) -> str:
-    folded = unicodedata.normalize("NFD", name).casefold()
-    return unicodedata.normalize("NFC", folded)

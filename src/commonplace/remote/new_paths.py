@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from commonplace.errors import PathNotAllowedError
-from commonplace.history.service import folded
+from commonplace.workspace.notes import check_spelling
 
 __all__ = ["check_new_path"]
 
@@ -42,16 +42,6 @@ def check_new_path(path: str, known: Collection[str]) -> None:
         others = [other for other in others if len(other) > depth]
         names = {other[depth] for other in others}
         if part not in names:
-            _check_unlike(path, parts[:depth], part, names)
+            check_spelling(path, parts[:depth], part, names)
             return
         others = [other for other in others if other[depth] == part]
-
-
-def _check_unlike(path: str, above: list[str], part: str, names: Collection[str]) -> None:
-    for name in sorted(names):
-        if folded(name) == folded(part):
-            there = "/".join((*above, name))
-            raise PathNotAllowedError(
-                f"there is no {path}: {there} is there, and the names differ in case or Unicode "
-                f"form only. Use {there!r} as it is spelled."
-            )

@@ -8,9 +8,10 @@ a snippet that begins below a header row has the header and delimiter rows as it
 
 Sentences over several lines, and list items with their parents and with what is indented below
 them, are whole where that adds few characters; parents that are too far above are the context.
-Headings, rules, fences and comments alone are no snippet, but for a heading of some words that has
-nothing below it. None ends with the heading of what it does not show, or with a sentence that
-introduces it, unless that has the most evidence.
+The heading of a section is shown with its first line. Headings, rules, fences and comments alone
+are no snippet, but for a heading of some words that has nothing below it. None ends with the
+heading of what it does not show, or with a sentence that introduces it, unless that has the most
+evidence.
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ _WHOLE_CHARS = 150
 """Characters that are added to a window, at most, to make a sentence or a list item whole."""
 _BLOCK_CHARS = 250
 """Characters that are added, at most, to show a code block or a table from its beginning."""
-
 _HEADING_CHARS = 100
-"""Characters that are added, at most, to begin with the heading right above."""
+"""Characters that are added, at most, to begin with the heading of a section."""
 _CONTEXT_CHARS = 320
 """Characters of the items that a snippet lies in, at most."""
 _OPEN_TAG = re.compile(r"[ \t]*<[A-Za-z][^>]*$")

@@ -18,6 +18,7 @@ import numpy as np
 
 from commonplace.retrieval.compared_question import names_in
 from commonplace.retrieval.headings import part_named, title_words
+from commonplace.retrieval.passages import is_long_term
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.redundancy import TERM_ROUNDING, thin_ties
 from commonplace.retrieval.term_matching import (
@@ -267,8 +268,7 @@ def _subjects(chunk: StoredChunk) -> str:
 
     Its sections are parts of that subject: many release notes have the heading "Server".
     """
-    is_memory = chunk.path.rpartition("/")[2].casefold() == "memory.md"
-    return chunk.heading if is_memory else chunk.heading.split(" > ")[0]
+    return chunk.heading if is_long_term(chunk.path) else chunk.heading.split(" > ")[0]
 
 
 def _names(text: str) -> Iterator[str]:

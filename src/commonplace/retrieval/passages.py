@@ -33,6 +33,7 @@ __all__ = [
     "Passage",
     "PassageTable",
     "holds",
+    "is_long_term",
     "passage_table",
     "rows_said_by",
     "table_headers",
@@ -136,6 +137,11 @@ class PassageTable:
 def holds(text: str, mark: str) -> bool:
     """Return ``mark in text``: a search for one sign is fast, and most texts have none of it."""
     return mark[0] in text and mark in text
+
+
+def is_long_term(path: str) -> bool:
+    """Return whether a note is the long-term memory, of which each heading is a subject."""
+    return path.rpartition("/")[2].casefold() == "memory.md"
 
 
 def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> PassageTable:

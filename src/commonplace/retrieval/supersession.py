@@ -20,7 +20,7 @@ from commonplace.retrieval.compared_line import ComparedLine
 from commonplace.retrieval.compared_question import Question
 from commonplace.retrieval.corrections import Judgement, judge, judge_successor
 from commonplace.retrieval.line_features import holds_answer
-from commonplace.retrieval.passages import holds
+from commonplace.retrieval.passages import holds, is_long_term
 from commonplace.retrieval.precedence import Precedence
 from commonplace.retrieval.repeats import with_repeats
 from commonplace.retrieval.revoked_values import LEAST_SHARED, names_old_value, names_value
@@ -57,7 +57,6 @@ _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
-_MEMORY = re.compile(r"(?:^|/)memory\.md$", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -259,7 +258,7 @@ class _Comparison:
         and sections of a manual correct nothing above them.
         """
         (path, day), (its_path, its_day) = self._where[one], self._where[other]
-        return bool(day or its_day or (path == its_path and _MEMORY.search(path)))
+        return bool(day or its_day or (path == its_path and is_long_term(path)))
 
     def _at_time(self, newer: int, older: int, reason: SupersessionReason) -> Iterator[Precedence]:
         """Yield the order of a correction and what it corrects, at the time asked for."""

@@ -7,7 +7,8 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from commonplace.workspace.file_text import (
     utf16_encoding,
 )
 
-__all__ = ["Appended", "append_note", "create_file", "create_folder"]
+__all__ = ["Appended", "append_note", "check_spelling", "create_file", "create_folder"]
 
 _NAMED: set[tuple[int, int]] = set()
 """Device and inode of the files whose names this process has made durable."""
@@ -286,3 +287,29 @@ def create_file(path: Path, text: str) -> bool:
             "folder's permissions and the free space."
         ) from error
     return True
+
+
+def check_spelling(path: str, above: Sequence[str], part: str, names: Iterable[str]) -> None:
+    """Check that a name of a path is not another spelling of one that is there.
+
+    Args:
+        path: The path.
+        above: Names of the folders above the name.
+        part: The name.
+        names: Those that are there.
+
+    Raises:
+        PathNotAllowedError: One differs in case or Unicode form only.
+    """
+    like = next((name for name in sorted(names) if _folded(name) == _folded(part)), None)
+    if like is not None:
+        there = "/".join((*above, like))
+        raise PathNotAllowedError(
+            f"there is no {path}: {there} is there, and the names differ in case or Unicode form "
+            f"only. Use {there!r} as it is spelled."
+        )
+
+
+def _folded(name: str) -> str:
+    folded = unicodedata.normalize("NFD", name).casefold()
+    return unicodedata.normalize("NFC", folded)
