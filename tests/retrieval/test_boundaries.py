@@ -13,6 +13,8 @@ from markdown_it import MarkdownIt
 from commonplace.memory import Memory
 from commonplace.retrieval.boundaries import cut
 from commonplace.retrieval.snippet_region import Cut, Region
+from commonplace.retrieval.snippets import within_budget
+from commonplace.types import SearchResult
 from support.fakes import HashedWords, clock
 
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -642,3 +644,66 @@ def test_a_long_item_above_is_shortened_in_the_context():
     assert context.startswith("1. Stop the server, so that nothing")
     assert context.endswith(" …")
     assert len(context) < 160
+
+
+CALLOUT = "> [!warning]- Chafe of the lines\n> The bow roller rubs.\n>\n"
+CALLOUT += "> > [!tip] Leather\n> > Buy two."
+
+
+@pytest.mark.parametrize(
+    ("window", "wanted"),
+    [
+        ("> The bow roller rubs.", "> [!warning]- Chafe of the lines"),
+        ("> > Buy two.", "> [!warning]- Chafe of the lines\n> > [!tip] Leather"),
+    ],
+)
+def test_the_title_of_a_callout_is_the_context_of_what_lies_in_it(window, wanted):
+    snippet, context = cut_of(CALLOUT, window, after=CALLOUT.index(window))
+    assert snippet.startswith(window)
+    assert context == wanted
+
+
+def test_a_short_callout_is_shown_whole():
+    text = f"Above.\n\n{CALLOUT}\n> [!note] Other\n> Tea."
+    assert cut_of(text, "> > Buy two.")[0] == CALLOUT
+    assert cut_of(text, "> [!warning]- Chafe of the lines")[0] == CALLOUT
+    assert cut_of(text, "> Tea.")[0] == "> [!note] Other\n> Tea."
+    assert cut_of("> Ann said it.\n> Ben, too.", "> Ben, too.")[0] == "> Ben, too."
+    long = f"{CALLOUT}\n" + "> It is of the bow roller, and not of the stern.\n" * 20 + "> Tea."
+    [[hit, *_]] = searched(long, "tea?")
+    assert hit.snippet.endswith("> Tea.")
+    assert hit.context == "> [!warning]- Chafe of the lines"
+
+
+def test_a_definition_is_shown_with_its_term():
+    text = "The boat.\n\nWindlass fuse\n: It is of 80 amps.\n: Under the berth.\n\nAnd so on."
+    assert cut_of(text, ": Under the berth.")[0].startswith("Windlass fuse\n: It is of 80 amps.")
+    assert cut_of(text, "The boat.\n\nWindlass fuse", middle="The boat")[0] == "The boat."
+
+
+def test_a_summary_of_what_is_not_shown_is_left_out():
+    text = "Grease it.\n\n<details>\n<summary>Spare parts</summary>\n\nBelt 10x900.\n\n</details>"
+    assert cut_of(text, text[: text.index("\n\nBelt")], middle="Grease it.")[0] == "Grease it."
+    assert cut_of(text, "Belt 10x900.")[0].endswith("Belt 10x900.")
+
+
+def test_code_has_the_items_that_it_lies_in_as_its_context():
+    lines = ["1. Close the sea cock.", "", f"   {'It is stiff. ' * 30}", ""]
+    text = "\n".join([*lines, "   ```sh", "   seacock --close", "   ```", "2. Drain it."])
+    snippet, context = cut_of(text, "   ```sh", after=text.index("   ```sh"))
+    assert snippet.startswith("   ```sh")
+    assert context == lines[0]
+    within = "   seacock --close"
+    assert cut_of(text, within, after=text.index(within))[1] == f"{lines[0]}\n   ```sh"
+
+
+@pytest.mark.parametrize("chars", [80, 300, 500, 600, 700, 800])
+def test_a_short_answer_is_never_empty(chars):
+    text = "\n".join(HOSTILE["a long table"] + HOSTILE["long code"])
+    for hits in searched(text, "owner of service33", "deploy step 17", max_chars=chars):
+        assert 0 < sum(hit.chars for hit in hits) <= chars
+
+
+def test_what_is_shorter_than_a_result_that_does_not_fit_is_shown():
+    results = [SearchResult("a.md", "x" * chars, 1, 1, 0.5, "memory") for chars in (500, 700, 90)]
+    assert [len(result.snippet) for result in within_budget(results, 1_000)] == [500, 90]

@@ -136,14 +136,16 @@ class _Cutter:
         return rows in ([True], [False, True]) and self._text.any_says(self._first, number - 1)
 
     def _context(self) -> str:
-        context = context_at(self._text.blocks, self._first) or "\n".join(self._parents())
-        return context if len(context) <= self._longest else ""
+        inside = context_at(self._text.blocks, self._first)
+        context = "\n".join([*self._parents(), *filter(None, [inside])])
+        return context if len(context) <= self._longest else inside
 
     def _parents(self) -> list[str]:
         """Return the items that the first line lies in, the nearest ones; long ones shortened."""
         found: list[str] = []
-        number: int | None = self._first
-        while number is not None and self._text.block_at(number) is None:
+        block = self._text.block_at(self._first)
+        number: int | None = self._first if block is None else max(block.first, 0)
+        while number is not None:
             number = item_above(self._lines, number)
             if number is not None:
                 found.insert(0, _shortened(self._lines[number]))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from commonplace.text.blocks import Block, block_at, find_blocks, is_markup
-from commonplace.text.list_items import is_item
+from commonplace.text.list_items import is_definition, is_item
 
 __all__ = ["MarkdownLines"]
 
@@ -20,6 +20,7 @@ _SECTION = re.compile(r" {0,3}##+[ \t]+(?![ \t]|\d{1,4}[:.-]\d\d).*?[^\W\d_]{2}"
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _BOLD = re.compile(r"[ \t]*(?:\*\*(?!\s)[^*]+\*\*|__(?!\s)[^_]+__):?[ \t\r]*$")
+_SUMMARY = re.compile(r"[ \t]*(?:<details\b[^<>]*>[ \t]*)?<summary\b[^<>]*>.*</summary>[ \t\r]*$")
 _PICTURES = re.compile(
     r"[ \t>]*(?:[-*+][ \t]+)?(?:\[?!\[[^\]]*\]\([^()]*\)(?:\]\([^()]*\))?[ \t\r]*)+$"
 )
@@ -74,11 +75,20 @@ class MarkdownLines:
         return self.block_at(number) is None and bool(_PICTURES.match(self.texts[number]))
 
     def announces(self, number: int) -> bool:
-        """Return whether a line is of what is below it: bold words alone, or images alone."""
-        if self.block_at(number) is not None or not _BOLD.match(self.texts[number]):
+        """Return whether a line is of what is below it: images alone, or a title without a mark.
+
+        That is a line of bold words alone, a summary of HTML, or a term above its definition.
+        """
+        if self.block_at(number) is not None:
+            return False
+        line, below = self.texts[number], self.texts[number + 1 :]
+        if below and is_definition(below[0]) and not is_definition(line):
+            return True
+        if _SUMMARY.match(line):
+            return True
+        if not _BOLD.match(line):
             return self.is_picture(number)
-        below = next(filter(str.strip, self.texts[number + 1 :]), "#")
-        return not _HEADING.match(f"{below} ")
+        return not _HEADING.match(f"{next(filter(str.strip, below), '#')} ")
 
     def _is_statement(self, number: int) -> bool:
         """Return whether a line is a heading of some words that nothing stands below."""

@@ -41,7 +41,7 @@ _WITH_FRAMES = 1.45
 _ITEM_STARTS = ("- ", "* ", "> ")
 _BREAKS = ("\n- ", "\n* ", "\n> ", "\n#", "\n\n", "\n\r")
 """Marks of texts at which a window is cut without a look at the Markdown around it."""
-_GOES_ON = ("\n ", "\n\t", "\n=", "\n--", "\n:::", "\n\n:::", "\n</", "\n\n</", "\n///", "\n\n///")
+_GOES_ON = ("\n ", "\n\t", "\n=", "\n--", "\n:", "\n\n:::", "\n</", "\n\n</", "\n///", "\n\n///")
 """Beginnings of a line that belongs to the one above it."""
 _DIGITS = 6  # decimals of a score
 
@@ -65,14 +65,13 @@ class Budget:
 
 
 def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[SearchResult]:
-    """Return the first results, as many as an answer of so many characters holds."""
+    """Return those results, the first ones first, that an answer of so many characters holds."""
     budget, found = Budget(max_chars), []
     for result in results:
         chars = result.chars
-        if chars > budget.room:
-            break
-        budget.take(chars)
-        found.append(result)
+        if chars <= budget.room:
+            budget.take(chars)
+            found.append(result)
     return found
 
 
@@ -238,19 +237,20 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
     windows = [window for window in evidence.windows if window.first in cuts]
     merit = merits(evidence.lines)
-    found = (
+    found = [
         _result(cuts[window.first], window, evidence.lines.table, score, merit=merit)
         for window, score in zip(windows, _scores(windows, evidence), strict=True)
-        if score >= query.min_score
-    )
-    results = within_budget(found, query.max_chars)
+    ]
     if explain:
         from commonplace.retrieval.explanation import explanations
 
-        results = [
+        found = [
             replace(result, explanation=explanation)
-            for result, explanation in zip(results, explanations(windows, evidence), strict=False)
+            for result, explanation in zip(found, explanations(windows, evidence), strict=True)
         ]
+    found = [result for result in found if result.score >= query.min_score]
+    # With its context even the first one may be too long for a short answer.
+    results = within_budget(found, query.max_chars) or [replace(it, context="") for it in found[:1]]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
 
 
@@ -317,7 +317,7 @@ def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bo
 
 
 def _has_marks(text: str) -> bool:
-    return any(holds(text, mark) for mark in BLOCK_MARKS)
+    return any(holds(text, mark) for mark in (*BLOCK_MARKS, "> [!"))
 
 
 def _result(

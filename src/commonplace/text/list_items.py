@@ -1,6 +1,7 @@
 """List items of Markdown: what begins one, what it lies in, and how far it reaches.
 
-An admonition or a tab of MkDocs holds what is indented below its first line, as an item does.
+An admonition or a tab of MkDocs holds what is indented below its first line, as an item does; a
+callout (``> [!tip] Title``) the quoted lines below its own; a term the definitions below it.
 """
 
 from __future__ import annotations
@@ -8,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["is_item", "item_above", "item_end"]
+__all__ = ["is_definition", "is_item", "item_above", "item_end"]
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 _HOLDER = re.compile(r"[ \t]*(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+\S")
+_QUOTE = re.compile(r"[ \t]*>[ \t>]*")
+_CALLOUT = re.compile(r"[ \t]*>[ \t>]*\[![\w-]+[^\]]*\]")
+_DEFINITION = re.compile(r":[ \t]+\S")
 
 
 def is_item(line: str) -> bool:
@@ -20,7 +24,11 @@ def is_item(line: str) -> bool:
 
 
 def item_above(lines: Sequence[str], number: int) -> int | None:
-    """Return the first line of the item or admonition that an indented line lies in, or None."""
+    """Return the first line of the item, admonition or callout that a line lies in, or None."""
+    if _depth(lines[number]):
+        return _callout_above(lines, number)
+    if is_definition(lines[number]):
+        return _term_above(lines, number)
     indent = _indent(lines[number])
     if not indent or not lines[number].strip():
         return None
@@ -31,18 +39,64 @@ def item_above(lines: Sequence[str], number: int) -> int | None:
     return None
 
 
+def is_definition(line: str) -> bool:
+    """Return whether a line is a definition of the term above it: ``: text``."""
+    return _DEFINITION.match(line) is not None
+
+
+def _callout_above(lines: Sequence[str], number: int) -> int | None:
+    """Return the first line of the callout that a quoted line lies in, or None."""
+    depth = _depth(lines[number]) - _is_callout(lines[number])
+    for above in range(number - 1, -1, -1):
+        if not _depth(lines[above]):
+            return None
+        if _depth(lines[above]) <= depth and _is_callout(lines[above]):
+            return above
+    return None
+
+
+def _callout_end(lines: Sequence[str], first: int) -> int:
+    """Return the last line of the callout that begins with a line."""
+    depth, end = _depth(lines[first]), first
+    while end + 1 < len(lines) and (below := _depth(lines[end + 1])) >= depth:
+        if below == depth and _is_callout(lines[end + 1]):
+            break
+        end += 1
+    return end
+
+
+def _term_above(lines: Sequence[str], number: int) -> int | None:
+    """Return the line of the term that a definition belongs to, or None."""
+    said = (it for it in range(number - 1, -1, -1) if not is_definition(lines[it]))
+    above = next(said, None)
+    return None if above is None or not lines[above].strip() else above
+
+
 def item_end(lines: Sequence[str], number: int) -> int:
     """Return the last line of the list item that a line is in; of no item, that line itself.
 
     A blank line ends an item, though Markdown goes on with what is indented below it.
     """
-    item = number if is_item(lines[number]) else item_above(lines, number)
+    is_own = is_item(lines[number]) or _is_callout(lines[number])
+    item = number if is_own else item_above(lines, number)
     if item is None:
         return number
+    if _is_callout(lines[item]):
+        return _callout_end(lines, item)
     indent, end = _indent(lines[item]), number
     while end + 1 < len(lines) and lines[end + 1].strip() and _indent(lines[end + 1]) > indent:
         end += 1
     return end
+
+
+def _is_callout(line: str) -> bool:
+    return _CALLOUT.match(line) is not None
+
+
+def _depth(line: str) -> int:
+    """Return the number of quote marks that a line begins with."""
+    quote = _QUOTE.match(line)
+    return quote[0].count(">") if quote else 0
 
 
 def _indent(line: str) -> int:
