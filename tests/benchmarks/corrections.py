@@ -35,6 +35,7 @@ WORLD = Path(__file__).with_name("corrections_world.toml")
 NOTES = Path(__file__).with_name("corrections_notes.toml")
 PLAIN = Path(__file__).with_name("corrections_plain.toml")
 TRADES = Path(__file__).with_name("corrections_trades.toml")
+STYLES = Path(__file__).with_name("corrections_styles.toml")
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
@@ -146,7 +147,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print those that fail, aside not")
     arguments = parser.parse_args()
     embedder = None if arguments.embedder == "none" else arguments.embedder
-    for path in (BLOCKS, LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES):
+    for path in (BLOCKS, LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES, STYLES):
         print(path.name)
         _print_shares(path, embedder, misses=arguments.misses)
 

@@ -15,7 +15,7 @@ from commonplace import Memory, Settings, SyncSettings
 from commonplace.demo import write_repeating_workspace
 from commonplace.display.plain import plain_results
 from commonplace.text.analysis import words_of
-from commonplace.text.correction_cues import asks_for_past, is_revision
+from commonplace.text.correction_cues import asks_for_past, is_doubtful, is_revision
 from support.engines import index_at
 from support.fakes import clock
 
@@ -1573,3 +1573,68 @@ def test_what_someone_wants_is_not_done(opened):
     files = {"MEMORY.md": "- Die Heizung wird von der Firma Kiefer gewartet\n"}
     files |= logs("", "- Herr Zeller will die Wartung der Heizung jetzt an Rombach geben")
     assert place_of(opened(files).search("Wer wartet die Heizung?"), "Kiefer") == 0
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "both", "question"),
+    [
+        (
+            "- Yeast K7: incubation at 28 °C, agitation 180 rpm",
+            "- Yeast K7: agitation raised to 220 rpm now, it lacked air",
+            "- Yeast K7: incubation at 31 °C now, agitation raised to 220 rpm",
+            "At what temperature do we incubate the yeast?",
+        ),
+        (
+            "- Balcony sensor: sends every 5 min, battery 3.02 V",
+            "- Balcony sensor: new battery, 3.31 V now",
+            "- Balcony sensor: new battery, 3.31 V now, sends every 10 min",
+            "How often does the balcony sensor send data?",
+        ),
+    ],
+)
+def test_another_amount_of_one_thing_changes_nothing(opened, older, newer, both, question):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, older) < place_of(found, newer)
+    found = opened(logs("", older, both)).search(question)
+    assert place_of(found, both) < place_of(found, older)
+
+
+def test_a_line_whose_numbers_are_all_quoted_is_of_another_time(opened):
+    older = "- Dr. Brandvold raised the levothyroxine to 100 mcg, starting tomorrow."
+    newer = '- The old sheet says "levothyroxine 75 mcg" in terrible handwriting, scanned it.'
+    question = "How much levothyroxine am I taking?"
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, older) < place_of(found, newer)
+    newer = '- Levothyroxine is reduced to 75 mcg now, the sheet says "levothyroxine 75 mcg".'
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, newer) < place_of(found, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "- Lumen Orchard - rate 85/h, billed monthly, PO needed",
+            "- Lumen Orchard accepted the increase without a blink, so 98/h on every timesheet.",
+            "Hourly rate that I charge Lumen Orchard?",
+        ),
+        (
+            "- Os monos na nossa rua são recolhidos à segunda-feira, depois das 21h.",
+            "- A recolha dos monos na nossa rua deixou de ser à segunda e faz-se às quintas.",
+            "Em que dia são recolhidos os monos na rua?",
+        ),
+        (
+            "- Insulina lenta: 14 unidades ao deitar.",
+            "- A enfermeira desceu a insulina da noite para 11 unidades.",
+            "Quantas unidades de insulina lenta estou a fazer à noite?",
+        ),
+    ],
+)
+def test_what_is_over_is_no_stop_word_and_no_word_of_the_question(opened, older, newer, question):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, newer) < place_of(found, older)
+
+
+def test_a_funder_is_no_one_who_wonders():
+    assert not is_doubtful(["funder"], "Funder")
+    assert is_doubtful(["funderar"], "Ann funderar")

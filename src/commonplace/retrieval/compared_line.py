@@ -157,7 +157,7 @@ class ComparedLine:
         return self._content(words[1:] for words in behind)
 
     def _content(self, found: Iterable[Sequence[str]]) -> list[set[str]]:
-        sets = ({self.term_of(word) for word in words} - ENGLISH for words in found)
+        sets = (set(map(self.term_of, set(words) - self._question.stop_words)) for words in found)
         return [terms for terms in sets if terms]
 
     @cached_property

@@ -124,6 +124,11 @@ class Question:
         """Terms, in no order."""
         return frozenset(self.terms)
 
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """Stop words of its language and of English."""
+        return ENGLISH | function_words(self.language)
+
     @property
     def tells_names(self) -> bool:
         """Whether capitals tell names in its language: German nouns have them, too."""

@@ -9,6 +9,7 @@ the newer one speaks of another subject, asks, plans or quotes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.restatements import is_later_event, restates, speak_of_one
@@ -21,6 +22,7 @@ from commonplace.retrieval.subjects import (
     speaks_of_another,
 )
 from commonplace.retrieval.value_slots import (
+    changes_other_amount,
     is_of_other_matter,
     lacks_exact_value,
     lacks_value,
@@ -76,12 +78,17 @@ def judge(
         return Judgement("value")
     if newer.is_doubtful or _quotes(older, newer):
         return _doubted(question, older, newer)
+    if (
+        lacks_person(question, older, newer)
+        or adds_another(older, newer)
+        or changes_other_amount(question, older, newer)
+    ):
+        return _stands_back("relative", question, older, newer)
     if any(same_place(older, newer, key) for key in _same_keys(question, older, newer)):
         return Judgement("key")
-    if lacks_person(question, older, newer) or adds_another(older, newer):
-        return _stands_back("relative", question, older, newer)
     # "Lotte instead of *Ravi*" changes no line that knows nothing of Ravi.
-    is_other = bool(newer.replaced) and not replaces_value(question, older, newer.replaced)
+    is_said = any(terms - question.term_set for terms in newer.replaced)
+    is_other = is_said and not replaces_value(question, older, newer.replaced)
     if not is_other and revokes(question, older, newer):
         return Judgement("cue")
     if speaks_of_another(question, older, newer) or is_of_other_matter(question, older, newer):
@@ -198,7 +205,7 @@ def _corrects(question: Question, older: ComparedLine, newer: ComparedLine) -> b
 
 
 def _quotes(older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether one line quotes sentences, or nothing but what the other one says."""
+    """Return whether one line quotes sentences, what the other one says, or all its numbers."""
     if not newer.quotations:
         return False
     said = older.term_set - ENGLISH
@@ -206,7 +213,13 @@ def _quotes(older: ComparedLine, newer: ComparedLine) -> bool:
     if any(len(words) > _QUOTED_WORDS for words in quotations):
         return True
     quoted = [set(map(newer.term_of, words)) for words in quotations]
-    return all(2 * len(said & terms) >= len(said) for terms in quoted)
+    if all(2 * len(said & terms) >= len(said) for terms in quoted):
+        return True
+    # 'The old sheet says "*salt 75 g*"' has no number of its own.
+    own = reduce(lambda text, part: text.replace(part, " "), newer.quotations, newer.text)
+    words = set[str]().union(*quoted)
+    numbers = set(filter(str.isdigit, words))
+    return bool(numbers) and not (said.isdisjoint(words - numbers) or any(map(str.isdigit, own)))
 
 
 def _leaves(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from commonplace.retrieval.restatements import speak_of_one
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import named_of
-from commonplace.text.analysis import folded, function_words, words_of
+from commonplace.text.analysis import folded, words_of
 from commonplace.text.correction_cues import WordKind, has_word, is_revision, is_word
 from commonplace.text.stopwords import ENGLISH
 from commonplace.text.unspaced_scripts import is_unspaced
@@ -185,7 +185,7 @@ def _opens_with(
 
     Then it is of that, and need not name what is asked for.
     """
-    empty = ENGLISH | function_words(question.language)
+    empty = question.stop_words
     speaker = words_of(newer.speaker or "")
     content = (
         word
@@ -219,7 +219,7 @@ def _is_said_of_another(question: Question, older: ComparedLine, newer: Compared
     """
     if question.kept(older, newer) >= LEAST_SHARED:
         return False
-    empty = ENGLISH | function_words(question.language)
+    empty = question.stop_words
     known = question.term_set | older.term_set
     starts = [
         list(dropwhile(lambda word: word in empty or is_word("article", word), words))[:2]

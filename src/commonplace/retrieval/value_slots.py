@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ValueSlot",
     "amounts",
+    "changes_other_amount",
     "has_number",
     "have_other_amount",
     "is_of_other_matter",
@@ -48,8 +49,10 @@ _KEY = re.compile(
 )
 _ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
 _AMOUNT = re.compile(
-    r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°]?[^\W\d_]*)"
+    r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°/]?[^\W\d_]*)"
 )
+_CLAUSE_END = re.compile(r"[,;|()]\s+|\s[–—-]\s|[;|]")
+_NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _CODE = re.compile(r"(?<![\d-])(?!(?:19|20)\d\d\b)\d(?:[ .-]?\d){3,}")
 _CLOCK_TIME = re.compile(r"\b\d{1,2}(?:[:.h]\d\d\b| ?(?:[ap]m|uhr|h)\b)", re.IGNORECASE)
 """Values that a line has or has not: a number of four digits and more, and a time of day."""
@@ -179,6 +182,21 @@ def is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedL
     is_value = any(word.isdigit() or word in newer.values for terms in gone for word in terms)
     is_sure = is_value or newer.left_behind
     return bool(is_sure) or any(own > other for _, own, other in held)
+
+
+def changes_other_amount(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a line has numbers of units alone that the other one has of something else.
+
+    "Agitation raised to *220 rpm*" changes no temperature of "incubation at 28 °C, 180 rpm".
+    """
+    asked, units, others = set(_NUMBER.findall(question.text)), set[str](), set[str]()
+    for clause in _CLAUSE_END.split(older.text):
+        is_asked = not question.subjects.isdisjoint(map(older.term_of, words_of(clause)))
+        found = (unit for unit, numbers in amounts(clause).items() if numbers - asked)
+        (units if is_asked else others).update(found)
+    changed = set[str]().union(*(newer.amounts.get(unit, ()) for unit in others - units))
+    known = asked.union(_NUMBER.findall(older.text))
+    return bool(units and changed) and known.union(changed).issuperset(_NUMBER.findall(newer.text))
 
 
 def replaces_value(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
