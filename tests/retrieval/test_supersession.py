@@ -1638,3 +1638,48 @@ def test_what_is_over_is_no_stop_word_and_no_word_of_the_question(opened, older,
 def test_a_funder_is_no_one_who_wonders():
     assert not is_doubtful(["funder"], "Funder")
     assert is_doubtful(["funderar"], "Ann funderar")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "- Spare key is under the blue flowerpot",
+            "- The spare key for the shed now hangs in the hallway",
+            "Where is the spare key?",
+        ),
+        (
+            "- Daily sync at 9:15 in the Huddle room.",
+            "- Daily sync of the data team is now at 11:30, they share our room.",
+            "What time is our daily sync?",
+        ),
+    ],
+)
+def test_what_is_asked_for_of_something_else_changes_nothing(opened, older, newer, question):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, older) < place_of(found, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "- Dear diary, still running on three coffees a day and not sorry.",
+            "- Haven't touched coffee for two weeks now, green tea it is.",
+            "How much coffee do I drink?",
+        ),
+        (
+            "- Spare key is under the blue flowerpot",
+            "- The spare key of the house is not under the flowerpot now, it hangs in the hall",
+            "Where is the spare key?",
+        ),
+        (
+            "- Ben is the secretary",
+            "- The new secretary of the rowing club is Ann",
+            "Who is our secretary?",
+        ),
+    ],
+)
+def test_a_time_or_an_answer_is_no_other_thing(opened, older, newer, question):
+    found = opened(logs("", older, newer)).search(question)
+    assert place_of(found, newer) < place_of(found, older)

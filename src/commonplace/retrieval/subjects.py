@@ -10,6 +10,7 @@ import re
 from itertools import chain, dropwhile, islice
 from typing import TYPE_CHECKING
 
+from commonplace.retrieval.answer_types import FOREIGN_TIMES, TIMES
 from commonplace.retrieval.compared_question import labels_in
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import (
@@ -38,6 +39,7 @@ __all__ = [
     "speaks_of_relative",
 ]
 
+_TIME_WORDS = TIMES.words | FOREIGN_TIMES.words
 _PREFIX = 4
 """Letters that a name of an environment and its short form have in common: "prod"."""
 _PARTY = re.compile(
@@ -100,6 +102,7 @@ def speaks_of_another(question: Question, older: ComparedLine, newer: ComparedLi
         or _is_of_other_environment(question, older, newer)
         or _opens_about_other(question, older, newer)
         or _is_of_other_party(question, older, newer)
+        or _is_of_other(question, older, newer)
     )
 
 
@@ -185,7 +188,6 @@ def has_other_subject(
         or _has_other_key(question, older, newer, missing)
         or _is_for_other(question, older, newer, missing)
         or _is_other_object(older, newer, missing)
-        or _is_of_other(older, newer, heads)
     ):
         return True
     if may_miss:
@@ -307,15 +309,26 @@ def _belongings(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield from ((words[at], word) for word in islice(behind, 1))
 
 
-def _is_of_other(older: ComparedLine, newer: ComparedLine, heads: set[str]) -> bool:
-    """Return whether something else stands behind a noun: "rent for the *flat*"."""
-    words = newer.words
-    for at, word in enumerate(words[:-2]):
-        if older.term_of(word) in heads and is_word("article", words[at + 1]):
-            behind = (other for other in words[at + 2 : at + 4] if not is_word("article", other))
-            if any(older.lacks_subject(other) for other in behind):
+def _is_of_other(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether what is asked for is of something else: "the key *of the shed*"."""
+    if question.asks_person:  # it may be the answer: "secretary *of the club* is Ann"
+        return False
+    shared = {term for term, own, other in question.held_subjects(older, newer) if own and other}
+    for words in newer.phrases:
+        for at in places_of("belonging", words[1:]):
+            whole = [word for word in words[at + 2 : at + 5] if not is_word("article", word)]
+            is_verb = at > 0 and is_word("pronoun", words[at - 1])
+            is_part = newer.term_of(words[at]) in shared and words[at] not in _TIME_WORDS
+            if is_part and not is_verb and _are_unknown(question, older, whole[:2]):
                 return True
     return False
+
+
+def _are_unknown(question: Question, older: ComparedLine, words: Sequence[str]) -> bool:
+    """Return whether words name what neither a question nor a line does, and no time."""
+    known = question.term_set | older.term_set
+    is_named = any(older.term_of(it) in known or it in _TIME_WORDS for it in words)
+    return not is_named and any(map(older.lacks_subject, words[:1]))
 
 
 def _is_of_owner(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
