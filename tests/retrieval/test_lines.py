@@ -450,6 +450,8 @@ def chat_with(asker):
         ("User", "music that the user likes"),
         ("User", "Welche Musik höre ich, Jazz?"),
         ("User", "Quelle musique, mon jazz ?"),
+        ("User", "Which music do we take for the drive?"),
+        ("User", "Welche Musik nehmen wir, Jazz?"),
     ],
 )
 def test_what_the_asker_said_comes_before_what_a_model_said(found, asker, query):
@@ -463,6 +465,36 @@ def test_a_speaker_says_all_of_a_long_line(found):
     hits = found({**lines, "memory/2.md": filler(40)}, "my music, rock or jazz?", mmr=False)
     assert hits[0].path == "memory/1.md"
     assert "jazz" in hits[0].snippet
+
+
+ADVICE = """
+User: The tent has two kilos, it was made for the coast.
+
+Assistant: ## Tents
+
+- **Weight:** the weight of a tent for the coast is one kilo.
+- **Colour:** green.
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("Which weight has my tent for the coast?", "User: The tent"),
+        ("Which weight would you take for my tent on the coast?", "- **Weight:**"),
+        ("What weight has a tent for the coast?", "- **Weight:**"),
+    ],
+)
+def test_a_model_speaks_up_to_the_next_turn(found, query, wanted):
+    hit = found({"memory/2026-03-01.md": ADVICE, "memory/2.md": filler(40)}, query)[0]
+    lines = hit.snippet.split("\n")
+    assert lines[hit.best_line - hit.start_line].startswith(wanted)
+
+
+def test_a_key_alone_is_no_conversation(found):
+    keys = "- User: Ann\n- Desk: a lamp for my table\n- Lamp: of the table, 40 watts\n"
+    hits = found({"MEMORY.md": keys}, "my lamp, how many watts?")
+    assert hits[0].best_line == 3
 
 
 @pytest.mark.parametrize("query", ["What music is for the drive?", "Which music did you name?"])

@@ -21,7 +21,7 @@ from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
 from commonplace.text.analysis import folded, language_of
-from commonplace.text.stopwords import ENGLISH, FIRST_PERSON
+from commonplace.text.stopwords import ENGLISH, FIRST_PERSON, SECOND_PERSON
 from commonplace.text.time_expressions import closeness
 from commonplace.vectors.arrays import nearness
 
@@ -85,6 +85,8 @@ _SPEAKER = 1.4
 _ASKER = 2.0
 """For a line that the user says to a model, when the question is in the first person: the model
 says most of the lines, and few of what the user did and has."""
+_MODEL_SAYS = -1.5
+"""For a line that the model says, unless it is asked what it said: it repeats the user's words."""
 _IN_REACH = 10.0
 """Nats behind the best line within which a line may hold an answer."""
 _NAMED_DAYS = 4.0
@@ -98,6 +100,8 @@ _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"\b[A-Z][\w-]+")
 _USER = frozenset(("user", "human", "me"))
 """What the one who asks is called in a conversation with a model."""
+_MODEL = frozenset(("assistant", "ai", "chatbot", "chatgpt"))
+"""What the model is called there."""
 
 _LEAST_SHARE = 0.5
 """Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
@@ -243,9 +247,14 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
     scores[last == ord("?")] += _ASKS
     scores[last == ord("!")] += _EXCLAIMS
     scores[table.headings == np.arange(len(table))] += _HEADING
-    for names, nats in ((_names_in(query), _SPEAKER), (_names_of_asker(query), _ASKER)):
-        if names:
-            scores[rows_said_by(table, names)] += nats
+    if names := _names_in(query):
+        scores[rows_said_by(table, names)] += _SPEAKER
+    language, words = language_of(query), _WORD.findall(folded(query))
+    if not FIRST_PERSON.get(language, frozenset()).isdisjoint(words):
+        turns = _turns(table)
+        scores[turns > 0] += _ASKER
+        if SECOND_PERSON.get(language, frozenset()).isdisjoint(words):
+            scores[turns < 0] += _MODEL_SAYS
     rounded: Floats = scores.astype(np.float32)
     return rounded
 
@@ -257,10 +266,22 @@ def _names_in(query: str) -> frozenset[str]:
     return frozenset(name.lower() for name in _NAME.findall(query))
 
 
-def _names_of_asker(query: str) -> frozenset[str]:
-    """Return what the user is called where a query asks in the first person; else nothing."""
-    own = FIRST_PERSON.get(language_of(query), frozenset())
-    return frozenset() if own.isdisjoint(_WORD.findall(folded(query))) else _USER
+def _turns(table: PassageTable) -> NDArray[np.int8]:
+    """Return 1 for each line that a user says to a model, -1 for what the model says, else 0.
+
+    In a conversation, a turn goes on up to the next one; "User: Ann" alone is none.
+    """
+    turns = np.zeros(len(table), dtype=np.int8)
+    turns[rows_said_by(table, _USER)] = 1
+    model = rows_said_by(table, _MODEL)
+    if not (len(model) and turns.any()):
+        return turns
+    turns[model] = -1
+    begins = turns != 0
+    begins[0] = True
+    begins[1:] |= table.passage[1:] != table.passage[:-1]
+    goes_on: NDArray[np.int8] = turns[np.maximum.accumulate(begins * np.arange(len(table)))]
+    return goes_on
 
 
 def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:

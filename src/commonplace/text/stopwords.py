@@ -9,6 +9,7 @@ __all__ = [
     "FUNCTION_WORDS",
     "PREAMBLE",
     "QUESTION_WORDS",
+    "SECOND_PERSON",
     "WHOLE_DAY_REQUESTS",
 ]
 
@@ -78,17 +79,29 @@ WHOLE_DAY_REQUESTS = {
 """Words, folded, by which a question that names a day asks for all of that day."""
 
 FIRST_PERSON = {
-    "en": _words("i my mine myself user"),
-    "de": _words("ich mein meine meinem meinen meiner"),
-    "fr": _words("je j mon ma mes"),
-    "es": _words("yo mi mis"),
-    "it": _words("io mio mia miei mie"),
-    "pt": _words("eu meu minha meus minhas"),
-    "nl": _words("ik mijn"),
-    "sv": _words("jag jeg min mitt mina mit mine"),
+    "en": _words("i my mine myself we our ours user"),
+    "de": _words("ich mein meine meinem meinen meiner wir unser unsere unserem unseren unserer"),
+    "fr": _words("je j mon ma mes nous notre nos"),
+    "es": _words("yo mi mis nosotros nuestro nuestra nuestros nuestras"),
+    "it": _words("io mio mia miei mie noi nostro nostra nostri nostre"),
+    "pt": _words("eu meu minha meus minhas nosso nossa nossos nossas"),
+    "nl": _words("ik mijn wij we ons onze"),
+    "sv": _words("jag jeg min mitt mina mit mine vi var vart vara vor vores"),
 }
 """Words by which a question asks for what its asker does or has. (Not "me": what was recommended
 to me, another one said.)"""
+
+SECOND_PERSON = {
+    "en": _words("you your yours"),
+    "de": _words("du dir dich dein deine deinem deinen deiner"),
+    "fr": _words("tu te t toi ton ta tes vous votre vos"),
+    "es": _words("tu te ti tus usted"),
+    "it": _words("tu ti te tuo tua tuoi tue lei"),
+    "pt": _words("tu te ti voce teu tua seu sua"),
+    "nl": _words("jij je jou jouw u uw"),
+    "sv": _words("du dig deg din ditt dina dit dine"),
+}
+"""Words, folded, by which a question asks for what a model has said."""
 
 FUNCTION_WORDS = {
     "de": _words("""
