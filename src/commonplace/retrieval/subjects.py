@@ -325,9 +325,9 @@ def _is_of_other(question: Question, older: ComparedLine, newer: ComparedLine) -
 
 
 def _are_unknown(question: Question, older: ComparedLine, words: Sequence[str]) -> bool:
-    """Return whether words name what neither a question nor a line does, and no time."""
-    known = question.term_set | older.term_set
-    is_named = any(older.term_of(it) in known or it in _TIME_WORDS for it in words)
+    """Return whether words name what neither a question nor a line does, and no time or number."""
+    known = question.term_set | older.term_set | _TIME_WORDS
+    is_named = any(it.isdigit() or not known.isdisjoint((it, older.term_of(it))) for it in words)
     return not is_named and any(map(older.lacks_subject, words[:1]))
 
 
