@@ -1683,3 +1683,24 @@ def test_what_is_asked_for_of_something_else_changes_nothing(opened, older, newe
 def test_a_time_or_an_answer_is_no_other_thing(opened, older, newer, question):
     found = opened(logs("", older, newer)).search(question)
     assert place_of(found, newer) < place_of(found, older)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("the service redrew its route", "die Rate wurde hochgesetzt", "le bail est résilié"),
+        *("el libro, descatalogado", "esonerato dai turni", "a enfermeira desceu a dose"),
+        *("overeenkomst beëindigd", "o basenie dopiero o 18:30", "mötet är tidigarelagt"),
+        *("цену понизили", "термін подовжили, оновили", "schůzka je přehozena"),
+        *("süre uzatıldı", "navnet er omdøbt", "hinta korotettu", "contract reziliat"),
+        *(
+            "a szerződést meghosszabbították",
+            "η προθεσμία παρατάθηκε",
+            "价格上调",
+            "会費の改定",
+            "담당자 사임",
+        ),
+    ],
+)
+def test_words_of_change_are_known_in_many_languages(text):
+    assert is_revision(words_of(text), text)
