@@ -492,9 +492,11 @@ def test_a_model_speaks_up_to_the_next_turn(found, query, wanted):
 
 
 def test_a_key_alone_is_no_conversation(found):
-    keys = "- User: Ann\n- Desk: a lamp for my table\n- Lamp: of the table, 40 watts\n"
-    hits = found({"MEMORY.md": keys}, "my lamp, how many watts?")
-    assert hits[0].best_line == 3
+    keys = "- User: Ann\n- A lamp of the hall has 60 watts.\n"
+    notes = {"memory/0.md": "- The lamp of the hall has 40 watts.\n", "memory/1.md": keys}
+    query = "how many watts has my lamp of the hall?"
+    hits = found({**notes, "memory/2.md": filler(40)}, query, mmr=False)
+    assert hits[0].path == "memory/0.md"
 
 
 @pytest.mark.parametrize("query", ["What music is for the drive?", "Which music did you name?"])

@@ -1121,8 +1121,18 @@ def test_a_key_in_a_log_has_the_newer_value_of_one_below_a_heading(
             "Old slides of Sunniva are in cabinet 7.",
             "Sunniva's protocol for slides was not submitted, old one runs for years.",
         ),
+        (
+            "Where is the spare key?",
+            "Spare key is under the blue flowerpot",
+            "The spare key for the shed now hangs in the hallway",
+        ),
+        (
+            "What time is our daily sync?",
+            "Daily sync at 9:15 in the Huddle room.",
+            "Daily sync of the data team is now at 11:30, they share our room.",
+        ),
     ],
-    ids=["cents", "phone", "was", "letter", "called off", "plan", "comma"],
+    ids=["cents", "phone", "was", "letter", "called off", "plan", "comma", "shed", "team"],
 )
 def test_what_only_resembles_a_correction_is_none(opened, question, older, newer):
     best = opened(logs(f"- {older}", f"- {newer}")).search(question)[0]
@@ -1429,6 +1439,36 @@ def test_what_was_before_a_name_of_the_long_term_memory_is_in_a_log(opened):
             "- Courses : les légumes viennent de l'AMAP, panier à prendre le vendredi à 18h30.",
             "- l'AMAP s'arrête, le maraîcher a lâché. La Ruche à Doulon, retrait le mercredi à 17h",
         ),
+        (  # a unit behind a stroke
+            "Hourly rate that I charge Lumen Orchard?",
+            "- Lumen Orchard - rate 85/h, billed monthly, PO needed",
+            "- Lumen Orchard accepted the increase without a blink, so 98/h on every timesheet.",
+        ),
+        (  # what is over is no stop word
+            "Em que dia são recolhidos os monos na rua?",
+            "- Os monos na nossa rua são recolhidos à segunda-feira, depois das 21h.",
+            "- A recolha dos monos na nossa rua deixou de ser à segunda e faz-se às quintas.",
+        ),
+        (  # and no word of the question
+            "Quantas unidades de insulina lenta estou a fazer à noite?",
+            "- Insulina lenta: 14 unidades ao deitar.",
+            "- A enfermeira desceu a insulina da noite para 11 unidades.",
+        ),
+        (  # a time is no other thing, nor is the answer
+            "How much coffee do I drink?",
+            "- Dear diary, still running on three coffees a day and not sorry.",
+            "- Haven't touched coffee for two weeks now, green tea it is.",
+        ),
+        (
+            "Who is our secretary?",
+            "- Ben is the secretary",
+            "- The new secretary of the rowing club is Ann",
+        ),
+        (
+            "Where does Marta work?",
+            "- Marta is at the city archive, her work is in the reading room.",
+            "- Marta quit the archive, she works for a small publishing house these days.",
+        ),
     ],
 )
 def test_what_came_later_comes_first(opened, question, older, newer):
@@ -1610,96 +1650,20 @@ def test_a_line_whose_numbers_are_all_quoted_is_of_another_time(opened):
     assert place_of(found, newer) < place_of(found, older)
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "question"),
-    [
-        (
-            "- Lumen Orchard - rate 85/h, billed monthly, PO needed",
-            "- Lumen Orchard accepted the increase without a blink, so 98/h on every timesheet.",
-            "Hourly rate that I charge Lumen Orchard?",
-        ),
-        (
-            "- Os monos na nossa rua são recolhidos à segunda-feira, depois das 21h.",
-            "- A recolha dos monos na nossa rua deixou de ser à segunda e faz-se às quintas.",
-            "Em que dia são recolhidos os monos na rua?",
-        ),
-        (
-            "- Insulina lenta: 14 unidades ao deitar.",
-            "- A enfermeira desceu a insulina da noite para 11 unidades.",
-            "Quantas unidades de insulina lenta estou a fazer à noite?",
-        ),
-    ],
-)
-def test_what_is_over_is_no_stop_word_and_no_word_of_the_question(opened, older, newer, question):
-    found = opened(logs("", older, newer)).search(question)
-    assert place_of(found, newer) < place_of(found, older)
-
-
 def test_a_funder_is_no_one_who_wonders():
     assert not is_doubtful(["funder"], "Funder")
     assert is_doubtful(["funderar"], "Ann funderar")
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "question"),
-    [
-        (
-            "- Spare key is under the blue flowerpot",
-            "- The spare key for the shed now hangs in the hallway",
-            "Where is the spare key?",
-        ),
-        (
-            "- Daily sync at 9:15 in the Huddle room.",
-            "- Daily sync of the data team is now at 11:30, they share our room.",
-            "What time is our daily sync?",
-        ),
-    ],
-)
-def test_what_is_asked_for_of_something_else_changes_nothing(opened, older, newer, question):
-    found = opened(logs("", older, newer)).search(question)
-    assert place_of(found, older) < place_of(found, newer)
-
-
-@pytest.mark.parametrize(
-    ("older", "newer", "question"),
-    [
-        (
-            "- Dear diary, still running on three coffees a day and not sorry.",
-            "- Haven't touched coffee for two weeks now, green tea it is.",
-            "How much coffee do I drink?",
-        ),
-        (
-            "- Spare key is under the blue flowerpot",
-            "- The spare key of the house is not under the flowerpot now, it hangs in the hall",
-            "Where is the spare key?",
-        ),
-        (
-            "- Ben is the secretary",
-            "- The new secretary of the rowing club is Ann",
-            "Who is our secretary?",
-        ),
-    ],
-)
-def test_a_time_or_an_answer_is_no_other_thing(opened, older, newer, question):
-    found = opened(logs("", older, newer)).search(question)
-    assert place_of(found, newer) < place_of(found, older)
-
-
-@pytest.mark.parametrize(
     "text",
     [
-        *("the service redrew its route", "die Rate wurde hochgesetzt", "le bail est résilié"),
-        *("el libro, descatalogado", "esonerato dai turni", "a enfermeira desceu a dose"),
+        *("the service redrew its route", "die Rate wurde hochgesetzt", "el libro, descatalogado"),
+        *("la résiliation du bail", "esonerato dai turni", "a loja migrou"),
         *("overeenkomst beëindigd", "o basenie dopiero o 18:30", "mötet är tidigarelagt"),
-        *("цену понизили", "термін подовжили, оновили", "schůzka je přehozena"),
-        *("süre uzatıldı", "navnet er omdøbt", "hinta korotettu", "contract reziliat"),
-        *(
-            "a szerződést meghosszabbították",
-            "η προθεσμία παρατάθηκε",
-            "价格上调",
-            "会費の改定",
-            "담당자 사임",
-        ),
+        *("цену понизили", "термін відклали", "schůzka je přehozena", "süre uzatıldı", "价格上调"),
+        *("navnet er omdøbt", "hinta korotettu", "contract reziliat", "会費の改定", "담당자 사임"),
+        *("a szerződést meghosszabbították", "η προθεσμία παρατάθηκε"),
     ],
 )
 def test_words_of_change_are_known_in_many_languages(text):

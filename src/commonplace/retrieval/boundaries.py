@@ -137,8 +137,8 @@ class _Cutter:
 
     def _context(self) -> str:
         inside = context_at(self._text.blocks, self._first)
-        context = "\n".join([*self._parents(), *filter(None, [inside])])
-        return context if len(context) <= self._longest else inside
+        whole = "\n".join(filter(None, (*self._parents(), inside)))
+        return next(it for it in (whole, inside, "") if len(it) <= self._longest)
 
     def _parents(self) -> list[str]:
         """Return the items that the first line lies in, the nearest ones; long ones shortened."""

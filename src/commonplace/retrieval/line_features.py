@@ -272,9 +272,10 @@ def _turns(table: PassageTable) -> NDArray[np.int8]:
     In a conversation, a turn goes on up to the next one; "User: Ann" alone is none.
     """
     turns = np.zeros(len(table), dtype=np.int8)
-    turns[rows_said_by(table, _USER)] = 1
-    model = rows_said_by(table, _MODEL)
-    if not (len(model) and turns.any()):
+    user = rows_said_by(table, _USER)
+    turns[user] = 1
+    model = rows_said_by(table, _MODEL) if len(user) else user
+    if not len(model):
         return turns
     turns[model] = -1
     begins = turns != 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -237,18 +237,17 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
     windows = [window for window in evidence.windows if window.first in cuts]
     merit = merits(evidence.lines)
+    scores = _scores(windows, evidence)
+    enough = [score >= query.min_score for score in scores]
     found = [
         _result(cuts[window.first], window, evidence.lines.table, score, merit=merit)
-        for window, score in zip(windows, _scores(windows, evidence), strict=True)
+        for window, score in compress(zip(windows, scores, strict=True), enough)
     ]
     if explain:
         from commonplace.retrieval.explanation import explanations
 
-        found = [
-            replace(result, explanation=explanation)
-            for result, explanation in zip(found, explanations(windows, evidence), strict=True)
-        ]
-    found = [result for result in found if result.score >= query.min_score]
+        explained = compress(explanations(windows, evidence), enough)
+        found = [replace(it, explanation=why) for it, why in zip(found, explained, strict=True)]
     # With its context even the first one may be too long for a short answer.
     results = within_budget(found, query.max_chars) or [replace(it, context="") for it in found[:1]]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))

@@ -48,11 +48,12 @@ _KEY = re.compile(
     r"[*_`]*\s*[:=\uff1a][*_`]*\s*(\S.*)"
 )
 _ROW = re.compile(r"\s*\|(.+)\|([^|]+)\|\s*")
+_NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _AMOUNT = re.compile(
-    r"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>\d[\d.,:]*\d|\d)\s?(?P<unit>[€$£¥%°/]?[^\W\d_]*)"
+    rf"(?<![\w.,:])(?P<before>[€$£¥])?\s?(?P<number>{_NUMBER.pattern})\s?"
+    r"(?P<unit>[€$£¥%°/]?[^\W\d_]*)"
 )
 _CLAUSE_END = re.compile(r"[,;|()]\s+|\s[–—-]\s|[;|]")
-_NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _CODE = re.compile(r"(?<![\d-])(?!(?:19|20)\d\d\b)\d(?:[ .-]?\d){3,}")
 _CLOCK_TIME = re.compile(r"\b\d{1,2}(?:[:.h]\d\d\b| ?(?:[ap]m|uhr|h)\b)", re.IGNORECASE)
 """Values that a line has or has not: a number of four digits and more, and a time of day."""

@@ -86,7 +86,7 @@ FIRST_PERSON = {
     "it": _words("io mio mia miei mie noi nostro nostra nostri nostre"),
     "pt": _words("eu meu minha meus minhas nosso nossa nossos nossas"),
     "nl": _words("ik mijn wij we ons onze"),
-    "sv": _words("jag jeg min mitt mina mit mine vi var vart vara vor vores"),
+    "sv": _words("jag jeg min mitt mina mit mine vi vor vores"),
 }
 """Words by which a question asks for what its asker does or has. (Not "me": what was recommended
 to me, another one said.)"""
