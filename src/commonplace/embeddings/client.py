@@ -239,9 +239,8 @@ class EmbeddingClient:
             raise self._invalid(
                 f"vectors of {matrix.shape[1]} dimensions where it gave {self.dimension} before"
             )
-        squares = matrix.astype(np.float64)  # those of great float32 numbers are out of its range
-        squares *= squares
-        norms = np.sqrt(squares.sum(axis=1))
+        # In float64, for squares of great float32 numbers are out of its range.
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
         total = float(norms.sum())
         if not math.isfinite(total):
             raise self._invalid("values that are not finite (NaN or infinity)")

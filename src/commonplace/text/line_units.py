@@ -71,7 +71,7 @@ def line_units(text: str) -> list[LineUnit]:
     start = 0
     open_ended = in_code = False
     has_code = any(fence in text for fence in _FENCES)
-    for number, line in enumerate(lines):
+    for number, (line, below) in enumerate(zip(lines, [*lines[1:], ""], strict=True)):
         end = start + len(line)
         if has_code and line.lstrip().startswith(_FENCES):
             in_code = bool(line.strip(" \t\r`~")) or not in_code
@@ -83,7 +83,9 @@ def line_units(text: str) -> list[LineUnit]:
             else:
                 units.append((number, start, end))
             open_ended = (
-                not in_code
+                below != ""
+                and not below.startswith(_FREQUENT_STARTS)  # as of most lists: nothing goes on
+                and not in_code
                 and len(line) <= _MAX_UNIT_CHARS
                 and (_is_of_one_item(lines, number) or goes_on(lines, number))
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -68,9 +69,10 @@ def _pack_some(matrices: Sequence[Matrix]) -> list[bytes]:
     scale = np.where(greatest > 0, greatest / _LEVELS, 1.0).astype(np.float32)
     packed["scale"] = scale
     stacked /= scale[:, None]
-    packed["levels"] = np.rint(stacked, out=stacked)
-    ends = np.cumsum([len(matrix) for matrix in matrices]).tolist()
-    return [packed[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
+    packed["levels"] = np.rint(stacked, out=stacked).astype(np.int8)
+    data, row = packed.tobytes(), packed.itemsize
+    ends = [row * count for count in accumulate(map(len, matrices))]
+    return [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def packed_size(dimension: int) -> int:
