@@ -704,6 +704,16 @@ def test_a_short_answer_is_never_empty(chars):
         assert 0 < sum(hit.chars for hit in hits) <= chars
 
 
+@pytest.mark.parametrize("chars", [300, 500, 600, 700])
+def test_a_short_answer_has_its_context_and_fewer_lines(chars):
+    text = "\n".join(HOSTILE["a long table"] + HOSTILE["long code"])
+    (row,), (step,) = searched(text, "owner of service33", "deploy step 17", max_chars=chars)
+    assert row.context.startswith("| service | port | owner |")
+    assert step.context == "```python title=deploy.py"
+    assert "service33" in row.snippet and "step 17" in step.snippet
+    assert min(row.chars, step.chars) > chars - 60
+
+
 def test_what_is_shorter_than_a_result_that_does_not_fit_is_shown():
     results = [SearchResult("a.md", "x" * chars, 1, 1, 0.5, "memory") for chars in (500, 700, 90)]
     assert [len(result.snippet) for result in within_budget(results, 1_000)] == [500, 90]

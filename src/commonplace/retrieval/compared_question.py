@@ -26,7 +26,7 @@ from commonplace.text.correction_cues import (
     words_behind,
 )
 from commonplace.text.stopwords import ENGLISH
-from commonplace.text.time_expressions import is_date_word
+from commonplace.text.time_expressions import calendar_names, is_date_word
 from commonplace.text.unspaced_scripts import is_unspaced
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ def names_in(text: str, language: str) -> set[str]:
     pairs = pairwise(words_of(text))
     nouns = {word for before, word in pairs if is_word("determiner", before)}
     return {name for name in names if not nouns.issuperset(words_of(name))}
+
+
+def _is_no_date(word: str) -> bool:
+    return word.lower() not in calendar_names()
 
 
 def labels_in(text: str) -> frozenset[str]:
@@ -158,7 +162,8 @@ class Question:
     @cached_property
     def names(self) -> list[int]:
         """Places of the terms that are names or numbers."""
-        names = names_in(self.text, self.language)
+        # A "Friday lunch" may be called lunch.
+        names = {*filter(_is_no_date, names_in(self.text, self.language))}
         return [
             at
             for at, term in enumerate(self._terms.known)

@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.retrieval.restatements import is_later_event, restates, speak_of_one
+from commonplace.retrieval.restatements import (
+    is_later_event,
+    lacks_person,
+    restates,
+    speak_of_one,
+)
 from commonplace.retrieval.revoked_values import replaces_name, revokes
 from commonplace.retrieval.subjects import (
     adds_another,
     has_other_subject,
     lacks_name,
-    lacks_person,
     speaks_of_another,
 )
 from commonplace.retrieval.value_slots import (
@@ -121,7 +125,8 @@ def _stands_back(
     reason: SupersessionReason, question: Question, older: ComparedLine, newer: ComparedLine
 ) -> Judgement | None:
     """Return that the newer line stands back, if both may speak of one thing and are short."""
-    if not (older.is_short and newer.is_short):
+    # What quotes says one thing, however long it is.
+    if not (older.is_short and (newer.is_short or (reason == "doubt" and newer.quotations))):
         return None
     # Nothing stands back for a line about something else.
     is_named = any(older.held[at] for at in question.names)

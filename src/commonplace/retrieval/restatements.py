@@ -6,6 +6,7 @@ person or amount where the question asks for one.
 
 from __future__ import annotations
 
+import re
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,19 +15,48 @@ from commonplace.retrieval.answer_types import ADDRESSES
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import have_other_amount, other_values
 from commonplace.text.stopwords import ENGLISH
+from commonplace.text.time_expressions import calendar_names
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.compared_question import Question
 
-__all__ = ["is_later_event", "restates", "speak_of_one"]
+__all__ = ["is_later_event", "lacks_person", "restates", "speak_of_one"]
 
 _ALL, _MOST, _THREE_FIFTHS, _HALF = 0.99, 0.7, 3 / 5, 1 / 2
 _OPEN_TASK = "[ ] "
+_ACRONYM = re.compile(r"\b[A-Z]{2,4}\b")
 _SOME_WORDS = 0.2
 """Share of words that two answers to one question have in common."""
 _SAME_WORDS = 0.6
 """Share of words, and of their order, from which two lines are one sentence with another value."""
+
+
+def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether a person is asked for, and the newer line has none and not the older one's.
+
+    "The choir has moved to the town hall" does not tell who conducts it.
+    """
+    if not (question.asks_person and question.tells_names):
+        return False
+    said, new = (
+        {word for word in question.unasked_values(line) - calendar_names() if word.isalpha()}
+        for line in (older, newer)
+    )
+    # "*Data* team" in both, and "a *PR*", are no persons.
+    said -= {word for word, _ in {*older.pairs}.intersection(newer.pairs)}
+    said -= {*map(str.lower, _ACRONYM.findall(older.text))}
+    # The first word may be a name, as in "*Ann* does it".
+    opens = next(filter(str.isalpha, newer.text), "")
+    is_named = not opens.islower() and any(
+        word.isalpha()
+        and older.lacks_subject(word)
+        and newer.term_of(word) not in question.term_set
+        for word in newer.words[:1]
+    )
+    return (
+        bool(said) and not is_named and new.issubset(older.words) and said.isdisjoint(newer.words)
+    )
 
 
 def restates(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
+from commonplace.retrieval.line_features import holds_answer
 from commonplace.retrieval.restatements import speak_of_one
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import named_of
@@ -67,6 +68,8 @@ def names_value(question: Question, older: ComparedLine, newer: ComparedLine) ->
         return True
     changes = is_revision(newer.words, newer.text)
     named = newer.words if changes else newer.words[:_OPENING]
+    if changes and _shares_phrase(question, older, newer):
+        return True
     opens = question.tells_names and not older.values.isdisjoint(named)
     if not (opens or changes or any(has_word(kind, newer.words) for kind in _OVER)):
         return False  # as of most
@@ -103,6 +106,7 @@ def revokes(question: Question, older: ComparedLine, newer: ComparedLine) -> boo
     is_akin = _names_what_ended(question, older, newer)
     is_named = (
         is_akin
+        or _shares_phrase(question, older, newer)
         or any(term.isdigit() or question.is_rare(term) for term in gone)
         or any(not word.isdigit() and question.is_rare(word) for word in said)
     )
@@ -247,6 +251,21 @@ def _names_what_ended(question: Question, older: ComparedLine, newer: ComparedLi
         and older.term_of(word) in older.content
         and question.is_scarce(word)
         for word in both
+    )
+
+
+def _shares_phrase(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
+    """Return whether two lines have a time or an amount that is asked for, and one rare phrase.
+
+    As of "which day is the recycling?" in "*blue bin* out on Tuesdays" and "*blue bin* on Fridays".
+    """
+    kinds = [kind for kind in question.answer_types if holds_answer(older.text, kind)]
+    if not any(holds_answer(newer.text, kind) for kind in kinds):
+        return False
+    known = question.stop_words | question.term_set
+    return any(
+        all(word.isalpha() and word not in known and question.is_scarce(word) for word in pair)
+        for pair in {*older.pairs}.intersection(newer.pairs)
     )
 
 

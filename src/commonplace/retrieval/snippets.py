@@ -97,14 +97,9 @@ class Window(NamedTuple):
 
 
 def pack_windows(
-    share: NDArray[np.float64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    passage: NDArray[np.int64],
-    *,
-    max_chars: int,
-    hidden: NDArray[np.bool_] | None = None,
-) -> list[Window]:
+    share: NDArray[np.float64], start: NDArray[np.int64], end: NDArray[np.int64],
+    passage: NDArray[np.int64], *, max_chars: int, hidden: NDArray[np.bool_] | None = None,
+) -> list[Window]:  # fmt: skip
     """Choose windows that do not overlap, best first: long ones, then short ones.
 
     Args:
@@ -132,15 +127,9 @@ class _Packer:
     """
 
     def __init__(
-        self,
-        share: NDArray[np.float64],
-        start: NDArray[np.int64],
-        end: NDArray[np.int64],
-        passage: NDArray[np.int64],
-        *,
-        longest: int,
-        hidden: NDArray[np.bool_] | None,
-    ) -> None:
+        self, share: NDArray[np.float64], start: NDArray[np.int64], end: NDArray[np.int64],
+        passage: NDArray[np.int64], *, longest: int, hidden: NDArray[np.bool_] | None,
+    ) -> None:  # fmt: skip
         self._share, self._start, self._end, self._passage = share, start, end, passage
         self._longest = longest
         self._taken = np.zeros(len(share), dtype=np.bool_) if hidden is None else hidden.copy()
@@ -222,13 +211,10 @@ class _Packer:
             if other is not None
             and other.first in waiting
             and self._passage[other.first] == self._passage[window.first]
-            and self._span(window, other) <= self._longest
+            and int(self._end[max(window.last, other.last)]) - self._longest
+            <= self._start[min(window.first, other.first)]
         ]
         return max(near, key=lambda other: other.mass, default=None)
-
-    def _span(self, window: Window, other: Window) -> int:
-        first, last = min(window.first, other.first), max(window.last, other.last)
-        return int(self._end[last] - self._start[first])
 
 
 def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
@@ -248,9 +234,24 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
 
         explained = compress(explanations(windows, evidence), enough)
         found = [replace(it, explanation=why) for it, why in zip(found, explained, strict=True)]
-    # With its context even the first one may be too long for a short answer.
-    results = within_budget(found, query.max_chars) or [replace(it, context="") for it in found[:1]]
+    results = within_budget(found, query.max_chars)
+    if found and not results:  # with its context even the first is too long for a short answer
+        shorter = _narrowed(windows[0], evidence, query.max_chars - len(found[0].context))
+        if shorter != windows[0]:
+            return window_results(evidence._replace(windows=[shorter]), explain=explain)
+        results = [replace(found[0], context="")]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
+
+
+def _narrowed(window: Window, evidence: Evidence, room: int) -> Window:
+    """Return a window without units at its ends, its best one kept, so that it may fit."""
+    table, (first, last, *_) = evidence.lines.table, window
+    best = first + int(evidence.lines.share[window.rows].argmax())
+    while first < last:
+        first, last = (first, last - 1) if last > best else (first + 1, last)
+        if table.end[last] - table.start[first] <= room:
+            break
+    return window._replace(first=first, last=last)
 
 
 def _scores(windows: list[Window], evidence: Evidence) -> list[float]:

@@ -34,7 +34,6 @@ __all__ = [
     "adds_another",
     "has_other_subject",
     "lacks_name",
-    "lacks_person",
     "speaks_of_another",
     "speaks_of_relative",
 ]
@@ -67,28 +66,6 @@ def _is_called_shortly(question: Question, at: int, line: ComparedLine) -> bool:
     parts = {question.terms[part] for part in question.full_names.get(at, ()) if line.held[part]}
     return bool(parts) and not any(
         line.term_of(word) in parts and following in line.values for word, following in line.pairs
-    )
-
-
-def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a person is asked for, and the newer line has none and not the older one's.
-
-    "The choir has moved to the town hall" does not tell who conducts it.
-    """
-    if not (question.asks_person and question.tells_names):
-        return False
-    said = set(filter(str.isalpha, question.unasked_values(older)))
-    new = set(filter(str.isalpha, question.unasked_values(newer)))
-    # The first word may be a name, as in "*Ann* does it".
-    opens = next(filter(str.isalpha, newer.text), "")
-    is_named = not opens.islower() and any(
-        word.isalpha()
-        and older.lacks_subject(word)
-        and newer.term_of(word) not in question.term_set
-        for word in newer.words[:1]
-    )
-    return (
-        bool(said) and not is_named and new.issubset(older.words) and said.isdisjoint(newer.words)
     )
 
 
@@ -199,18 +176,23 @@ def has_other_subject(
 def _has_other_key(
     question: Question, older: ComparedLine, newer: ComparedLine, missing: set[str]
 ) -> bool:
-    """Return whether two lines have other words before their colon: "*stout*: …", "*ale*: …"."""
-    key, other = _key(older), _key(newer)
+    """Return whether two lines have other words before their colon: "*stout*: …", "*ale*: …".
+
+    In rows of a table, other words in their first cells.
+    """
+    are_rows = len(older.keys) > 1 and len(newer.keys) > 1
+    key, other = (_key(line, at=are_rows) for line in (older, newer))
     asked = question.term_set.intersection(map(older.term_of, key))
+    if are_rows:
+        return not asked.isdisjoint(missing) and any(map(older.lacks_subject, other))
     has_other = bool(other) and all(map(older.lacks_subject, other))
     return has_other and bool(asked) and asked <= missing
 
 
-def _key(line: ComparedLine) -> Sequence[str]:
-    """Return the words before a colon, of a key or of a speaker; none where a line has no colon."""
-    if line.keys:
-        return line.keys[0][0]
-    return words_of(line.speaker) if line.speaker else ()
+def _key(line: ComparedLine, *, at: int) -> Sequence[str]:
+    """Return the words before a colon, of a key or of a speaker, less numbers; if any."""
+    words = line.keys[at][0] if line.keys else words_of(line.speaker or "")
+    return [word for word in words if not word.isdigit()]
 
 
 def _is_other_topic(older: ComparedLine, newer: ComparedLine, missing: set[str]) -> bool:

@@ -38,9 +38,8 @@ _MOST_COUNTED = 32_768
 _OF = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
 _COUNT_OF = f"SELECT count(*) FROM ({_OF})"
 _FIRST_OF = f"SELECT count(*), max(rowid) FROM ({_OF} ORDER BY rowid LIMIT ?)"
-_NTH_OF = f"{_OF} ORDER BY rowid LIMIT 1 OFFSET {_SAMPLED - 1}"
+_NTH_OF = f"{_OF} ORDER BY rowid LIMIT 1 OFFSET {_SAMPLED - 1}"  # to count takes twice as long
 _NTH_LAST_OF = f"{_OF} ORDER BY rowid DESC LIMIT 1 OFFSET {_SAMPLED - 1}"
-"""To skip chunks takes half as long as to count them."""
 _MAX_VEC0_LIMIT = 4096
 _STORED = ", ".join(StoredChunk._fields)
 _PLACE = ", ".join(ChunkPlace._fields)
@@ -156,11 +155,10 @@ class SqliteSnapshot:
 
     def _estimate(self, expression: str) -> int:
         """Count a term's chunks; those of a common one are estimated by the first and the last."""
-        count: int
         most = self.chunk_count()
         last = self._connection.execute(_NTH_OF, (expression,)).get
         if last is None:
-            count = self._connection.execute(_COUNT_OF, (expression,)).get
+            count: int = self._connection.execute(_COUNT_OF, (expression,)).get
             return min(count, most)
         first = self._connection.execute(_NTH_LAST_OF, (expression,)).get
         seqs = self._state[1]
@@ -184,11 +182,10 @@ class SqliteSnapshot:
         self._file.compare_words(self._connection)
         where, values = self._conditions(rows)
         hits = self._connection.execute(
-            # The column `rank` is the same, and takes longer.
             "SELECT rowid, -bm25 FROM (SELECT rowid, bm25(chunks_fts) AS bm25 FROM chunks_fts"
             " WHERE chunks_fts MATCH ?"
             + (f" AND {hit_condition(where)}" if where else "")
-            + ") ORDER BY bm25, rowid LIMIT ?",
+            + ") ORDER BY bm25, rowid LIMIT ?",  # the column `rank` takes longer
             (expression, *values, limit),
         )
         return self._noted(list(hits))
