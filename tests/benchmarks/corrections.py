@@ -36,6 +36,8 @@ NOTES = Path(__file__).with_name("corrections_notes.toml")
 PLAIN = Path(__file__).with_name("corrections_plain.toml")
 TRADES = Path(__file__).with_name("corrections_trades.toml")
 STYLES = Path(__file__).with_name("corrections_styles.toml")
+INDIRECT = Path(__file__).with_name("corrections_indirect.toml")
+LATER_LISTS = (LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES, STYLES, INDIRECT)
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
@@ -147,7 +149,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print those that fail, aside not")
     arguments = parser.parse_args()
     embedder = None if arguments.embedder == "none" else arguments.embedder
-    for path in (BLOCKS, LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES, STYLES):
+    for path in (BLOCKS, *LATER_LISTS):
         print(path.name)
         _print_shares(path, embedder, misses=arguments.misses)
 

@@ -710,7 +710,8 @@ def test_a_short_answer_has_its_context_and_fewer_lines(chars):
     (row,), (step,) = searched(text, "owner of service33", "deploy step 17", max_chars=chars)
     assert row.context.startswith("| service | port | owner |")
     assert step.context == "```python title=deploy.py"
-    assert "service33" in row.snippet and "step 17" in step.snippet
+    assert "service33" in row.snippet
+    assert "step 17" in step.snippet
     assert min(row.chars, step.chars) > chars - 60
 
 
