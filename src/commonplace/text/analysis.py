@@ -306,6 +306,7 @@ def stop_words(question: str) -> frozenset[str]:
     return ENGLISH | function_words(language_of(question))
 
 
+@functools.lru_cache(maxsize=16)  # a search asks for its question's several times
 def language_of(text: str) -> str:
     """Return the language of a question by its function words; "en" where they do not tell."""
     words = frozenset(_WORD.findall(folded(text)))
