@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.memory import Memory
-from commonplace.retrieval import candidates, headings
+from commonplace.retrieval import candidates, headings, line_features
 from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
 from support.engines import index_at
@@ -920,3 +920,33 @@ def test_a_line_that_many_notes_repeat_leaves_room_for_others(space, embedder):
     assert any("Ada" in snippet for snippet in snippets)
     of_october = space.search("standup between 1 and 7 October", embedder=embedder)
     assert len({hit.path for hit in of_october if "Blue" in hit.snippet}) >= 7  # a day each
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "please only suggest what is natural",
+        "I prefer what is natural",
+        "always start with natural means",
+        "I can't stand the smell of solvents",
+    ],
+)
+def test_what_a_model_is_asked_to_make_follows_a_standing_instruction(found, says, monkeypatch):
+    lines = [f"- User: The shed is for our potatoes, so {it}.\n" for it in (says, "it stays dry")]
+    lines += [f"- Assistant: The shed is for potatoes, so {says}.\n", "- User: Bought a hinge.\n"]
+    files = {f"memory/2026-03-0{day}.md": line for day, line in enumerate(lines, 1)}
+
+    def ahead(question):
+        hits = found(files, question, options={"min_score": 0})
+        scores = {hit.path: hit.score / hits[0].score for hit in hits}
+        told, dry, model = (scores[f"memory/2026-03-0{day}.md"] for day in (1, 2, 3))
+        return told - dry, told - model
+
+    asked, plain = "Could you suggest how to store potatoes?", "Are potatoes stored?"
+    with_credit = {question: ahead(question) for question in (asked, plain)}
+    credit = line_features.INSTRUCTIONS._replace(nats=0)
+    monkeypatch.setattr(line_features, "INSTRUCTIONS", credit)
+    without = {question: ahead(question) for question in (asked, plain)}
+    assert with_credit[plain] == without[plain]
+    pairs = zip(with_credit[asked], without[asked], strict=True)
+    assert all(more > less for more, less in pairs)

@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from commonplace.text.time_expressions import calendar_names
 
-__all__ = ["ADDRESSES", "AMOUNTS", "ANSWER_TYPES", "FOREIGN_TIMES", "TIMES", "AnswerType"]
+__all__ = [
+    "ADDRESSES",
+    "AMOUNTS",
+    "ANSWER_TYPES",
+    "FOREIGN_TIMES",
+    "INSTRUCTIONS",
+    "TIMES",
+    "AnswerType",
+]
 
 
 class AnswerType(NamedTuple):
@@ -124,3 +132,35 @@ ANSWER_TYPES = (
     *ADDRESSES,
 )
 """Times, numbers, names (words with a capital behind another word), telephones, and mail."""
+
+INSTRUCTIONS = AnswerType(
+    re.compile(
+        r"^(?:please|write|draft|compose|make|create|design|outline|plan|suggest|recommend|propose"
+        r"|show me|explain|help me|find me|draw up|put together|work out|set up"
+        r"|give me (?:a|an|some)|(?:any|some) (?:ideas?|tips|suggestions)"
+        r"|(?:can|could|would|will) you (?!tell|remind|remember)"
+        r"|i (?:want|need) (?:to|a|an|some))\b"
+        r"|\b(?:how|what|which .{1,40}|when|where|who) (?:should|would) (?:i|we|you)\b"
+        r"|\bwhat (?:could|can) (?:i|we) \w+ |\b(?:do|would) you (?:recommend|suggest)"
+        r"|\bi(?:['’]d| would) like (?:to|a|an|some)\b"
+        r"|^(?:bitte |kannst du|könntest du|schreib|mach|erstell|entwirf|schlag)"
+        r"|^ich (?:möchte|brauche)\b|\bwie (?:soll|sollte) (?:ich|wir)\b"
+        r"|^(?:peux-tu|pourrais-tu|écris|fais-moi|propose|rédige)"
+        r"|^¿?(?:puedes|podrías|escribe|hazme|redacta)|^(?:puoi|potresti|scrivi|fammi|proponi)"
+        r"|^(?:kun je|kan je|schrijf|maak)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:always|never|whenever|every time|from now on|as a rule|prefer(?:s|red|ences?)?"
+        r"|i['’]d (?:rather|sooner)|rather (?:not|than)|(?:standing )?instructions?"
+        r"|please (?:no|do not|don['’]t|only|use|keep|stay|avoid)"
+        r"|(?:do not|don['’]t|can['’]t|cannot) (?:like|want|eat|use|drink|fly|stand|bear)"
+        r"|vegan|vegetari\w*|allerg\w*|immer|niemals|bevorzug\w*|lieber|bitte kein\w*|toujours"
+        r"|jamais|préfér\w*|préfèr\w*|plutôt|siempre|nunca|prefier\w*|sempre|preferisc\w*|altijd"
+        r"|nooit|liever)\b",
+        re.IGNORECASE,
+    ),
+    frozenset(),
+    1.5,
+)
+"""Standing instructions and preferences of a user, where a model is asked to make something."""

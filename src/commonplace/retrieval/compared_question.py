@@ -26,7 +26,7 @@ from commonplace.text.correction_cues import (
     words_behind,
 )
 from commonplace.text.stopwords import ENGLISH
-from commonplace.text.time_expressions import calendar_names, is_date_word
+from commonplace.text.time_expressions import is_date_word, weekday_names
 from commonplace.text.unspaced_scripts import is_unspaced
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def names_in(text: str, language: str) -> set[str]:
     return {name for name in names if not nouns.issuperset(words_of(name))}
 
 
-def _is_no_date(word: str) -> bool:
-    return word.lower() not in calendar_names()
+def _is_no_weekday(word: str) -> bool:
+    return folded(word) not in weekday_names()
 
 
 def labels_in(text: str) -> frozenset[str]:
@@ -163,7 +163,7 @@ class Question:
     def names(self) -> list[int]:
         """Places of the terms that are names or numbers."""
         # A "Friday lunch" may be called lunch.
-        names = {*filter(_is_no_date, names_in(self.text, self.language))}
+        names = {*filter(_is_no_weekday, names_in(self.text, self.language))}
         return [
             at
             for at, term in enumerate(self._terms.known)

@@ -125,8 +125,9 @@ def _stands_back(
     reason: SupersessionReason, question: Question, older: ComparedLine, newer: ComparedLine
 ) -> Judgement | None:
     """Return that the newer line stands back, if both may speak of one thing and are short."""
-    # What quotes says one thing, however long it is.
-    if not (older.is_short and (newer.is_short or (reason == "doubt" and newer.quotations))):
+    # What quotes and changes nothing says one thing, however long it is.
+    is_quotation = reason == "doubt" and bool(newer.quotations) and not newer.has_cue
+    if not (older.is_short and (newer.is_short or is_quotation)):
         return None
     # Nothing stands back for a line about something else.
     is_named = any(older.held[at] for at in question.names)

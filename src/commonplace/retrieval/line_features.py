@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.answer_types import ANSWER_TYPES, AnswerType
+from commonplace.retrieval.answer_types import ANSWER_TYPES, INSTRUCTIONS, AnswerType
 from commonplace.retrieval.headings import credit_links, named_heading_scores
 from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
 from commonplace.retrieval.redundancy import redundancy_losses
@@ -255,6 +255,10 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
         scores[turns > 0] += _ASKER
         if SECOND_PERSON.get(language, frozenset()).isdisjoint(words):
             scores[turns < 0] += _MODEL_SAYS
+    if INSTRUCTIONS.asks.search(query):
+        said = rows_said_by(table, _USER)
+        held = [holds_answer(table.text_of(row), INSTRUCTIONS) for row in said.tolist()]
+        scores[said[held]] += INSTRUCTIONS.nats
     rounded: Floats = scores.astype(np.float32)
     return rounded
 

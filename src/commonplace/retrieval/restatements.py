@@ -15,7 +15,7 @@ from commonplace.retrieval.answer_types import ADDRESSES
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import have_other_amount, other_values
 from commonplace.text.stopwords import ENGLISH
-from commonplace.text.time_expressions import calendar_names
+from commonplace.text.time_expressions import weekday_names
 
 if TYPE_CHECKING:
     from commonplace.retrieval.compared_line import ComparedLine
@@ -40,12 +40,10 @@ def lacks_person(question: Question, older: ComparedLine, newer: ComparedLine) -
     if not (question.asks_person and question.tells_names):
         return False
     said, new = (
-        {word for word in question.unasked_values(line) - calendar_names() if word.isalpha()}
+        {word for word in question.unasked_values(line) - weekday_names() if word.isalpha()}
         for line in (older, newer)
     )
-    # "*Data* team" in both, and "a *PR*", are no persons.
-    said -= {word for word, _ in {*older.pairs}.intersection(newer.pairs)}
-    said -= {*map(str.lower, _ACRONYM.findall(older.text))}
+    said -= {*map(str.lower, _ACRONYM.findall(older.text))}.intersection(newer.words)  # "the *PR*"
     # The first word may be a name, as in "*Ann* does it".
     opens = next(filter(str.isalpha, newer.text), "")
     is_named = not opens.islower() and any(

@@ -255,17 +255,20 @@ def _names_what_ended(question: Question, older: ComparedLine, newer: ComparedLi
 
 
 def _shares_phrase(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether two lines have a time or an amount that is asked for, and one rare phrase.
+    """Return whether two lines have what is asked for, as a time, and one rare phrase.
 
     As of "which day is the recycling?" in "*blue bin* out on Tuesdays" and "*blue bin* on Fridays".
     """
     kinds = [kind for kind in question.answer_types if holds_answer(older.text, kind)]
     if not any(holds_answer(newer.text, kind) for kind in kinds):
         return False
-    known = question.stop_words | question.term_set
+    empty = question.stop_words
+    phrases = {tuple(map(newer.term_of, pair)) for pair in newer.pairs}
     return any(
-        all(word.isalpha() and word not in known and question.is_scarce(word) for word in pair)
-        for pair in {*older.pairs}.intersection(newer.pairs)
+        (terms := tuple(map(older.term_of, pair))) in phrases
+        and question.term_set.isdisjoint(terms)
+        and all(it.isalpha() and it not in empty and question.is_scarce(it) for it in pair)
+        for pair in older.pairs
     )
 
 

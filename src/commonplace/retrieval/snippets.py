@@ -222,6 +222,8 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
     windows = [window for window in evidence.windows if window.first in cuts]
+    if windows and cuts[windows[0].first].chars > query.max_chars:
+        windows = _fitted(windows, cuts, evidence)
     merit = merits(evidence.lines)
     scores = _scores(windows, evidence)
     enough = [score >= query.min_score for score in scores]
@@ -235,23 +237,22 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
         explained = compress(explanations(windows, evidence), enough)
         found = [replace(it, explanation=why) for it, why in zip(found, explained, strict=True)]
     results = within_budget(found, query.max_chars)
-    if found and not results:  # with its context even the first is too long for a short answer
-        shorter = _narrowed(windows[0], evidence, query.max_chars - len(found[0].context))
-        if shorter != windows[0]:
-            return window_results(evidence._replace(windows=[shorter]), explain=explain)
-        results = [replace(found[0], context="")]
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
 
 
-def _narrowed(window: Window, evidence: Evidence, room: int) -> Window:
-    """Return a window without units at its ends, its best one kept, so that it may fit."""
-    table, (first, last, *_) = evidence.lines.table, window
-    best = first + int(evidence.lines.share[window.rows].argmax())
-    while first < last:
-        first, last = (first, last - 1) if last > best else (first + 1, last)
-        if table.end[last] - table.start[first] <= room:
+def _fitted(windows: list[Window], cuts: dict[int, Cut], evidence: Evidence) -> list[Window]:
+    """Cut the best window, too long with its context, to fewer units; else leave that out."""
+    window, most = windows[0], evidence.analyzed.query.max_chars
+    best = window.first + int(evidence.lines.share[window.rows].argmax())
+    while cuts[window.first].chars > most and window.first < window.last:
+        behind = window.last - best >= best - window.first
+        less = window._replace(first=window.first + (not behind), last=window.last - behind)
+        if not (anew := _cuts(evidence._replace(windows=[less]), longest=min(SNIPPET_CHARS, most))):
             break
-    return window._replace(first=first, last=last)
+        window, cuts[less.first] = less, anew[less.first]
+    shown = cuts[window.first]
+    cuts[window.first] = shown if shown.chars <= most else shown._replace(context="")
+    return [window, *(it for it in windows[1:] if not cuts[it.first].overlaps(shown))]
 
 
 def _scores(windows: list[Window], evidence: Evidence) -> list[float]:

@@ -181,7 +181,7 @@ def _has_other_key(
     In rows of a table, other words in their first cells.
     """
     are_rows = len(older.keys) > 1 and len(newer.keys) > 1
-    key, other = (_key(line, at=are_rows) for line in (older, newer))
+    key, other = (_key(line, are_rows=are_rows) for line in (older, newer))
     asked = question.term_set.intersection(map(older.term_of, key))
     if are_rows:
         return not asked.isdisjoint(missing) and any(map(older.lacks_subject, other))
@@ -189,9 +189,9 @@ def _has_other_key(
     return has_other and bool(asked) and asked <= missing
 
 
-def _key(line: ComparedLine, *, at: int) -> Sequence[str]:
+def _key(line: ComparedLine, *, are_rows: bool) -> Sequence[str]:
     """Return the words before a colon, of a key or of a speaker, less numbers; if any."""
-    words = line.keys[at][0] if line.keys else words_of(line.speaker or "")
+    words = line.keys[1 if are_rows else 0][0] if line.keys else words_of(line.speaker or "")
     return [word for word in words if not word.isdigit()]
 
 

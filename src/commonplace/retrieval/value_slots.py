@@ -186,47 +186,18 @@ def is_of_other_matter(question: Question, older: ComparedLine, newer: ComparedL
 
 
 def changes_other_amount(question: Question, older: ComparedLine, newer: ComparedLine) -> bool:
-    """Return whether a line has numbers alone that the other one has of something else.
+    """Return whether a line has numbers of units alone that the other one has of something else.
 
-    "Agitation raised to *220 rpm*" changes no temperature of "incubation at 28 °C, 180 rpm",
-    "*rear* tyres 2.2 bar" no other pressure of "front tyres 2.3 bar, rear 2.1 bar".
+    "Agitation raised to *220 rpm*" changes no temperature of "incubation at 28 °C, 180 rpm".
     """
-    of_asked, of_others = _clauses_with_numbers(question, older)
-    if not (of_asked and of_others):
-        return False
-    asked = set(_NUMBER.findall(question.text))
-    known = asked.union(_NUMBER.findall(older.text))
-    units, others = (
-        {unit for it in clauses for unit, found in amounts(it).items() if found - asked}
-        for clauses in (of_asked, of_others)
-    )
+    asked, units, others = set(_NUMBER.findall(question.text)), set[str](), set[str]()
+    for clause in _CLAUSE_END.split(older.text):
+        is_asked = not question.subjects.isdisjoint(map(older.term_of, words_of(clause)))
+        found = (unit for unit, numbers in amounts(clause).items() if numbers - asked)
+        (units if is_asked else others).update(found)
     changed = set[str]().union(*(newer.amounts.get(unit, ()) for unit in others - units))
-    if units and changed and known.union(changed).issuperset(_NUMBER.findall(newer.text)):
-        return True
-    said, elsewhere = (_terms_of(older, *clauses) for clauses in (of_asked, of_others))
-    names = elsewhere - said - question.stop_words - question.term_set
-    clauses = _CLAUSE_END.split(newer.text)
-    new = [clause for clause in clauses if not known.issuperset(_NUMBER.findall(clause))]
-    is_of_others = bool(new) and all(
-        others.issuperset(unit for unit, found in amounts(clause).items() if found - known)
-        and not names.isdisjoint(_terms_of(newer, clause))
-        for clause in new
-    )
-    return is_of_others and not newer.term_set.issuperset(said & question.subjects)
-
-
-def _clauses_with_numbers(question: Question, line: ComparedLine) -> tuple[list[str], list[str]]:
-    """Return the clauses of a line that have numbers: those with a question's subject; others."""
-    clauses: tuple[list[str], list[str]] = ([], [])
-    for clause in filter(_NUMBER.search, _CLAUSE_END.split(line.text)):
-        clauses[question.subjects.isdisjoint(_terms_of(line, clause))].append(clause)
-    return clauses
-
-
-def _terms_of(line: ComparedLine, *clauses: str) -> set[str]:
-    """Return the terms of parts of a line, less numbers."""
-    words = (word for clause in clauses for word in words_of(clause) if not word.isdigit())
-    return set(map(line.term_of, words))
+    known = asked.union(_NUMBER.findall(older.text))
+    return bool(units and changed) and known.union(changed).issuperset(_NUMBER.findall(newer.text))
 
 
 def replaces_value(question: Question, older: ComparedLine, gone: Iterable[set[str]]) -> bool:
@@ -248,12 +219,6 @@ def _are_other_amounts(question: Question, older: ComparedLine, gone: Iterable[s
     left: set[str] = set().union(*gone)
     if not left or not all(map(str.isdigit, left)):
         return False
-    numbers = [
-        [left.issuperset(words_of(it)) for clause in clauses for it in _NUMBER.findall(clause)]
-        for clauses in _clauses_with_numbers(question, older)
-    ]
-    if all(numbers):  # of several clauses, one has what is asked for
-        return any(numbers[1]) and not any(numbers[0])
     places = [at for at, term in enumerate(older.terms) if term.isdigit()]
     is_asked = {
         at: not question.subjects.isdisjoint(older.terms[max(0, at - _AROUND) : at + _AROUND + 1])

@@ -39,11 +39,35 @@ __all__ = [
 ]
 
 WordKind = Literal[
-    "about", "article", "before", "belonging", "but", "companion", "copula", "determiner",
-    "effective", "ended", "environment", "first_person", "from", "how_many", "indefinite", "last",
-    "negation", "new", "other", "pronoun", "relative", "replaced", "third_person", "until", "was",
-    "when", "which", "who",
-]  # fmt: skip
+    "about",
+    "article",
+    "before",
+    "belonging",
+    "but",
+    "companion",
+    "copula",
+    "determiner",
+    "effective",
+    "ended",
+    "environment",
+    "first_person",
+    "from",
+    "how_many",
+    "indefinite",
+    "last",
+    "negation",
+    "new",
+    "other",
+    "pronoun",
+    "relative",
+    "replaced",
+    "third_person",
+    "until",
+    "was",
+    "when",
+    "which",
+    "who",
+]
 """Kinds of words: the lists of these names in ``correction_cues.toml``."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -103,20 +127,13 @@ def is_doubtful(
     """
     if _OPEN_TASK in text or is_question(text) or not _cues("recall").words.isdisjoint(words[:1]):
         return True
-    is_doubt = _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer")
-    if is_doubt and not _says_henceforth(text):
+    if _cues("doubt").are_in(words, text) and not _follow(words, "not", "longer"):
         return True
     if not of_day and _cues("exception").are_in(words, text):
         return True
     is_over = is_newer and _cues("once").are_in(words, text)
     is_of_a_day = not of_day and _cues("occasion").are_in(words, text)
     return (is_over or is_of_a_day) and not is_revision(words, text)
-
-
-def _says_henceforth(text: str) -> bool:
-    """Return whether a sentence says what holds from now on, as "Ann asked: *from now on* B"."""
-    parts = ((words_of(part), part) for part in _SENTENCE_END.split(text))
-    return any(_cues("henceforth").are_in(*it) and not _cues("doubt").are_in(*it) for it in parts)
 
 
 def recalls(words: Sequence[str], text: str) -> bool:

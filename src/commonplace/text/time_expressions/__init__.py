@@ -10,6 +10,7 @@ from commonplace.text.time_expressions.parser import (
     calendar_names,
     days_named,
     is_date_word,
+    weekday_names,
     without_times,
 )
 
@@ -20,5 +21,6 @@ __all__ = [
     "closeness",
     "days_named",
     "is_date_word",
+    "weekday_names",
     "without_times",
 ]

@@ -23,7 +23,14 @@ from commonplace.text.time_expressions.relative_days import (
     with_english_days,
 )
 
-__all__ = ["TIME_WORD", "calendar_names", "days_named", "is_date_word", "without_times"]
+__all__ = [
+    "TIME_WORD",
+    "calendar_names",
+    "days_named",
+    "is_date_word",
+    "weekday_names",
+    "without_times",
+]
 
 TIME_WORD = re.compile(
     r"\d|day|night|week|month|year|morrow|morning|afternoon|evening"
@@ -69,6 +76,12 @@ def calendar_names() -> frozenset[str]:
     """Return the names of months and of days of the week, in some thirty languages, folded."""
     names = (*WEEKDAYS, *WEEKDAY_NAMES, *MONTH_NAMES.split("|"), *_OTHER_FORMS.split())
     return frozenset(map(folded, names))
+
+
+@cache
+def weekday_names() -> frozenset[str]:
+    """Return the names of the days of the week alone, which are no person's: June is a name."""
+    return frozenset(map(folded, (*WEEKDAYS, *WEEKDAY_NAMES)))
 
 
 def is_date_word(word: str) -> bool:
