@@ -932,15 +932,15 @@ def test_a_line_that_many_notes_repeat_leaves_room_for_others(space, embedder):
     ],
 )
 def test_what_a_model_is_asked_to_make_follows_a_standing_instruction(found, says, monkeypatch):
-    lines = [f"- User: The shed is for our potatoes, so {it}.\n" for it in (says, "it stays dry")]
-    lines += [f"- Assistant: The shed is for potatoes, so {says}.\n", "- User: Bought a hinge.\n"]
+    lines = [f"- User: The shed is for our potatoes, so {says}.\n", "- User: Dug up potatoes.\n"]
+    lines += ["- Assistant: In a shed, always keep them dark.\n", "- User: Bought a hinge.\n"]
     files = {f"memory/2026-03-0{day}.md": line for day, line in enumerate(lines, 1)}
 
     def ahead(question):
         hits = found(files, question, options={"min_score": 0})
         scores = {hit.path: hit.score / hits[0].score for hit in hits}
         told, dry, model = (scores[f"memory/2026-03-0{day}.md"] for day in (1, 2, 3))
-        return told - dry, told - model
+        return told - max(dry, model)
 
     asked, plain = "Could you suggest how to store potatoes?", "Are potatoes stored?"
     with_credit = {question: ahead(question) for question in (asked, plain)}
@@ -948,5 +948,4 @@ def test_what_a_model_is_asked_to_make_follows_a_standing_instruction(found, say
     monkeypatch.setattr(line_features, "INSTRUCTIONS", credit)
     without = {question: ahead(question) for question in (asked, plain)}
     assert with_credit[plain] == without[plain]
-    pairs = zip(with_credit[asked], without[asked], strict=True)
-    assert all(more > less for more, less in pairs)
+    assert with_credit[asked] > without[asked]
