@@ -68,9 +68,8 @@ def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[Searc
     """Return those results, the first ones first, that an answer of so many characters holds."""
     budget, found = Budget(max_chars), []
     for result in results:
-        chars = result.chars
-        if chars <= budget.room:
-            budget.take(chars)
+        if result.chars <= budget.room:
+            budget.take(result.chars)
             found.append(result)
     return found
 
@@ -222,7 +221,8 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
     windows = [window for window in evidence.windows if window.first in cuts]
-    if windows and cuts[windows[0].first].chars > query.max_chars:
+    spans = (cuts[window.first] for window in windows[:1])
+    if any(it.end - it.start + len(it.context) > query.max_chars for it in spans):
         windows = _fitted(windows, cuts, evidence)
     merit = merits(evidence.lines)
     scores = _scores(windows, evidence)
@@ -247,11 +247,12 @@ def _fitted(windows: list[Window], cuts: dict[int, Cut], evidence: Evidence) -> 
     while cuts[window.first].chars > most and window.first < window.last:
         behind = window.last - best >= best - window.first
         less = window._replace(first=window.first + (not behind), last=window.last - behind)
-        if not (anew := _cuts(evidence._replace(windows=[less]), longest=min(SNIPPET_CHARS, most))):
+        found = _cuts(evidence._replace(windows=[less]), longest=min(SNIPPET_CHARS, most))
+        if not found:
             break
-        window, cuts[less.first] = less, anew[less.first]
-    shown = cuts[window.first]
-    cuts[window.first] = shown if shown.chars <= most else shown._replace(context="")
+        window, cuts[less.first] = less, found[less.first]
+    if (shown := cuts[window.first]).chars > most:
+        cuts[window.first] = shown._replace(context="")
     return [window, *(it for it in windows[1:] if not cuts[it.first].overlaps(shown))]
 
 
@@ -276,8 +277,7 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
     after = 0
     is_marked = _has_marks(table.text)  # one look at all texts; most notes have no blocks
     for window, following in zip_longest(ordered, ordered[1:]):
-        packed = cuts[window.first]
-        settled: Cut | None = packed
+        settled: Cut | None = (packed := cuts[window.first])
         if not _is_plain(window, packed, table, is_marked=is_marked):
             until = cuts[following.first].start if following else len(table.text)
             region = region_around(table, window.first, packed, after=after, until=until)
