@@ -98,6 +98,7 @@ def test_a_picture_of_other_data_colours_or_words_is_another(change):
     assert drawn() != drawn(**change)
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
