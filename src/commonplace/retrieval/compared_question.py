@@ -76,10 +76,6 @@ def names_in(text: str, language: str) -> set[str]:
     return {name for name in names if not nouns.issuperset(words_of(name))}
 
 
-def _is_no_weekday(word: str) -> bool:
-    return folded(word) not in weekday_names()
-
-
 def labels_in(text: str) -> frozenset[str]:
     """Return the words that tell one thing of several apart: hive *3*, class *3b*, team *D*."""
     return frozenset(map(folded, _LABEL.findall(text)))
@@ -162,8 +158,8 @@ class Question:
     @cached_property
     def names(self) -> list[int]:
         """Places of the terms that are names or numbers."""
-        # A "Friday lunch" may be called lunch.
-        names = {*filter(_is_no_weekday, names_in(self.text, self.language))}
+        named = names_in(self.text, self.language)
+        names = {it for it in named if folded(it) not in weekday_names()}  # "the *Friday* lunch"
         return [
             at
             for at, term in enumerate(self._terms.known)

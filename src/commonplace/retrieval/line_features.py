@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,18 +249,27 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
     scores[table.headings == np.arange(len(table))] += _HEADING
     if names := _names_in(query):
         scores[rows_said_by(table, names)] += _SPEAKER
+    _credit_turns(scores, table, query)
+    rounded: Floats = scores.astype(np.float32)
+    return rounded
+
+
+def _credit_turns(scores: NDArray[Any], table: PassageTable, query: str) -> None:
+    """Credit what a user says to a model where the question is the user's, or a request."""
     language, words = language_of(query), _WORD.findall(folded(query))
-    if not FIRST_PERSON.get(language, frozenset()).isdisjoint(words):
-        turns = _turns(table)
+    is_mine = not FIRST_PERSON.get(language, frozenset()).isdisjoint(words)
+    is_request = INSTRUCTIONS.asks.search(query) is not None
+    if not (is_mine or is_request):
+        return
+    turns = _turns(table)
+    if is_mine:
         scores[turns > 0] += _ASKER
         if SECOND_PERSON.get(language, frozenset()).isdisjoint(words):
             scores[turns < 0] += _MODEL_SAYS
-    if INSTRUCTIONS.asks.search(query):
-        said = rows_said_by(table, _USER)
+    if is_request:
+        said = (turns > 0).nonzero()[0]
         held = [holds_answer(table.text_of(row), INSTRUCTIONS) for row in said.tolist()]
         scores[said[held]] += INSTRUCTIONS.nats
-    rounded: Floats = scores.astype(np.float32)
-    return rounded
 
 
 def _names_in(query: str) -> frozenset[str]:

@@ -39,15 +39,6 @@ class Cut(NamedTuple):
     end: int
     context: str = ""
 
-    @property
-    def chars(self) -> int:
-        """Length of the snippet and its context."""
-        return self.end - self.start + len(self.context)
-
-    def overlaps(self, other: Cut) -> bool:
-        """Return whether two snippets have lines in common."""
-        return self.start < other.end and other.start < self.end
-
 
 def region_around(table: PassageTable, unit: int, packed: Cut, *, after: int, until: int) -> Region:
     """Return the lines around a window.

@@ -221,9 +221,6 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
     windows = [window for window in evidence.windows if window.first in cuts]
-    spans = (cuts[window.first] for window in windows[:1])
-    if any(it.end - it.start + len(it.context) > query.max_chars for it in spans):
-        windows = _fitted(windows, cuts, evidence)
     merit = merits(evidence.lines)
     scores = _scores(windows, evidence)
     enough = [score >= query.min_score for score in scores]
@@ -231,6 +228,12 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
         _result(cuts[window.first], window, evidence.lines.table, score, merit=merit)
         for window, score in compress(zip(windows, scores, strict=True), enough)
     ]
+    if found and found[0].chars > query.max_chars:  # its context makes the best one too long
+        fewer = _narrowed(windows[0], evidence, query.max_chars - len(found[0].context))
+        if fewer != windows[0]:
+            others = (fewer if it is windows[0] else it for it in evidence.windows)
+            return window_results(evidence._replace(windows=[*others]), explain=explain)
+        found[0] = replace(found[0], context="")
     if explain:
         from commonplace.retrieval.explanation import explanations
 
@@ -240,20 +243,15 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
 
 
-def _fitted(windows: list[Window], cuts: dict[int, Cut], evidence: Evidence) -> list[Window]:
-    """Cut the best window, too long with its context, to fewer units; else leave that out."""
-    window, most = windows[0], evidence.analyzed.query.max_chars
-    best = window.first + int(evidence.lines.share[window.rows].argmax())
-    while cuts[window.first].chars > most and window.first < window.last:
-        behind = window.last - best >= best - window.first
-        less = window._replace(first=window.first + (not behind), last=window.last - behind)
-        found = _cuts(evidence._replace(windows=[less]), longest=min(SNIPPET_CHARS, most))
-        if not found:
+def _narrowed(window: Window, evidence: Evidence, room: int) -> Window:
+    """Return a window without the units that are farthest from its best one, so that it may fit."""
+    table, (first, last, *_) = evidence.lines.table, window
+    best = first + int(evidence.lines.share[window.rows].argmax())
+    while first < last:
+        first, last = (first, last - 1) if last - best >= best - first else (first + 1, last)
+        if table.end[last] - table.start[first] <= room:
             break
-        window, cuts[less.first] = less, found[less.first]
-    if (shown := cuts[window.first]).chars > most:
-        cuts[window.first] = shown._replace(context="")
-    return [window, *(it for it in windows[1:] if not cuts[it.first].overlaps(shown))]
+    return window._replace(first=first, last=last)
 
 
 def _scores(windows: list[Window], evidence: Evidence) -> list[float]:

@@ -180,18 +180,17 @@ def _has_other_key(
 
     In rows of a table, other words in their first cells.
     """
-    are_rows = len(older.keys) > 1 and len(newer.keys) > 1
-    key, other = (_key(line, are_rows=are_rows) for line in (older, newer))
+    key, other = _key(older), _key(newer)
     asked = question.term_set.intersection(map(older.term_of, key))
-    if are_rows:
+    if len(older.keys) > 1 and len(newer.keys) > 1:
         return not asked.isdisjoint(missing) and any(map(older.lacks_subject, other))
     has_other = bool(other) and all(map(older.lacks_subject, other))
     return has_other and bool(asked) and asked <= missing
 
 
-def _key(line: ComparedLine, *, are_rows: bool) -> Sequence[str]:
-    """Return the words before a colon, of a key or of a speaker, less numbers; if any."""
-    words = line.keys[1 if are_rows else 0][0] if line.keys else words_of(line.speaker or "")
+def _key(line: ComparedLine) -> Sequence[str]:
+    """Return the words, less numbers, of a key, a row's first cell or a speaker; none of others."""
+    words = line.keys[-1][0] if line.keys else words_of(line.speaker or "")
     return [word for word in words if not word.isdigit()]
 
 
