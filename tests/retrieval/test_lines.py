@@ -933,14 +933,17 @@ def test_a_line_that_many_notes_repeat_leaves_room_for_others(space, embedder):
 )
 def test_what_a_model_is_asked_to_make_follows_a_standing_instruction(found, says, monkeypatch):
     lines = [f"- User: The shed is for our potatoes, so {says}.\n", "- User: Dug up potatoes.\n"]
-    lines += ["- Assistant: In a shed, always keep them dark.\n", "- User: Bought a hinge.\n"]
+    lines += [
+        "- Assistant: To store some, always keep potatoes dark.\n",
+        "- User: Bought a hinge.\n",
+    ]
     files = {f"memory/2026-03-0{day}.md": line for day, line in enumerate(lines, 1)}
 
     def ahead(question):
         hits = found(files, question, options={"min_score": 0})
         scores = {hit.path: hit.score / hits[0].score for hit in hits}
         told, dry, model = (scores[f"memory/2026-03-0{day}.md"] for day in (1, 2, 3))
-        return told - max(dry, model)
+        return told - dry, model - dry
 
     asked, plain = "Could you suggest how to store potatoes?", "Are potatoes stored?"
     with_credit = {question: ahead(question) for question in (asked, plain)}
@@ -948,4 +951,5 @@ def test_what_a_model_is_asked_to_make_follows_a_standing_instruction(found, say
     monkeypatch.setattr(line_features, "INSTRUCTIONS", credit)
     without = {question: ahead(question) for question in (asked, plain)}
     assert with_credit[plain] == without[plain]
-    assert with_credit[asked] > without[asked]
+    assert with_credit[asked][0] > without[asked][0]
+    assert 0 < with_credit[asked][1] <= without[asked][1]  # what the model says is no instruction

@@ -1695,6 +1695,18 @@ def test_what_quotes_stands_back_however_long_it_is(opened):
     assert place_of(found, older) < place_of(found, newer)
 
 
+def test_what_quotes_and_changes_something_is_a_correction(opened):
+    older = "- The reading group meets at the library."
+    newer = (
+        "- The reading group now meets in the café on Mill Lane, no longer in the library, for the "
+        'heating there is broken and a paper at the door says "closed below five degrees".'
+    )
+    found = opened(logs("", older, newer), embedder=None).search(
+        "Where does the reading group meet?"
+    )
+    assert place_of(found, newer) < place_of(found, older)
+
+
 def test_a_line_whose_numbers_are_all_quoted_is_of_another_time(opened):
     older = "- Dr. Brandvold raised the levothyroxine to 100 mcg, starting tomorrow."
     newer = '- The old sheet says "levothyroxine 75 mcg" in terrible handwriting, scanned it.'
