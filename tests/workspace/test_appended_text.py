@@ -83,18 +83,19 @@ def test_a_long_log_is_searched_for_a_note_in_other_white_space(tmp_path, places
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize(
-    ("items", "seconds"),
-    [(1, 0.1), (1_000, 1.5)],  # 0.02 and 0.25 on a quiet machine
-)
-def test_a_log_of_ten_megabytes_is_locked_for_a_moment(tmp_path, items, seconds):
+@pytest.mark.parametrize(("items", "ratio"), [(1, 0.5), (1_000, 9)])  # 0.06 and 3
+def test_a_log_of_ten_megabytes_is_locked_for_a_moment(tmp_path, items, ratio):
+    """The floor is to take the words of each line, in this run: a machine may be busy or slow."""
     log = tmp_path / "log.md"
     log.write_text("# Log\n\n" + "".join(map(ITEM.format, range(120_000))))
     note = "".join(ITEM.format(f"{number} again") for number in range(items))
+    started = time.process_time()
+    assert len([" ".join(line.split()) for line in log.read_text().split("\n")]) == 120_003
+    floor = time.process_time() - started
     started = time.process_time()
     appended = append_note(log, note, title=None)
     took = time.process_time() - started
     assert appended
     assert len(appended.added) == len(note)
     assert len(appended.before) > 10_000_000
-    assert took < seconds
+    assert took < ratio * floor
