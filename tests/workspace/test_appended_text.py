@@ -83,6 +83,7 @@ def test_a_long_log_is_searched_for_a_note_in_other_white_space(tmp_path, places
 
 
 @pytest.mark.timing
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "ratio"), [(1, 0.5), (1_000, 9)])  # 0.06 and 3
 def test_a_log_of_ten_megabytes_is_locked_for_a_moment(tmp_path, items, ratio):
     """The floor is to take the words of each line, in this run: a machine may be busy or slow."""

@@ -210,18 +210,24 @@ class _BlockIndex:
 
     def __init__(self, text: str) -> None:
         self._blocks: list[str] = []
-        self._places: dict[str, list[int]] = {}
+        # Numbers alone, no list a block: a hundred thousand of them keep the collector busy.
+        self._places: dict[str, int] = {}
+        self._equal: list[int] = []
         self._longest = 0
         self.add(text)
 
     def add(self, text: str) -> None:
         """Add the blocks of a text that does not go on with the one before."""
-        self._blocks.append("")
+        self._append("")
         for block in _blocks(text):
             squeezed = " ".join(block.split())
-            self._places.setdefault(squeezed, []).append(len(self._blocks))
-            self._blocks.append(squeezed)
+            self._append(squeezed)
+            self._places[squeezed] = len(self._blocks) - 1
             self._longest = max(self._longest, len(squeezed))
+
+    def _append(self, block: str) -> None:
+        self._equal.append(self._places.get(block, -1))  # the last one before of the same words
+        self._blocks.append(block)
 
     def holds(self, piece: str) -> bool:
         """Check whether consecutive blocks have the words of a piece."""
@@ -230,9 +236,11 @@ class _BlockIndex:
             return True
         end = wanted.find(" ")
         while 0 < end <= self._longest:
-            places = self._places.get(wanted[:end], ())
-            if any(self._continues(at + 1, wanted[end + 1 :]) for at in places):
-                return True
+            at = self._places.get(wanted[:end], -1)
+            while at >= 0:
+                if self._continues(at + 1, wanted[end + 1 :]):
+                    return True
+                at = self._equal[at]
             end = wanted.find(" ", end + 1)
         return False
 
