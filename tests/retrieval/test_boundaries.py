@@ -287,6 +287,49 @@ def test_a_nested_item_is_shown_with_its_parents():
     assert "- heron\n  - office\n    - port 51820" in hit.snippet
 
 
+@pytest.mark.parametrize("number", range(4, 70, 13))
+@pytest.mark.parametrize("place", ["office", "garage", "harbour"])
+def test_items_that_a_chunk_begins_within_are_the_context(place, number):
+    outline = ["- heron"]
+    for other in ("office", "garage", "harbour"):
+        outline.append(f"  - {other}")
+        outline += [f"    - {other} item{at} says something of word{at}x" for at in range(70)]
+    [hits] = searched("\n".join(outline), f"word{number}x of the {place}", max_chars=400)
+    assert hits[0].context == f"- heron\n  - {place}"
+    shown = [outline[hit.start_line - 1 : hit.end_line] for hit in hits]
+    assert [hit.snippet.split("\n") for hit in hits] == shown
+    assert all(hit.context for hit in hits)
+
+
+def test_blank_lines_that_no_chunk_holds_end_what_is_known_of_the_items_above():
+    outline = ["- heron", *[""] * 3_000, "  - garage"]
+    outline += [f"    - item{at} says something of word{at}x" for at in range(200)]
+    [[hit, *_]] = searched("\n".join(outline), "word60x", max_chars=200)
+    assert hit.context == "  - garage"
+
+
+@pytest.mark.parametrize(
+    ("head", "shown"),
+    [
+        ("Ann: ", "Ann: …"),
+        ("- **Ann Lee**: ", "- **Ann Lee**: …"),
+        ("> Ann: ", "Ann: …"),
+        ("The long story of: ", ""),
+        ("See https://example.org ", ""),
+        ("", ""),
+    ],
+)
+def test_the_rest_of_a_long_line_says_who_speaks(head, shown):
+    things = ("door", "roof", "garden", "cellar", "kitchen", "stair", "lamp", "attic", "porch")
+    said = " ".join(
+        f"And then the {thing} of house number{at}x was painted by somebody else once more."
+        for at, thing in enumerate(things)
+    )
+    [[hit, *_]] = searched(f"# Log\n\nBob: Well?\n{head}{said}\nBob: Good.", "attic of number7x")
+    assert hit.snippet.startswith("And then")
+    assert hit.context == shown
+
+
 def test_a_wrapped_item_is_shown_whole():
     item = "- The VPN of the office listens on the port 51820, which was chosen in the\n"
     item += "  spring of last year after the provider had closed the other one without\n"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from commonplace.errors import StateError
 from commonplace.history.lines import hunks, line_key, normal_line, standing_keys
-from commonplace.text.quotation import UNTRUSTED_MARK
+from commonplace.text.quotation import SHORTENED, UNTRUSTED_MARK
 from commonplace.types import USER, Author, Origin, SearchResult
 
 if TYPE_CHECKING:
@@ -205,21 +205,12 @@ class OriginLedger:
         held = self._held(state)
         everywhere = "untrusted" in held.values() or not self._sound
         known = [each.source == "memory" and (everywhere or each.path in held) for each in results]
-        snippets = [
-            (result.path, result.snippet.split("\n"))
-            for result, is_known in zip(results, known, strict=True)
-            if is_known
-        ]
-        found = iter(self._of_snippets(snippets, held, read))
+        shown = [each for each, is_known in zip(results, known, strict=True) if is_known]
+        found = self._of_shown(shown, held, read)
         return [
-            _with_origins(result, next(found), context=self._of_context(result))
-            if is_known
-            else result
+            _with_origins(result, next(found)) if is_known else result
             for result, is_known in zip(results, known, strict=True)
         ]
-
-    def _of_context(self, result: SearchResult) -> list[Origin]:
-        return self.of_lines(result.path, result.context.split("\n")) if result.context else []
 
     def is_empty(self, state: object = None) -> bool:
         """Return whether users wrote all lines.
@@ -249,24 +240,31 @@ class OriginLedger:
 
         return mark
 
-    def _of_snippets(
+    def _of_shown(
         self,
-        snippets: Sequence[tuple[str, Sequence[str]]],
+        results: Sequence[SearchResult],
         held: Mapping[str, Author],
         read: Callable[[str], str],
-    ) -> list[list[Origin]]:
-        """Return the origins of the lines of snippets; their first and last lines may be cut."""
-        found = iter(self._of_places([(path, line) for path, lines in snippets for line in lines]))
-        origins = [[next(found) for _ in lines] for _, lines in snippets]
+    ) -> Iterator[list[Origin]]:
+        """Yield the origins of the lines that each result shows; some are parts of lines."""
+        shown = [[*_context_lines(each), *each.snippet.split("\n")] for each in results]
+        places = [
+            (each.path, line) for each, own in zip(results, shown, strict=True) for line in own
+        ]
+        found = iter(self._of_places(places))
         texts: dict[str, list[str]] = {}
-        for (path, lines), own in zip(snippets, origins, strict=True):
-            for at in {0, len(lines) - 1}:
-                if own[at] == USER and line_key(lines[at]) is not None:
+        for each, lines in zip(results, shown, strict=True):
+            path, origins = each.path, [next(found) for _ in lines]
+            ends = len(_context_lines(each)), len(lines) - 1
+            for at, line in enumerate(lines):
+                part = line.removesuffix(SHORTENED)
+                is_cut = at in ends or part != line
+                if is_cut and origins[at] == USER and line_key(part) is not None:
                     if path not in texts:
                         texts[path] = read(path).split("\n")
                     unknown = Origin("untrusted") if held.get(path) == "untrusted" else USER
-                    own[at] = self._of_part(path, lines[at], texts[path], unknown)
-        return origins
+                    origins[at] = self._of_part(path, part, texts[path], unknown)
+            yield origins
 
     def _of_part(self, path: str, part: str, lines: Sequence[str], unknown: Origin) -> Origin:
         """Return the origin of a line that may be a part of one; `unknown` if it is in none."""
@@ -318,11 +316,13 @@ class OriginLedger:
         ]
 
 
-def _with_origins(
-    result: SearchResult, snippet: Sequence[Origin], *, context: Sequence[Origin]
-) -> SearchResult:
-    origins = [*context, *snippet]
-    untrusted = tuple(_untrusted(origins, result.start_line - len(context)))
+def _context_lines(result: SearchResult) -> list[str]:
+    return result.context.split("\n") if result.context else []
+
+
+def _with_origins(result: SearchResult, origins: Sequence[Origin]) -> SearchResult:
+    first_line = result.start_line - len(_context_lines(result))
+    untrusted = tuple(_untrusted(origins, first_line))
     return replace(result, origin=lowest(origins), untrusted=untrusted)
 
 

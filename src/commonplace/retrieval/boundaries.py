@@ -25,6 +25,7 @@ from commonplace.retrieval.snippet_region import Cut, Region
 from commonplace.text.blocks import Block, context_at
 from commonplace.text.line_units import goes_on, starts_unit
 from commonplace.text.list_items import item_above, item_end
+from commonplace.text.quotation import SHORTENED
 
 __all__ = ["cut"]
 
@@ -91,7 +92,10 @@ class _Cutter:
             self._drop_ends()
         self._close_container()
         start, end = self._span(self._first, self._last)
-        return Cut(start, min(end, start + self._longest), self._context())
+        context = self._context()
+        if not context and start == self._window.start:
+            context = self._window.context
+        return Cut(start, min(end, start + self._longest), context)
 
     def _close_container(self) -> None:
         """Add the line that closes an admonition or an element, where it is all that is missing."""
@@ -319,7 +323,7 @@ def _shortened(item: str) -> str:
     """Return the beginning of a long item, up to the end of a word."""
     if len(item) <= _WHOLE_CHARS:
         return item
-    return item[:_WHOLE_CHARS].rpartition(" ")[0].rstrip(",;:-–— ") + " …"
+    return item[:_WHOLE_CHARS].rpartition(" ")[0].rstrip(",;:-–— ") + SHORTENED
 
 
 def _continues(lines: Sequence[str], number: int) -> bool:

@@ -38,6 +38,7 @@ from commonplace.retrieval.precedence import Precedence, ordered
 from commonplace.retrieval.query import Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors, surplus_copies
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
+from commonplace.retrieval.snippet_region import above_windows
 from commonplace.retrieval.snippets import Window, pack_windows, window_results
 from commonplace.retrieval.source_quota import merge_sources
 from commonplace.retrieval.supersession import COMPARED_LINES, COMPARED_NATS, supersede
@@ -63,6 +64,8 @@ _COVERING = 6
 """Windows among which the one that covers the question best is looked for."""
 
 _WORD = re.compile(r"[^\W_]{2,}")
+_BLANKS = frozenset(" \t")
+"""Signs with which a passage begins that is within a list item."""
 
 _analyzer = functools.cache(Analyzer)
 
@@ -136,7 +139,9 @@ class LineRanker:
             max_chars=max(query.max_chars, passages * RERANKED_CHARS), hidden=hidden,
         )  # fmt: skip
         confidence = _answer_confidence(windows, lines, analyzed)
-        return Evidence(windows, lines, analyzed, confidence, precedences)
+        begins = (table.text[it.start : it.start + 1] for it in table.passages)
+        above = {} if _BLANKS.isdisjoint(begins) else above_windows(snapshot, table, windows)
+        return Evidence(windows, lines, analyzed, confidence, precedences, above)
 
     def _candidates(
         self, snapshot: Snapshot, query: Query

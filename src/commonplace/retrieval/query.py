@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from commonplace.store.base import Snapshot
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.precedence import Precedence
+    from commonplace.retrieval.snippet_region import Above
     from commonplace.retrieval.snippets import Window
     from commonplace.vectors import Vector
 
@@ -119,6 +121,7 @@ class Evidence(NamedTuple):
         analyzed: The query.
         confidence: Confidence of the answer as a whole.
         precedences: Lines that stand back for others.
+        above: Lines above those passages that begin within a list item, by passage.
     """
 
     windows: list[Window]
@@ -126,6 +129,7 @@ class Evidence(NamedTuple):
     analyzed: AnalyzedQuery
     confidence: float
     precedences: tuple[Precedence, ...] = ()
+    above: Mapping[int, Above] = MappingProxyType({})
 
 
 class Ranking(NamedTuple):

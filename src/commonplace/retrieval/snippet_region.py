@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.retrieval.query import SNIPPET_CHARS
+from commonplace.text.quotation import SHORTENED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from commonplace.retrieval.passages import PassageTable
+    from commonplace.retrieval.snippets import Window
+    from commonplace.store.base import Snapshot
+    from commonplace.types import Chunk
 
-__all__ = ["Cut", "Region", "region_around"]
+__all__ = ["Above", "Cut", "Region", "above_windows", "region_around", "speaker_before"]
+
+_LINES_ABOVE = 200
+"""Lines above a passage among which the items are looked for that it lies in."""
+_BLANKS = (" ", "\t")
+_SPEAKER = re.compile(
+    r"[ \t>]*((?:[-*+] )?[*_]*[^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?[*_]*:[*_]*) "
+)
+"""What a line begins with that a speaker says."""
 
 
 class Region(NamedTuple):
     """Text around a window; offsets are those of the text of all passages.
 
     Attributes:
-        lines: Lines of the file, the first one from the beginning of the window's chunk.
-        start: Offset of the first line.
+        lines: Lines of the file, the first one from the beginning of the window's chunk, or above
+            it where that begins within a list item.
+        start: Offset of the first line; those above the chunk count as if they were in the text.
         context: What the first line needs from above it.
         after: Offset that the snippet may begin at: the end of the snippet before.
         until: Offset that it may end at: the beginning of the next snippet.
@@ -32,6 +46,13 @@ class Region(NamedTuple):
     until: int
 
 
+class Above(NamedTuple):
+    """Lines of the file right above a passage, and what the first of them needs from above it."""
+
+    lines: tuple[str, ...]
+    context: str
+
+
 class Cut(NamedTuple):
     """Boundaries of a snippet in the text of all passages, and its context."""
 
@@ -40,25 +61,85 @@ class Cut(NamedTuple):
     context: str = ""
 
 
-def region_around(table: PassageTable, unit: int, packed: Cut, *, after: int, until: int) -> Region:
+def speaker_before(text: str, offset: int) -> str:
+    """Return how the line begins that holds an offset, where that names who speaks: "Ann: …"."""
+    head = _SPEAKER.match(text, text.rfind("\n", 0, offset) + 1, offset)
+    return f"{head[1]}{SHORTENED}" if head else ""
+
+
+def above_windows(
+    snapshot: Snapshot, table: PassageTable, windows: Iterable[Window]
+) -> dict[int, Above]:
+    """Return the lines above those passages that begin within a list item, by passage.
+
+    Of the passages of windows alone, and where the window may lie in that item: few do.
+    """
+    text, found = table.text, dict[int, Above]()
+    for window in windows:
+        number, passage = int(table.passage[window.first]), table.passage_of(window.first)
+        is_within = text.startswith(_BLANKS, passage.start) and passage.first_line > 1
+        if not is_within or not text.startswith(_BLANKS, int(table.start[window.first])):
+            continue
+        if number not in found:
+            last = passage.first_line - 1
+            chunks = snapshot.chunks_of(
+                passage.path, from_line=max(1, last - _LINES_ABOVE), to_line=last
+            )
+            found[number] = _joined([chunk for chunk, _ in chunks], last)
+    return found
+
+
+def _joined(chunks: Sequence[Chunk], last: int) -> Above:
+    """Return the lines of chunks, which may overlap, from the last gap up to a line."""
+    lines: list[str] = []
+    behind, context = 0, ""
+    for chunk in chunks:
+        own = chunk.text.split("\n")[chunk.start_line - chunk.end_line - 1 :]  # labels may be above
+        if chunk.start_line > behind:
+            lines, context = [], chunk.context
+        elif chunk.start_line < behind:
+            own = own[behind - chunk.start_line :]
+        lines += own
+        behind = max(behind, chunk.end_line + 1)
+    if behind <= last:
+        return Above((), "")
+    return Above(tuple(lines[: len(lines) - (behind - 1 - last)]), context)
+
+
+def region_around(
+    table: PassageTable,
+    unit: int,
+    packed: Cut,
+    between: tuple[int, int],
+    above: Mapping[int, Above],
+) -> Region:
     """Return the lines around a window.
 
     Args:
         table: Units of all passages.
         unit: First unit of the window.
         packed: The window as it was packed.
-        after: End of the snippet before.
-        until: Beginning of the next snippet.
+        between: End of the snippet before, and beginning of the next one.
+        above: Lines above passages.
     """
     passage, chunk = table.passage_of(unit), table.chunk_of(unit)
-    stop = table.end_of(unit)
+    stop, context = table.end_of(unit), chunk.context
     start = packed.start
     for _ in range(table.line_of(packed.start, passage) - chunk.start_line):
         start = table.text.rfind("\n", passage.start, start)
     start = max(table.text.rfind("\n", passage.start, start) + 1, passage.start)
+    number = int(table.passage[unit])
+    if start > passage.start and table.text.startswith(_BLANKS, start):
+        start = passage.start  # the items that the chunk begins in are further up
+        context = table.chunk_of(int(table.passage.searchsorted(number))).context
     hidden = table.hidden[:unit].nonzero()[0]
     if len(hidden):  # the line of a note's labels, which is never shown
         start = max(start, int(table.end[hidden[-1]]) + 1)
     reach = table.text.find("\n", packed.end + SNIPPET_CHARS, stop)
     lines = table.text[start : stop if reach < 0 else reach].split("\n")
-    return Region(lines, start, chunk.context, max(after, passage.start), min(until, stop))
+    after, until = max(between[0], passage.start), min(between[1], stop)
+    held = above.get(number)
+    if held is not None and start == passage.start:
+        lines, context = [*held.lines, *lines], held.context
+        start -= sum(len(line) + 1 for line in held.lines)
+    return Region(lines, start, context, after, until)

@@ -18,7 +18,7 @@ from commonplace.retrieval.line_features import window_part
 from commonplace.retrieval.passages import holds
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.retrieval.redundancy import merits
-from commonplace.retrieval.snippet_region import Cut, region_around
+from commonplace.retrieval.snippet_region import Cut, region_around, speaker_before
 from commonplace.text.blocks import BLOCK_MARKS
 from commonplace.types import SearchResult
 
@@ -278,7 +278,7 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
         settled: Cut | None = (packed := cuts[window.first])
         if not _is_plain(window, packed, table, is_marked=is_marked):
             until = cuts[following.first].start if following else len(table.text)
-            region = region_around(table, window.first, packed, after=after, until=until)
+            region = region_around(table, window.first, packed, (after, until), evidence.above)
             best = int(table.start[window.first + share[window.rows].argmax()])
             settled = cut(region, packed, longest=longest, middle=best)
         if settled is None:
@@ -290,7 +290,9 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
 
 def _packed(window: Window, table: PassageTable, longest: int) -> Cut:
     start = int(table.start[window.first])
-    return Cut(start, min(int(table.end[window.last]), start + longest))
+    is_part = start > 0 and table.text[start - 1] != "\n"
+    context = speaker_before(table.text, start) if is_part else ""
+    return Cut(start, min(int(table.end[window.last]), start + longest), context)
 
 
 def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bool) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from commonplace.types import SearchResult
 
 __all__ = [
+    "SHORTENED",
     "UNTRUSTED_MARK",
     "block_quote",
     "quoted_context",
@@ -22,6 +23,9 @@ __all__ = [
     "quoted_snippet",
     "without_lines",
 ]
+
+SHORTENED = " …"
+"""End of a line of which only the beginning is shown, in the context of a result."""
 
 UNTRUSTED_MARK = "[untrusted] "
 """Mark of a line that came from outside, such as from a page or a mail.
