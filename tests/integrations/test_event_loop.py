@@ -21,7 +21,7 @@ import pytest
 from commonplace import Memory
 from commonplace.text import tokens
 from commonplace.text.vocabulary import load_encoding, vocabulary_folders
-from support.event_loop import MAX_S, Meter
+from support.event_loop import MAX_S, Meter, slowness
 from support.loop_process import METHODS
 from support.python_path import environment
 
@@ -60,14 +60,16 @@ def measured(framework, folder, names=()):
 @pytest.mark.slow
 @pytest.mark.processes
 def test_the_loop_never_stands_still_for_50_ms_at_the_first_use_of_a_method(framework, tmp_path):
-    shortest = measured(framework, tmp_path / "0")
-    for attempt in range(1, ROUNDS):
-        slow = [name for name, seconds in shortest.items() if seconds >= MAX_S]
+    """On a slow machine, or while others slow it down, 50 ms are as much longer as it is slower."""
+    slow: list[str] = []
+    for attempt in range(ROUNDS):
+        before = slowness()
+        found = measured(framework, tmp_path / str(attempt), slow)
+        limit = MAX_S * (before + slowness()) / 2
+        slow = [name for name, seconds in found.items() if seconds >= limit]
         if not slow:
             return
-        again = measured(framework, tmp_path / str(attempt), slow)
-        shortest |= {name: min(shortest[name], again[name]) for name in slow}
-    assert not {name: seconds for name, seconds in shortest.items() if seconds >= MAX_S}
+    assert not {name: (found[name], limit) for name in slow}
 
 
 HOOKS = {"ChatMemory", "MemoryContextMiddleware", "MemoryFlushMiddleware"}

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import statistics
+import subprocess
 import sys
 import time
 
@@ -117,15 +118,17 @@ async def test_a_warm_search_takes_little_longer_than_the_cores(notes, started):
 @pytest.mark.timing
 @pytest.mark.processes
 async def test_the_first_answer_comes_within_a_second_and_a_half(notes, started):
+    """Or, on a slow machine, within twice and a half the time to import the SDK's server alone."""
     with notes.open(settings=LINES) as memory:
         memory.index()
-    taken = []
+    taken, bare = [], []
     for _ in range(3):
         begun = time.perf_counter()
         async with started() as client:
             found = await client.call_tool("memory_search", {"query": "VPN port"})
             taken.append(time.perf_counter() - begun)
             assert found.structured_content["results"]
-    if min(taken) >= 1.5 and os.name != "nt" and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
-        pytest.skip(f"the machine is loaded: the wall clock says nothing about the server {taken}")
-    assert min(taken) < 1.5, taken
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import mcp.server.stdio"], check=True)
+        bare.append(time.perf_counter() - begun)
+    assert min(taken) < max(1.5, 2.5 * min(bare)), (taken, bare)

@@ -12,6 +12,21 @@ from typing import Self
 MAX_S = 0.05
 """How long the event loop may stand still."""
 _BEAT_S = 0.001
+_COUNTED = 1_000_000
+_COUNTING_S = 0.04
+"""Time to count to `_COUNTED` on a machine of the speed for which `MAX_S` was set."""
+
+
+def slowness() -> float:
+    """Return how many times slower this machine computes now, from 1."""
+    taken = []
+    for _ in range(3):
+        began = time.perf_counter()
+        total = 0
+        for number in range(_COUNTED):
+            total += number
+        taken.append(time.perf_counter() - began)
+    return max(1.0, min(taken) / _COUNTING_S)
 
 
 class Meter:
