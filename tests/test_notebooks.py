@@ -28,6 +28,8 @@ pytestmark = pytest.mark.notebooks
 
 PATHS = notebooks.paths()
 NAMES = [path.stem for path in PATHS]
+MINUTES = {"2-what-the-settings-do"}
+"""Notebooks that take a minute and more, which .ci/full runs."""
 SQUARE = 16
 FIRST_VALUE = 10
 """Line of code before which a notebook shows something."""
@@ -101,7 +103,13 @@ def test_a_picture_of_other_data_colours_or_words_is_another(change):
 @pytest.mark.timeout(240)
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("path", PATHS, ids=NAMES)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.full] if name in MINUTES else [], id=name)
+        for path, name in zip(PATHS, NAMES, strict=True)
+    ],
+)
 def test_a_notebook_prints_what_is_committed(path, tmp_path):
     committed = notebooks.read(path)
     run = notebooks.executed(notebooks.read(path), tmp_path)

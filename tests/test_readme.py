@@ -47,6 +47,7 @@ def test_python_blocks_print_what_stands_below_them(folder, framework):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_the_same_query_engine_runs_with_a_real_model(folder):
     pytest.importorskip("llama_index.llms.openai", reason="the package is not installed")

@@ -31,6 +31,7 @@ def test_what_is_damaged_at_random_gives_right_answers_or_errors_of_ours(made):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(20 * FLIPS)
 def test_many_files_that_are_damaged_at_random(made):
     first = random.randrange(10**6)

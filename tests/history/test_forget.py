@@ -953,6 +953,7 @@ def test_lines_that_begin_as_one_that_stays_are_recognised_as_a_whole():
     assert not forgotten.is_in(door.format(12))
 
 
+@pytest.mark.slow
 def test_a_plan_that_changed_nothing_is_not_tried_again(root, memory):
     (root / "memory/large.md").write_bytes(f"{SECRET}\n".encode() + b"x" * (32 << 20))
     with pytest.raises(WorkspaceError, match=r"large\.md: it has 32 MiB"):

@@ -112,7 +112,8 @@ def test_who_has_no_token_or_comes_from_another_site_is_refused(notes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.full), "auto"])
+@pytest.mark.full
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_fifty_clients_of_one_server_write_and_find_at_once(notes, mode):
     async def talk(url, number):
         async with client(url, mode=mode) as connected:

@@ -389,6 +389,21 @@ def test_what_holds_of_another_thing_or_under_a_condition_comes_behind(
     assert line in memory.search(question)[0].snippet
 
 
+@pytest.mark.parametrize("embedder", ["bundled", None], ids=["hybrid", "words"])
+def test_a_key_below_another_item_is_another_key(opened, embedder):
+    items = "- {}\n  - database: db-{}.local\n  - owner: {}"
+    older, newer = items.format("staging", "one", "Mia"), items.format("production", "two", "Tom")
+    memory = opened(logs(older, newer), embedder=embedder)
+    for place, database in (("staging", "db-one"), ("production", "db-two")):
+        assert database in memory.search(f"what is the database of {place}?")[0].snippet
+
+
+def test_a_key_below_the_same_item_is_the_same_key(opened):
+    item = "- staging\n  - database: db-{}.local"
+    memory = opened(logs(item.format("one"), item.format("two")))
+    assert "db-two" in memory.search("what is the database of staging?")[0].snippet
+
+
 @pytest.mark.parametrize(
     ("question", "line", "newer"),
     [
@@ -866,7 +881,7 @@ def test_an_explanation_says_which_line_stands_back_for_which(opened):
     ("blocks", "now", "trap", "then"),
     [
         pytest.param(BLOCKS, 0.97, 0.96, 0.97, marks=pytest.mark.full, id="first"),
-        pytest.param(LATER, 0.7, 0.94, 1.0, id="later"),
+        pytest.param(LATER, 0.7, 0.94, 1.0, marks=pytest.mark.full, id="later"),
     ],
 )
 def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, then):

@@ -133,6 +133,7 @@ def test_what_a_crash_left_of_a_graph_is_made_again(store):
     assert store.engines["vectors"].startswith("HNSW")
 
 
+@pytest.mark.full
 def test_others_write_while_the_graph_is_made(store, url):
     filled(store, *many(300))
     written = []

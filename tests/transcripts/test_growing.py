@@ -87,11 +87,18 @@ GRAINS = {
     "small OpenClaw chunks": replace(Settings.openclaw(), chunking=SMALL),
     "openclaw": Settings.openclaw(),
 }
+OTHER_GRAINS = ("large chunks", "small OpenClaw chunks")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", engines.ENGINES)
-@pytest.mark.parametrize("name", GRAINS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("lines", "openclaw"),
+        *(pytest.param(name, marks=pytest.mark.full) for name in OTHER_GRAINS),
+    ],
+)
 @hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
 @given(data=st.data(), embeds=st.booleans())
 def test_an_index_that_grew_is_as_a_fresh_one(kind, name, data, embeds):

@@ -229,6 +229,7 @@ class TestNamespaces:
             spaces.batch([ListNamespacesOp((MatchCondition("middle", ("a",)),))])
 
     @pytest.mark.slow
+    @pytest.mark.full
     def test_a_thousand_namespaces(self, store):
         many = [("users", f"user{number:04}") for number in range(1000)]
         for number, namespace in enumerate(many[:60]):
