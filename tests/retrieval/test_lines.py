@@ -7,8 +7,11 @@ import pytest
 
 from commonplace.memory import Memory
 from commonplace.retrieval import candidates, headings, line_features
+from commonplace.retrieval.item_tree import item_parents
+from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.redundancy import similarity_of_vectors
 from commonplace.settings import SearchSettings, Settings
+from commonplace.store.records import StoredChunk
 from support.engines import index_at
 from support.fakes import NOON, HashedWords, Raising, clock
 
@@ -304,6 +307,67 @@ def test_words_in_a_file_name_bring_its_lines(found, embedder):
     }
     hits = found(notes, "budget of lighthouse", embedder=embedder)
     assert first(hits, "12,500") == 1
+
+
+PEOPLE = ("Ann", "Bob", "Carla", "Dmitri", "Elena", "Farid", "Greta", "Hugo")
+KNOWN = {
+    "what tea does {} drink?": "drinks tea from {}",
+    "what is the shoe size of {}?": "shoe size {}",
+    "when is {}'s birthday?": "birthday on {} May",
+    "what is {} allergic to?": "allergic to number {}",
+    "what is {}'s phone number?": "phone 555-01{}",
+    "which car does {} drive?": "drives a car of 20{}",
+    "at which desk does {} sit?": "sits at desk {}",
+    "which instrument does {} play?": "plays instrument {}",
+    "which dentist does {} go to?": "goes to dentist {}",
+}
+
+
+@pytest.mark.parametrize(
+    ("embedder", "about", "least"),
+    [
+        ("bundled", "", 57),  # without a look at items 11
+        (None, "", 47),  # 19
+        ("bundled", " (since 2019, flat 7 in Leeds)", 43),  # 9
+        (None, " (since 2019, flat 7 in Leeds)", 31),  # 21
+    ],
+    ids=["hybrid", "words", "hybrid, more is said", "words, more is said"],
+)
+def test_a_line_is_found_by_the_items_that_it_lies_in(space, embedder, about, least):
+    outline, asked = ["# People", ""], {}
+    for at, name in enumerate(PEOPLE):
+        outline.append(f"- {name}{about}")
+        for number, (question, said) in enumerate(KNOWN.items()):
+            outline.append(f"  - {said.format(10 + at * len(KNOWN) + number)}")
+            asked[question.format(name)] = len(outline)
+    space.write({"MEMORY.md": "\n".join(outline)})
+    with space.open(embedder) as memory:
+        memory.index()
+        answers = {query: memory.search(query, max_chars=120)[:1] for query in asked}
+    shown = [
+        query
+        for query, line in asked.items()
+        for hit in answers[query]
+        if hit.start_line <= line <= hit.end_line
+    ]
+    assert len(shown) >= least
+
+
+@pytest.mark.parametrize(
+    ("lines", "parents"),
+    [
+        (["- a1", "  - b1", "    - c1", "  - d1", "- e1", "\t- f1"], [-1, 0, 1, 0, -1, 4]),
+        (["text of it", "  - b1", "# Head", "    code1", "1. one", "   goes on"], [-1] * 5),
+        (["- a1", "", "  - b1", "", "    words below it", "aa", "  bb"], [-1, 0, 1, -1, -1]),
+        (["  - b1", "  - c1", "    - d1"], [-1, -1, 1]),
+        (["* aa", "     - far in", "   - less far"], [-1, 0, 0]),
+    ],
+)
+def test_a_line_lies_in_the_item_above_it_that_is_less_indented(lines, parents):
+    text = "\n".join(lines)
+    place = ("MEMORY.md", "memory", 1, len(lines), "hash")
+    chunk = StoredChunk(1, "id", *place, text, "", "", None, b"", None, 0)
+    assert item_parents(passage_table([chunk], dimension=None)).tolist() == parents
 
 
 def test_a_result_names_the_heading_it_stands_under(found):

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from commonplace.retrieval.answer_types import ANSWER_TYPES, INSTRUCTIONS, AnswerType
 from commonplace.retrieval.headings import credit_links, named_heading_scores
+from commonplace.retrieval.item_tree import item_tree
 from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
 from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
+from commonplace.retrieval.turns import turns_of
 from commonplace.text.analysis import folded, language_of
 from commonplace.text.stopwords import ENGLISH, FIRST_PERSON, SECOND_PERSON
 from commonplace.text.time_expressions import closeness
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from commonplace.retrieval.candidates import AnalyzedQuery
+    from commonplace.retrieval.item_tree import ItemTree
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.term_matching import QueryTerms
     from commonplace.settings import SearchSettings
@@ -55,6 +58,8 @@ _TERM_NEAR = ((0.4, (-4, -3, 1, 2, 3, 4)), (0.7, (-2, -1)))
 question."""
 _TERM_ABOVE = 0.5
 """Credit for a term in the headings, the path or the table's header above a line."""
+_TERM_AROUND = 0.7
+"""Credit for a term in the list items that a line lies in, the same as in a line right before."""
 _TITLE = 2.0
 """For a line whose headings and path hold all terms of the query: its subject is the query's."""
 
@@ -98,11 +103,6 @@ _UNDATED = 0.5
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"\b[A-Z][\w-]+")
-_USER = frozenset(("user", "human", "me"))
-"""What the one who asks is called in a conversation with a model."""
-_MODEL = frozenset(("assistant", "ai", "chatbot", "chatgpt"))
-"""What the model is called there."""
-
 _LEAST_SHARE = 0.5
 """Part of the confidence that a window with next to no evidence keeps. `min_score` then cuts off
 whole answers rather than the ends of good ones."""
@@ -120,6 +120,7 @@ class LineScores:
         repeated: Nats lost to repetition; None without MMR.
         fused: Shares of the evidence before these losses.
         share: Shares of the evidence after them.
+        items: The list items that they lie in; None where no line is indented.
     """
 
     table: PassageTable
@@ -129,6 +130,7 @@ class LineScores:
     repeated: Floats | None
     fused: NDArray[np.float64]
     share: NDArray[np.float64]
+    items: ItemTree | None = None
 
 
 def score_lines(
@@ -153,12 +155,20 @@ def score_lines(
     query, terms, mean = analyzed.query, analyzed.terms, analyzed.mean
     total_weight = settings.vector_weight + settings.text_weight
     present, above = terms_of_lines(table, terms.known, analyzer)
-    rows = LineNeighbours(table.passage)
-    scores = _form_scores(table, query.text)
+    scores, groups, items = _form_scores(table, query.text), table.passage, None
+    from_above = _TERM_ABOVE * above
+    if (table.signs[table.start] <= ord(" ")).any():  # few notes have nested items
+        items = item_tree(table, present)
+        scores[items.titles] += _HEADING
+        above, groups = np.maximum(above, items.named), items.groups
+        from_above = np.maximum(from_above, _TERM_AROUND * items.above)
+    neighbours = LineNeighbours(groups)
     of_chunks = np.array([ranks.get(chunk.seq, 0.0) for chunk in table.chunks], dtype=np.float32)
     scores += _CHUNK_RANK * of_chunks[table.chunk]
     text_weight = settings.text_weight / total_weight / 0.3
-    scores += text_weight * _term_scores(present, terms, rows, above=above)
+    scores += text_weight * _term_scores(
+        present, terms, neighbours, above=above, from_above=from_above
+    )
     if above.any():
         of_chunks = named_heading_scores(table, terms, analyzer, above=above)
         scores += text_weight * of_chunks[table.chunk]
@@ -167,7 +177,7 @@ def score_lines(
         near = nearness(table.vectors, query.vector, mean)
         _estimate_missing(near, present, terms)
         vector_weight = settings.vector_weight / total_weight / 0.7
-        scores += vector_weight * _vector_scores(near.centred, rows)
+        scores += vector_weight * _vector_scores(near.centred, neighbours)
         scores += vector_weight * _section_scores(near.centred, table)
     if analyzed.days is not None:
         close = closeness(table.days, analyzed.days)
@@ -185,12 +195,12 @@ def score_lines(
     fused, losses = _shares(scores), np.maximum(faded, repeated)
     share = _shares(scores - losses) if losses.any() else fused
     return LineScores(
-        table, present, near, faded, repeated if settings.mmr else None, fused=fused, share=share
+        table, present, near, faded, repeated if settings.mmr else None, fused, share, items
     )
 
 
 def _term_scores(
-    present: Floats, terms: QueryTerms, rows: LineNeighbours, *, above: Floats
+    present: Floats, terms: QueryTerms, rows: LineNeighbours, *, above: Floats, from_above: Floats
 ) -> Floats:
     """Score lines by the query's terms in them, around them and above them.
 
@@ -202,6 +212,7 @@ def _term_scores(
         terms: The terms.
         rows: The lines' neighbours.
         above: ``(lines, terms)`` of 0 and 1: headings and path.
+        from_above: Credit of each term for being above a line, or in an item that it lies in.
     """
     grid = rows.spread(present)
     size = len(grid) - 2 * PADDING
@@ -212,7 +223,7 @@ def _term_scores(
             np.maximum(near, grid[PADDING + distance : PADDING + distance + size], out=near)
         near *= worth
         np.maximum(credit, near, out=credit)
-    found = np.maximum(rows.gather(credit), np.maximum(present, _TERM_ABOVE * above))
+    found = np.maximum(rows.gather(credit), np.maximum(present, from_above))
     total = max(float(terms.weights.sum()), 1e-6)
     scores: Floats = _TERMS / total**_TERMS_DAMPING * (found @ terms.weights)
     scores += _TITLE / terms.total * (above @ terms.weights)
@@ -261,7 +272,7 @@ def _credit_turns(scores: NDArray[Any], table: PassageTable, query: str) -> None
     is_request = INSTRUCTIONS.asks.search(query) is not None
     if not (is_mine or is_request):
         return
-    turns = _turns(table)
+    turns = turns_of(table)
     if is_mine:
         scores[turns > 0] += _ASKER
         if SECOND_PERSON.get(language, frozenset()).isdisjoint(words):
@@ -277,25 +288,6 @@ def _names_in(query: str) -> frozenset[str]:
     if query == query.lower():
         return frozenset(_WORD.findall(query)) - ENGLISH
     return frozenset(name.lower() for name in _NAME.findall(query))
-
-
-def _turns(table: PassageTable) -> NDArray[np.int8]:
-    """Return 1 for each line that a user says to a model, -1 for what the model says, else 0.
-
-    In a conversation, a turn goes on up to the next one; "User: Ann" alone is none.
-    """
-    turns = np.zeros(len(table), dtype=np.int8)
-    user = rows_said_by(table, _USER)
-    turns[user] = 1
-    model = rows_said_by(table, _MODEL) if len(user) else user
-    if not len(model):
-        return turns
-    turns[model] = -1
-    begins = turns != 0
-    begins[0] = True
-    begins[1:] |= table.passage[1:] != table.passage[:-1]
-    goes_on: NDArray[np.int8] = turns[np.maximum.accumulate(begins * np.arange(len(table)))]
-    return goes_on
 
 
 def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:

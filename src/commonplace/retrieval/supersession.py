@@ -187,6 +187,8 @@ class _Comparison:
             return None
         if self._question.successors:
             return judge_successor(self._question, older, newer)
+        if self._is_of_another_item(older.row, newer.row):
+            return None
         judgement = judge(
             self._question,
             older,
@@ -202,6 +204,17 @@ class _Comparison:
         if not judgement.older_stands_back or judgement.reason == "key":
             return judgement
         return None if self._is_by_accident(older, newer) else judgement
+
+    def _is_of_another_item(self, older: int, newer: int) -> bool:
+        """Return whether both lines lie in list items, of which the older's alone is asked for.
+
+        "- Bob" with "desk 7" below it says nothing of the desk below "- Ann".
+        """
+        items = self._lines.items
+        if items is None or min(items.parents[[older, newer]]) < 0:
+            return False
+        others = np.maximum(items.above[newer], self._lines.present[newer])
+        return bool((items.above[older] > others).any())
 
     def _is_by_accident(self, older: ComparedLine, newer: ComparedLine) -> bool:
         """Return whether two lines of many have little in common, and the newer one comes late.

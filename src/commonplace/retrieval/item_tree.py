@@ -1,0 +1,100 @@
+"""Item tree: the list items that lines lie in, which say what the lines are about.
+
+In an outline a line is often a value alone ("- desk 7"), and what has it is an item further up. An
+item that says no more than the question asks for ("- Ann") is to what lies in it as a heading.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.text.analysis import content_texts
+from commonplace.text.list_items import is_item
+
+if TYPE_CHECKING:
+    from commonplace.retrieval.passages import PassageTable
+
+    Floats = NDArray[np.float32]
+    Numbers = NDArray[np.int64]
+    Booleans = NDArray[np.bool_]
+
+__all__ = ["ItemTree", "item_parents", "item_tree"]
+
+_TAB = 4
+"""Columns of a tab, as `commonplace.text.list_items` has them."""
+
+
+class ItemTree(NamedTuple):
+    """The items that lines lie in; arrays have one row a line.
+
+    Attributes:
+        parents: The innermost item, in the line's passage; -1 for none.
+        titles: Whether a line is an item that others lie in, and says no more than is asked for.
+        above: ``(lines, terms)`` of 0 and 1: the terms of all items that a line lies in.
+        named: The same for those of them that are titles.
+        groups: Numbers, ascending, that are equal for the lines of an item and for those between
+            two items that hold lines.
+    """
+
+    parents: Numbers
+    titles: Booleans
+    above: Floats
+    named: Floats
+    groups: Numbers
+
+
+def item_tree(table: PassageTable, present: Floats) -> ItemTree:
+    """Return the items that the lines of a table lie in.
+
+    Args:
+        table: The lines.
+        present: ``(lines, terms)`` of 0 and 1: the terms that each holds.
+    """
+    parents = item_parents(table)
+    is_within = parents >= 0
+    holds_lines = np.zeros(len(parents), dtype=np.bool_)
+    holds_lines[parents[is_within]] = True
+    titles = holds_lines & present.any(axis=1)
+    for unit in titles.nonzero()[0].tolist():
+        titles[unit] = len({*content_texts(table.text_of(unit))}) <= present[unit].sum()
+    above, named = np.zeros_like(present), np.zeros_like(present)
+    held = parents
+    while (some := (held >= 0)[:, None]).any():
+        np.maximum(above, present[held], out=above, where=some)
+        np.maximum(named, present[held], out=named, where=some & titles[held][:, None])
+        held = np.where(held >= 0, parents[held], -1)
+    begins = table.passage[1:] != table.passage[:-1]
+    begins |= ~is_within[1:] & (is_within[:-1] | holds_lines[1:])
+    return ItemTree(parents, titles, above, named, np.append(0, begins.cumsum()))
+
+
+def item_parents(table: PassageTable) -> Numbers:
+    """Return the item that each unit lies in, in its passage: ``(units,)``; -1 for none."""
+    text, signs, passage = table.text, table.signs, table.passage
+    parents = np.full(len(table), -1)
+    is_indented = (signs[table.start] == ord(" ")) | (signs[table.start] == ord("\t"))
+    units = np.isin(passage, passage[is_indented]).nonzero()[0]
+    above: list[tuple[int, int, bool]] = []  # of the lines that may hold the next one
+    last = -1
+    spans = zip(*(of[units].tolist() for of in (passage, table.start, table.end)), strict=True)
+    for unit, (number, start, end) in zip(units.tolist(), spans, strict=True):
+        if number != last:
+            above, last = [], number
+        elif text[start - 1] != "\n":  # the rest of the line before
+            parents[unit] = parents[unit - 1]
+            continue
+        indent = _indent(text[start:end])
+        while above and above[-1][0] >= indent:
+            above.pop()
+        if above and above[-1][2]:
+            parents[unit] = above[-1][1]
+        above.append((indent, unit, is_item(text[start:end])))
+    return parents
+
+
+def _indent(line: str) -> int:
+    blank = line[: len(line) - len(line.lstrip())]
+    return len(blank.expandtabs(_TAB))
