@@ -77,21 +77,25 @@ def item_parents(table: PassageTable) -> Numbers:
     parents = np.full(len(table), -1)
     is_indented = (signs[table.start] == ord(" ")) | (signs[table.start] == ord("\t"))
     units = np.isin(passage, passage[is_indented]).nonzero()[0]
-    above: list[tuple[int, int, bool]] = []  # of the lines that may hold the next one
+    lines = (of[units].tolist() for of in (passage, table.start, table.end, is_indented))
+    above: list[tuple[int, int]] = []  # indent and unit of the lines that may hold the next one
+    items: dict[int, bool] = {}
     last = -1
-    spans = zip(*(of[units].tolist() for of in (passage, table.start, table.end)), strict=True)
-    for unit, (number, start, end) in zip(units.tolist(), spans, strict=True):
+    for unit, number, start, end, indented in zip(units.tolist(), *lines, strict=True):
         if number != last:
             above, last = [], number
         elif text[start - 1] != "\n":  # the rest of the line before
             parents[unit] = parents[unit - 1]
             continue
-        indent = _indent(text[start:end])
+        indent = _indent(text[start:end]) if indented else 0
         while above and above[-1][0] >= indent:
             above.pop()
-        if above and above[-1][2]:
-            parents[unit] = above[-1][1]
-        above.append((indent, unit, is_item(text[start:end])))
+        if above:
+            holder = above[-1][1]
+            if holder not in items:
+                items[holder] = is_item(table.text_of(holder))
+            parents[unit] = holder if items[holder] else -1
+        above.append((indent, unit))
     return parents
 
 
