@@ -324,21 +324,25 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(
-    ("embedder", "about", "least"),
+    ("embedder", "holder", "item", "least"),
     [
-        ("bundled", "", 57),  # without a look at items 11
-        (None, "", 47),  # 19
-        ("bundled", " (since 2019, flat 7 in Leeds)", 43),  # 9
-        (None, " (since 2019, flat 7 in Leeds)", 31),  # 21
+        ("bundled", "- {}", "  - {}", 57),  # without a look at items 11
+        (None, "- {}", "  - {}", 47),  # 19
+        ("bundled", "- {} (since 2019, flat 7 in Leeds)", "  - {}", 43),  # 9
+        (None, "- {} (since 2019, flat 7 in Leeds)", "  - {}", 31),  # 21
+        ("bundled", "\n{}:", "- {}", 57),  # 27
+        (None, "\n{}:", "- {}", 47),  # 32
+        ("bundled", "\n**{}**\n", "- {}", 57),  # 14
+        (None, "\n**{}**\n", "- {}", 47),  # 24
     ],
-    ids=["hybrid", "words", "hybrid, more is said", "words, more is said"],
+    ids=str,
 )
-def test_a_line_is_found_by_the_items_that_it_lies_in(space, embedder, about, least):
+def test_a_line_is_found_by_the_items_that_it_lies_in(space, embedder, holder, item, least):
     outline, asked = ["# People", ""], {}
     for at, name in enumerate(PEOPLE):
-        outline.append(f"- {name}{about}")
+        outline += holder.format(name).split("\n")
         for number, (question, said) in enumerate(KNOWN.items()):
-            outline.append(f"  - {said.format(10 + at * len(KNOWN) + number)}")
+            outline.append(item.format(said.format(10 + at * len(KNOWN) + number)))
             asked[question.format(name)] = len(outline)
     space.write({"MEMORY.md": "\n".join(outline)})
     with space.open(embedder) as memory:
@@ -361,6 +365,12 @@ def test_a_line_is_found_by_the_items_that_it_lies_in(space, embedder, about, le
         (["- a1", "", "  - b1", "", "    words below it", "aa", "  bb"], [-1, 0, 1, -1, -1]),
         (["  - b1", "  - c1", "    - d1"], [-1, -1, 1]),
         (["* aa", "     - far in", "   - less far"], [-1, 0, 0]),
+        (["Ann:", "- b1", "  - c1", "- d1", "", "no item", "- e1"], [-1, 0, 1, 0, -1, -1]),
+        (
+            ["**Ann**", "words", "- b1", "__Bob__:", "words", "# Bo", "- c1"],
+            [-1, 0, 0, -1, 3, -1, -1],
+        ),
+        (["- Ann:", "- b1", "Bob: of this:", "- c1", f"{'much ' * 15}:", "- d1"], [-1] * 6),
     ],
 )
 def test_a_line_lies_in_the_item_above_it_that_is_less_indented(lines, parents):

@@ -1,7 +1,9 @@
 """Item tree: the list items that lines lie in, which say what the lines are about.
 
 In an outline a line is often a value alone ("- desk 7"), and what has it is an item further up. An
-item that says no more than the question asks for ("- Ann") is to what lies in it as a heading.
+item that says no more than the question asks for ("- Ann") is to what lies in it as a heading. So
+are the line above a list that introduces it ("Ann:"), and bold words alone, which many write for a
+heading.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.text.analysis import content_texts
-from commonplace.text.list_items import is_item
+from commonplace.text.list_items import introduces, is_bold, is_item
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -31,8 +33,8 @@ class ItemTree(NamedTuple):
     """The items that lines lie in; arrays have one row a line.
 
     Attributes:
-        parents: The innermost item, in the line's passage; -1 for none.
-        titles: Whether a line is an item that others lie in, and says no more than is asked for.
+        parents: The innermost item, or what introduces the line, in its passage; -1 for none.
+        titles: Whether a line is such an item, and says no more than is asked for.
         above: ``(lines, terms)`` of 0 and 1: the terms of all items that a line lies in.
         named: The same for those of them that are titles.
         groups: Numbers, ascending, that are equal for the lines of an item and for those between
@@ -72,18 +74,22 @@ def item_tree(table: PassageTable, present: Floats) -> ItemTree:
 
 
 def item_parents(table: PassageTable) -> Numbers:
-    """Return the item that each unit lies in, in its passage: ``(units,)``; -1 for none."""
-    text, signs, passage = table.text, table.signs, table.passage
+    """Return the item that each unit lies in, or the line that introduces it; -1 for none."""
+    text, passage = table.text, table.passage
     parents = np.full(len(table), -1)
-    is_indented = (signs[table.start] == ord(" ")) | (signs[table.start] == ord("\t"))
-    units = np.isin(passage, passage[is_indented]).nonzero()[0]
-    lines = (of[units].tolist() for of in (passage, table.start, table.end, is_indented))
+    first, last_sign = table.signs[table.start], table.signs[table.end - 1]
+    is_indented = (first == ord(" ")) | (first == ord("\t"))
+    may_introduce = (last_sign == ord(":")) | (first == last_sign)
+    units = np.isin(passage, passage[is_indented | may_introduce]).nonzero()[0]
+    arrays = (passage, table.start, table.end, is_indented, may_introduce)
+    rows = zip(units.tolist(), *(of[units].tolist() for of in arrays), strict=True)
     above: list[tuple[int, int]] = []  # indent and unit of the lines that may hold the next one
-    items: dict[int, bool] = {}
+    introduction = _Introduction(table)
     last = -1
-    for unit, number, start, end, indented in zip(units.tolist(), *lines, strict=True):
+    for unit, number, start, end, indented, may_begin in rows:
         if number != last:
             above, last = [], number
+            introduction.end()
         elif text[start - 1] != "\n":  # the rest of the line before
             parents[unit] = parents[unit - 1]
             continue
@@ -91,12 +97,35 @@ def item_parents(table: PassageTable) -> Numbers:
         while above and above[-1][0] >= indent:
             above.pop()
         if above:
-            holder = above[-1][1]
-            if holder not in items:
-                items[holder] = is_item(table.text_of(holder))
-            parents[unit] = holder if items[holder] else -1
+            parents[unit] = above[-1][1] if is_item(table.text_of(above[-1][1])) else -1
+        elif not indent:
+            parents[unit] = introduction.of(unit, may_begin=may_begin)
         above.append((indent, unit))
     return parents
+
+
+class _Introduction:
+    """The line that introduces those behind it, while a passage is read."""
+
+    def __init__(self, table: PassageTable) -> None:
+        self._table, self._unit, self._bold = table, -1, False
+
+    def end(self) -> None:
+        """End what the line introduces."""
+        self._unit = -1
+
+    def of(self, unit: int, *, may_begin: bool) -> int:
+        """Return the unit that introduces the next one, which is not indented; -1 for none.
+
+        Bold words are above all up to the next of their kind or a heading, others above a list.
+        """
+        line = self._table.text_of(unit)
+        if may_begin and introduces(line):
+            self._unit, self._bold = unit, is_bold(line)
+            return -1
+        if self._unit >= 0 and (line.startswith("#") or not (self._bold or is_item(line))):
+            self.end()
+        return self._unit
 
 
 def _indent(line: str) -> int:

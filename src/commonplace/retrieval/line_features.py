@@ -157,7 +157,7 @@ def score_lines(
     present, above = terms_of_lines(table, terms.known, analyzer)
     scores, groups, items = _form_scores(table, query.text), table.passage, None
     from_above = _TERM_ABOVE * above
-    if (table.signs[table.start] <= ord(" ")).any():  # few notes have nested items
+    if _may_have_items(table):
         items = item_tree(table, present)
         scores[items.titles] += _HEADING
         above, groups = np.maximum(above, items.named), items.groups
@@ -263,6 +263,13 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
     _credit_turns(scores, table, query)
     rounded: Floats = scores.astype(np.float32)
     return rounded
+
+
+def _may_have_items(table: PassageTable) -> bool:
+    """Return False for lines of which certainly none lies in another or is introduced by one."""
+    first, last = table.signs[table.start], table.signs[table.end - 1]
+    is_bold = (first == last) & ((first == ord("*")) | (first == ord("_")))
+    return bool(((first <= ord(" ")) | (last == ord(":")) | is_bold).any())
 
 
 def _credit_turns(scores: NDArray[Any], table: PassageTable, query: str) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from commonplace.text.blocks import Block, block_at, find_blocks, is_markup
-from commonplace.text.list_items import is_definition, is_item
+from commonplace.text.list_items import is_bold, is_definition, is_item
 
 __all__ = ["MarkdownLines"]
 
@@ -19,7 +19,6 @@ _SECTION = re.compile(r" {0,3}##+[ \t]+(?![ \t]|\d{1,4}[:.-]\d\d).*?[^\W\d_]{2}"
 """Heading with a word, below that of the note; not the time or the date of a log: "## 19:31"."""
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t\r]*$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
-_BOLD = re.compile(r"[ \t]*(?:\*\*(?!\s)[^*]+\*\*|__(?!\s)[^_]+__):?[ \t\r]*$")
 _SUMMARY = re.compile(r"[ \t]*(?:<details\b[^<>]*>[ \t]*)?<summary\b[^<>]*>.*</summary>[ \t\r]*$")
 _PICTURES = re.compile(
     r"[ \t>]*(?:[-*+][ \t]+)?(?:\[?!\[[^\]]*\]\([^()]*\)(?:\]\([^()]*\))?[ \t\r]*)+$"
@@ -86,7 +85,7 @@ class MarkdownLines:
             return True
         if _SUMMARY.match(line):
             return True
-        if not _BOLD.match(line):
+        if not is_bold(line):
             return self.is_picture(number)
         return not _HEADING.match(f"{next(filter(str.strip, below), '#')} ")
 

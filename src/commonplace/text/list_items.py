@@ -9,18 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["is_definition", "is_item", "item_above", "item_end"]
+__all__ = ["introduces", "is_bold", "is_definition", "is_item", "item_above", "item_end"]
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 _HOLDER = re.compile(r"[ \t]*(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+\S")
 _QUOTE = re.compile(r"[ \t]*>[ \t>]*")
 _CALLOUT = re.compile(r"[ \t]*>[ \t>]*\[![\w-]+[^\]]*\]")
+_BOLD = re.compile(r"[ \t]*(?:\*\*(?!\s)[^*]+\*\*|__(?!\s)[^_]+__):?[ \t\r]*$")
+_INTRODUCTION = re.compile(r"(?![ \t#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])[^:]{1,60}:$")
 _DEFINITION = re.compile(r":[ \t]+\S")
 
 
 def is_item(line: str) -> bool:
     """Return whether a line begins a list item."""
     return _ITEM.match(line) is not None
+
+
+def is_bold(line: str) -> bool:
+    """Return whether a line is bold words alone, as many write a heading."""
+    return _BOLD.match(line) is not None
+
+
+def introduces(line: str) -> bool:
+    """Return whether a line is bold words alone, or what may be above a list: "Ann:"."""
+    return is_bold(line) or _INTRODUCTION.match(line) is not None
 
 
 def item_above(lines: Sequence[str], number: int) -> int | None:
