@@ -14,6 +14,7 @@ from commonplace.memory import Memory
 from commonplace.retrieval.boundaries import cut
 from commonplace.retrieval.snippet_region import Cut, Region
 from commonplace.retrieval.snippets import within_budget
+from commonplace.text.list_items import introduction_above
 from commonplace.types import SearchResult
 from support.fakes import HashedWords, clock
 
@@ -299,6 +300,37 @@ def test_items_that_a_chunk_begins_within_are_the_context(place, number):
     shown = [outline[hit.start_line - 1 : hit.end_line] for hit in hits]
     assert [hit.snippet.split("\n") for hit in hits] == shown
     assert all(hit.context for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("holder", "shown"),
+    [("{}:", "Ann:"), ("**{}**", "**Ann**"), ("**{}**\n", "**Ann**"), ("{} is here.", "")],
+    ids=["list", "bold", "bold and blank", "a sentence"],
+)
+def test_what_introduces_a_list_is_the_context(holder, shown):
+    notes = []
+    for number, name in enumerate(("Bob", "Ann", "Carla")):
+        lines = [f"- item{at}n{number} says it" for at in range(16)]
+        notes += ["", holder.format(name), *lines]
+    [[hit, *_]] = searched("\n".join(notes), "item12n1", max_chars=100)
+    assert "item12n1" in hit.snippet
+    assert hit.context == shown
+
+
+def test_what_introduces_a_list_is_above_no_other_text():
+    lines = [
+        "Bob:",
+        "- b1",
+        "",
+        "Words that are of no list.",
+        "- b2",
+        "## Head",
+        "**Ann**",
+        "aa",
+        "bb",
+    ]
+    found = [introduction_above(lines, number) for number in (1, 3, 4, 5, 6, 7, 8)]
+    assert found == [0, None, None, None, None, 6, 6]
 
 
 def test_blank_lines_that_no_chunk_holds_end_what_is_known_of_the_items_above():

@@ -24,7 +24,7 @@ from commonplace.retrieval.markdown_lines import MarkdownLines
 from commonplace.retrieval.snippet_region import Cut, Region
 from commonplace.text.blocks import Block, context_at
 from commonplace.text.line_units import goes_on, starts_unit
-from commonplace.text.list_items import item_above, item_end
+from commonplace.text.list_items import introduction_above, item_above, item_end
 from commonplace.text.quotation import SHORTENED
 
 __all__ = ["cut"]
@@ -145,14 +145,20 @@ class _Cutter:
         return next(it for it in (whole, inside, "") if len(it) <= self._longest)
 
     def _parents(self) -> list[str]:
-        """Return the items that the first line lies in, the nearest ones; long ones shortened."""
+        """Return the items that the first line lies in, the nearest ones; long ones shortened.
+
+        The outermost is the line that introduces the list.
+        """
         found: list[str] = []
         block = self._text.block_at(self._first)
-        number: int | None = self._first if block is None else max(block.first, 0)
-        while number is not None:
-            number = item_above(self._lines, number)
-            if number is not None:
-                found.insert(0, _shortened(self._lines[number]))
+        number = self._first if block is None else max(block.first, 0)
+        while (above := item_above(self._lines, number)) is not None:
+            found.insert(0, _shortened(self._lines[above]))
+            number = above
+        if block is None and not self._text.is_heading(number):
+            introduction = introduction_above(self._lines, number)
+            if introduction is not None:
+                found.insert(0, self._lines[introduction])
         while sum(map(len, found)) > _CONTEXT_CHARS:
             del found[0]
         return found

@@ -269,14 +269,14 @@ def _scores(windows: list[Window], evidence: Evidence) -> list[float]:
 
 def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
     """Return each window's snippet, by its first unit; windows without text are left out."""
-    share, table = evidence.lines.share, evidence.lines.table
+    share, table, items = evidence.lines.share, evidence.lines.table, evidence.lines.items
     cuts = {window.first: _packed(window, table, longest) for window in evidence.windows}
-    ordered = sorted(evidence.windows, key=lambda window: window.first)
-    after = 0
+    ordered, after = sorted(evidence.windows, key=lambda window: window.first), 0
     is_marked = _has_marks(table.text)  # one look at all texts; most notes have no blocks
     for window, following in zip_longest(ordered, ordered[1:]):
         settled: Cut | None = (packed := cuts[window.first])
-        if not _is_plain(window, packed, table, is_marked=is_marked):
+        is_within = items is not None and items.parents[window.first] >= 0
+        if is_within or not _is_plain(window, packed, table, is_marked=is_marked):
             until = cuts[following.first].start if following else len(table.text)
             region = region_around(table, window.first, packed, (after, until), evidence.above)
             best = int(table.start[window.first + share[window.rows].argmax()])

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["introduces", "is_bold", "is_definition", "is_item", "item_above", "item_end"]
+__all__ = [
+    "introduces",
+    "introduction_above",
+    "is_bold",
+    "is_definition",
+    "is_item",
+    "item_above",
+    "item_end",
+]
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 _HOLDER = re.compile(r"[ \t]*(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+\S")
@@ -48,6 +56,24 @@ def item_above(lines: Sequence[str], number: int) -> int | None:
         line = lines[above]
         if line.strip() and _indent(line) < indent:
             return above if is_item(line) or _HOLDER.match(line) else None
+    return None
+
+
+def introduction_above(lines: Sequence[str], number: int) -> int | None:
+    """Return the line that introduces one which is not indented, or None.
+
+    Bold words are above all up to the next of their kind or a heading, others above a list.
+    """
+    is_listed = is_item(lines[number])
+    for above in range(number - 1, -1, -1):
+        line = lines[above]
+        if not line.strip() or line[0].isspace():
+            continue
+        if line.startswith("#"):
+            return None
+        if introduces(line) and (is_listed or is_bold(line)):
+            return above
+        is_listed = is_listed and is_item(line)
     return None
 
 
