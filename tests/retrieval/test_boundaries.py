@@ -317,6 +317,40 @@ def test_what_introduces_a_list_is_the_context(holder, shown):
     assert hit.context == shown
 
 
+def test_the_items_above_a_loose_list_are_the_context_of_its_later_chunks():
+    outline = ["- heron", "  - office"]
+    outline += [f"    - item{at} says something of word{at}x" for at in range(70)]
+    [hits] = searched("\n\n".join(outline), "word50x", max_chars=400)
+    assert hits[0].context == "- heron\n  - office"
+
+
+def test_a_part_of_a_long_line_has_no_item_and_no_speaker_that_the_line_has_not():
+    text = (
+        "# Log\n\n- Carla: has a cat\n"
+        + "字" * 399
+        + " "
+        + "字" * 320
+        + "     heron字nest "
+        + "字" * 300
+    )
+    [hits] = searched(text, "heron字nest")
+    assert hits
+    assert not any("Carla" in hit.context for hit in hits)
+    said = " ".join(f"Sentence number{at}x says: that it is so, and so again." for at in range(400))
+    [hits] = searched(f"Bob: {said}", "number150x number250x")
+    assert {hit.context for hit in hits} <= {"", "Bob: …"}
+
+
+def test_a_result_whose_context_does_not_fit_is_shown_without_it_unless_it_needs_it():
+    def result(context):
+        return SearchResult("MEMORY.md", "x" * 90, 9, 9, 0.9, context=context)
+
+    [shown] = within_budget([result("Ann: a long word …")], 100)
+    assert (shown.context, shown.snippet) == ("", "x" * 90)
+    assert within_budget([result("| name | port |\n|---|---|")], 100) == []
+    assert within_budget([result("```sh")], 100)[0].context == "```sh"
+
+
 def test_what_introduces_a_list_is_above_no_other_text():
     lines = [
         "Bob:",

@@ -398,6 +398,14 @@ def test_a_key_below_another_item_is_another_key(opened, embedder):
         assert database in memory.search(f"what is the database of {place}?")[0].snippet
 
 
+@pytest.mark.parametrize("embedder", ["bundled", None], ids=["hybrid", "words"])
+def test_words_of_change_below_another_item_are_a_correction(opened, embedder):
+    older = "- Heron\n  - the deadline is 5 May"
+    newer = "- Standup\n  - the deadline is now 9 June instead of 5 May"
+    memory = opened(logs(older, newer), embedder=embedder)
+    assert "9 June" in memory.search("when is the Heron deadline?")[0].snippet
+
+
 def test_a_key_below_the_same_item_is_the_same_key(opened):
     item = "- staging\n  - database: db-{}.local"
     memory = opened(logs(item.format("one"), item.format("two")))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from commonplace.errors import StateError
-from commonplace.history.lines import hunks, line_key, normal_line, standing_keys
+from commonplace.history.lines import hunks, line_key, normal_line, standing_keys, whole_lines
 from commonplace.text.quotation import SHORTENED, UNTRUSTED_MARK
 from commonplace.types import USER, Author, Origin, SearchResult
 
@@ -248,30 +248,23 @@ class OriginLedger:
     ) -> Iterator[list[Origin]]:
         """Yield the origins of the lines that each result shows; some are parts of lines."""
         shown = [[*_context_lines(each), *each.snippet.split("\n")] for each in results]
-        places = [
-            (each.path, line) for each, own in zip(results, shown, strict=True) for line in own
-        ]
-        found = iter(self._of_places(places))
+        pairs = zip(results, shown, strict=True)
+        found = iter(self._of_places([(it.path, line) for it, own in pairs for line in own]))
         texts: dict[str, list[str]] = {}
         for each, lines in zip(results, shown, strict=True):
             path, origins = each.path, [next(found) for _ in lines]
-            ends = len(_context_lines(each)), len(lines) - 1
-            for at, line in enumerate(lines):
-                part = line.removesuffix(SHORTENED)
-                is_cut = at in ends or part != line
+            first = len(_context_lines(each))
+            for at in {first, len(lines) - 1, *range(first)}:
+                line, part = lines[at], lines[at].removesuffix(SHORTENED)
+                is_cut = at >= first or part != line
                 if is_cut and origins[at] == USER and line_key(part) is not None:
                     if path not in texts:
                         texts[path] = read(path).split("\n")
                     unknown = Origin("untrusted") if held.get(path) == "untrusted" else USER
-                    origins[at] = self._of_part(path, part, texts[path], unknown)
+                    below = lines[first] if at < first else None
+                    whole = self.of_lines(path, whole_lines(texts[path], part, below=below))
+                    origins[at] = lowest(whole) if whole else unknown
             yield origins
-
-    def _of_part(self, path: str, part: str, lines: Sequence[str], unknown: Origin) -> Origin:
-        """Return the origin of a line that may be a part of one; `unknown` if it is in none."""
-        if part in lines:
-            return USER
-        whole = [line for line in lines if part.strip() in line]
-        return lowest(self.of_lines(path, whole)) if whole else unknown
 
     def _held(self, state: object) -> dict[str, Author]:
         """Return the notes with lines in the ledger, and the least trusted author of each."""

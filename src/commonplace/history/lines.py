@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from commonplace.text.strikethrough import without_strikethrough
 
-__all__ = ["hunks", "line_key", "matching_blocks", "normal_line", "standing_keys"]
+__all__ = ["hunks", "line_key", "matching_blocks", "normal_line", "standing_keys", "whole_lines"]
 
 _MOST_COMPARED = 2_000
 """Lines of a change that are compared one by one; a longer change counts as one replacement."""
@@ -18,6 +18,7 @@ _MOST_SOUGHT = 50
 """Lines that are searched for in a text one by one; for more, all of its lines are hashed."""
 _MARKS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 """Marks in front of a line's text: quotes, lists, headings, tasks."""
+_INDENT = " \t>"
 _ESCAPED = re.compile(r"\\([^\w\s])")
 _NO_TEXT = re.compile("[\udc80-\udcff]+")
 """Bytes that are no UTF-8, as they are decoded to be written again."""
@@ -33,6 +34,20 @@ def line_key(line: str) -> bytes | None:
     if not any(map(str.isalnum, text)):
         return None
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def whole_lines(lines: Sequence[str], part: str, *, below: str | None) -> list[str]:
+    """Return the lines of a note that may be the one of which a part is shown.
+
+    Args:
+        lines: The lines.
+        part: The part: a whole line, any part of one, or its beginning in the context of a snippet.
+        below: The snippet's first line, which may be a part of the same line; None for no context.
+    """
+    if below is None:
+        return [part] if part in lines else [line for line in lines if part.strip() in line]
+    begun = [line for line in lines if line.lstrip(_INDENT).startswith(part.lstrip(_INDENT))]
+    return [line for line in begun if below.strip() in line] or begun
 
 
 def normal_line(line: str) -> str:

@@ -156,9 +156,9 @@ class _Cutter:
             found.insert(0, _shortened(self._lines[above]))
             number = above
         if block is None and not self._text.is_heading(number):
-            introduction = introduction_above(self._lines, number)
-            if introduction is not None:
-                found.insert(0, self._lines[introduction])
+            while (introduced := introduction_above(self._lines, number)) is not None:
+                found.insert(0, self._lines[introduced])
+                number = introduced
         while sum(map(len, found)) > _CONTEXT_CHARS:
             del found[0]
         return found

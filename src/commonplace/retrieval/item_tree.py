@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.text.analysis import content_texts
-from commonplace.text.list_items import introduces, is_bold, is_item
+from commonplace.text.list_items import INTRODUCTION_ENDS, introduces, is_bold, is_item
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -77,9 +77,9 @@ def item_parents(table: PassageTable) -> Numbers:
     """Return the item that each unit lies in, or the line that introduces it; -1 for none."""
     text, passage = table.text, table.passage
     parents = np.full(len(table), -1)
-    first, last_sign = table.signs[table.start], table.signs[table.end - 1]
+    first, end_sign = table.signs[table.start], table.signs[table.end - 1]
     is_indented = (first == ord(" ")) | (first == ord("\t"))
-    may_introduce = (last_sign == ord(":")) | (first == last_sign)
+    may_introduce = np.isin(end_sign, INTRODUCTION_ENDS) | (first == end_sign)
     units = np.isin(passage, passage[is_indented | may_introduce]).nonzero()[0]
     arrays = (passage, table.start, table.end, is_indented, may_introduce)
     rows = zip(units.tolist(), *(of[units].tolist() for of in arrays), strict=True)
@@ -97,7 +97,9 @@ def item_parents(table: PassageTable) -> Numbers:
         while above and above[-1][0] >= indent:
             above.pop()
         if above:
-            parents[unit] = above[-1][1] if is_item(table.text_of(above[-1][1])) else -1
+            holder = above[-1][1]
+            is_held = is_item(table.text_of(holder)) or introduction.is_now(holder)
+            parents[unit] = holder if is_held else -1
         elif not indent:
             parents[unit] = introduction.of(unit, may_begin=may_begin)
         above.append((indent, unit))
@@ -105,14 +107,19 @@ def item_parents(table: PassageTable) -> Numbers:
 
 
 class _Introduction:
-    """The line that introduces those behind it, while a passage is read."""
+    """The lines that introduce those behind them, while a passage is read."""
 
     def __init__(self, table: PassageTable) -> None:
-        self._table, self._unit, self._bold = table, -1, False
+        self._table = table
+        self.end()
 
     def end(self) -> None:
-        """End what the line introduces."""
-        self._unit = -1
+        """End what the lines introduce."""
+        self._bold = self._list = -1
+
+    def is_now(self, unit: int) -> bool:
+        """Return whether a unit introduces the next line."""
+        return unit in (self._bold, self._list)
 
     def of(self, unit: int, *, may_begin: bool) -> int:
         """Return the unit that introduces the next one, which is not indented; -1 for none.
@@ -120,12 +127,17 @@ class _Introduction:
         Bold words are above all up to the next of their kind or a heading, others above a list.
         """
         line = self._table.text_of(unit)
-        if may_begin and introduces(line):
-            self._unit, self._bold = unit, is_bold(line)
+        if may_begin and is_bold(line):
+            self._bold, self._list = unit, -1
             return -1
-        if self._unit >= 0 and (line.startswith("#") or not (self._bold or is_item(line))):
+        if may_begin and introduces(line):
+            self._list = unit
+            return self._bold
+        if line.startswith("#"):
             self.end()
-        return self._unit
+        elif not is_item(line):
+            self._list = -1
+        return self._bold if self._list < 0 else self._list
 
 
 def _indent(line: str) -> int:

@@ -23,6 +23,7 @@ from commonplace.retrieval.redundancy import redundancy_losses
 from commonplace.retrieval.term_matching import terms_of_lines
 from commonplace.retrieval.turns import turns_of
 from commonplace.text.analysis import folded, language_of
+from commonplace.text.list_items import INTRODUCTION_ENDS
 from commonplace.text.stopwords import ENGLISH, FIRST_PERSON, SECOND_PERSON
 from commonplace.text.time_expressions import closeness
 from commonplace.vectors.arrays import nearness
@@ -268,8 +269,7 @@ def _form_scores(table: PassageTable, query: str) -> Floats:
 def _may_have_items(table: PassageTable) -> bool:
     """Return False for lines of which certainly none lies in another or is introduced by one."""
     first, last = table.signs[table.start], table.signs[table.end - 1]
-    is_bold = (first == last) & ((first == ord("*")) | (first == ord("_")))
-    return bool(((first <= ord(" ")) | (last == ord(":")) | is_bold).any())
+    return bool((first <= ord(" ")).any() or np.isin(last, INTRODUCTION_ENDS).any())
 
 
 def _credit_turns(scores: NDArray[Any], table: PassageTable, query: str) -> None:

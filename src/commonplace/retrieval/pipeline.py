@@ -64,8 +64,8 @@ _COVERING = 6
 """Windows among which the one that covers the question best is looked for."""
 
 _WORD = re.compile(r"[^\W_]{2,}")
-_BLANKS = frozenset(" \t")
-"""Signs with which a passage begins that is within a list item."""
+_BLANKS = frozenset(" \t\r\n")
+"""Signs with which a passage begins that is within a list item; blank lines may be above it."""
 
 _analyzer = functools.cache(Analyzer)
 

@@ -11,19 +11,19 @@ from commonplace.text.quotation import SHORTENED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from commonplace.retrieval.passages import PassageTable
+    from commonplace.retrieval.passages import Passage, PassageTable
     from commonplace.retrieval.snippets import Window
     from commonplace.store.base import Snapshot
     from commonplace.types import Chunk
 
 __all__ = ["Above", "Cut", "Region", "above_windows", "region_around", "speaker_before"]
 
-_LINES_ABOVE = 200
-"""Lines above a passage among which the items are looked for that it lies in."""
-_BLANKS = (" ", "\t")
-_SPEAKER = re.compile(
-    r"[ \t>]*((?:[-*+] )?[*_]*[^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?[*_]*:[*_]*) "
-)
+_LINES_ABOVE = (25, 200)
+"""Lines above a passage among which the items are looked for that it lies in, first and at most."""
+_BEGINS_WITHIN = re.compile(r"[\r\n]*[ \t]+\S")
+"""Beginning of a text whose first line is indented."""
+_NAME = r"[^\W\d_][\w'.-]{0,30}(?: [^\W\d_][\w'.-]{0,30})?"
+_SPEAKER = re.compile(rf"[ \t>]*((?:[-*+] )?[*_]{{0,2}}{_NAME}[*_]{{0,2}}:[*_]{{0,2}}) ")
 """What a line begins with that a speaker says."""
 
 
@@ -61,9 +61,17 @@ class Cut(NamedTuple):
     context: str = ""
 
 
-def speaker_before(text: str, offset: int) -> str:
-    """Return how the line begins that holds an offset, where that names who speaks: "Ann: …"."""
-    head = _SPEAKER.match(text, text.rfind("\n", 0, offset) + 1, offset)
+def speaker_before(table: PassageTable, unit: int) -> str:
+    """Return how the line begins that a unit is a part of, where that names who speaks: "Ann: …".
+
+    What the first line of a chunk begins with is not known: the chunk may begin within it.
+    """
+    start, passage = int(table.start[unit]), table.passage_of(unit)
+    line = table.text.rfind("\n", passage.start, start) + 1
+    first = int(table.passage.searchsorted(table.passage[unit]))
+    if not line and table.chunk_of(first).ordinal:
+        return ""
+    head = _SPEAKER.match(table.text, line or passage.start, start)
     return f"{head[1]}{SHORTENED}" if head else ""
 
 
@@ -74,23 +82,35 @@ def above_windows(
 
     Of the passages of windows alone, and where the window may lie in that item: few do.
     """
-    text, found = table.text, dict[int, Above]()
+    found: dict[int, Above] = {}
     for window in windows:
         number, passage = int(table.passage[window.first]), table.passage_of(window.first)
-        is_within = text.startswith(_BLANKS, passage.start) and passage.first_line > 1
-        if not is_within or not text.startswith(_BLANKS, int(table.start[window.first])):
+        if number in found or passage.first_line == 1:
             continue
-        if number not in found:
-            last = passage.first_line - 1
-            chunks = snapshot.chunks_of(
-                passage.path, from_line=max(1, last - _LINES_ABOVE), to_line=last
-            )
-            found[number] = _joined([chunk for chunk, _ in chunks], last)
+        if not _BEGINS_WITHIN.match(table.text, passage.start):
+            continue
+        if _BEGINS_WITHIN.match(table.text, int(table.start[window.first])):
+            found[number] = _lines_above(snapshot, passage)
     return found
 
 
-def _joined(chunks: Sequence[Chunk], last: int) -> Above:
-    """Return the lines of chunks, which may overlap, from the last gap up to a line."""
+def _lines_above(snapshot: Snapshot, passage: Passage) -> Above:
+    """Return the lines above a passage, as many as it takes to have one that is not indented."""
+    above = Above((), "")
+    for count in _LINES_ABOVE:
+        first, last = max(1, passage.first_line - count), passage.first_line - 1
+        chunks = snapshot.chunks_of(passage.path, from_line=first, to_line=last)
+        above = _joined([chunk for chunk, _ in chunks], passage)
+        if first == 1 or any(line[:1].strip() for line in above.lines):
+            break
+    return above
+
+
+def _joined(chunks: Sequence[Chunk], passage: Passage) -> Above:
+    """Return the lines of chunks, which may overlap, from the last gap up to a passage.
+
+    Nothing is above a passage that begins within a line.
+    """
     lines: list[str] = []
     behind, context = 0, ""
     for chunk in chunks:
@@ -101,9 +121,11 @@ def _joined(chunks: Sequence[Chunk], last: int) -> Above:
             own = own[behind - chunk.start_line :]
         lines += own
         behind = max(behind, chunk.end_line + 1)
-    if behind <= last:
+    common = lines[len(lines) - max(0, behind - passage.first_line) :]
+    own_first = passage.parts[0].split("\n", 1)[0]
+    if behind < passage.first_line or (common and common[0] != own_first):
         return Above((), "")
-    return Above(tuple(lines[: len(lines) - (behind - 1 - last)]), context)
+    return Above(tuple(lines[: len(lines) - len(common)]), context)
 
 
 def region_around(
@@ -129,7 +151,7 @@ def region_around(
         start = table.text.rfind("\n", passage.start, start)
     start = max(table.text.rfind("\n", passage.start, start) + 1, passage.start)
     number = int(table.passage[unit])
-    if start > passage.start and table.text.startswith(_BLANKS, start):
+    if start > passage.start and _BEGINS_WITHIN.match(table.text, start):
         start = passage.start  # the items that the chunk begins in are further up
         context = table.chunk_of(int(table.passage.searchsorted(number))).context
     hidden = table.hidden[:unit].nonzero()[0]

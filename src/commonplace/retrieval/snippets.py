@@ -68,6 +68,8 @@ def within_budget(results: Iterable[SearchResult], max_chars: int) -> list[Searc
     """Return those results, the first ones first, that an answer of so many characters holds."""
     budget, found = Budget(max_chars), []
     for result in results:
+        if result.chars > budget.room and not _has_marks(result.context):
+            result = replace(result, context="")  # a parent or a speaker; not a fence or a header
         if result.chars <= budget.room:
             budget.take(result.chars)
             found.append(result)
@@ -220,8 +222,7 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
     query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
-    windows = [window for window in evidence.windows if window.first in cuts]
-    merit = merits(evidence.lines)
+    windows, merit = [it for it in evidence.windows if it.first in cuts], merits(evidence.lines)
     scores = _scores(windows, evidence)
     enough = [score >= query.min_score for score in scores]
     found = [
@@ -239,8 +240,8 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
 
         explained = compress(explanations(windows, evidence), enough)
         found = [replace(it, explanation=why) for it, why in zip(found, explained, strict=True)]
-    results = within_budget(found, query.max_chars)
-    return sorted(results, key=lambda result: (-result.score, result.path, result.start_line))
+    shown = within_budget(found, query.max_chars)
+    return sorted(shown, key=lambda result: (-result.score, result.path, result.start_line))
 
 
 def _narrowed(window: Window, evidence: Evidence, room: int) -> Window:
@@ -272,7 +273,7 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
     share, table, items = evidence.lines.share, evidence.lines.table, evidence.lines.items
     cuts = {window.first: _packed(window, table, longest) for window in evidence.windows}
     ordered, after = sorted(evidence.windows, key=lambda window: window.first), 0
-    is_marked = _has_marks(table.text)  # one look at all texts; most notes have no blocks
+    is_marked = _has_marks(table.text)  # one look at all texts; most have no blocks
     for window, following in zip_longest(ordered, ordered[1:]):
         settled: Cut | None = (packed := cuts[window.first])
         is_within = items is not None and items.parents[window.first] >= 0
@@ -289,10 +290,10 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
 
 
 def _packed(window: Window, table: PassageTable, longest: int) -> Cut:
-    start = int(table.start[window.first])
-    is_part = start > 0 and table.text[start - 1] != "\n"
-    context = speaker_before(table.text, start) if is_part else ""
-    return Cut(start, min(int(table.end[window.last]), start + longest), context)
+    start, end = int(table.start[window.first]), int(table.end[window.last])
+    is_part = table.text[start - 1 : start] not in "\n"
+    context = speaker_before(table, window.first) if is_part else ""
+    return Cut(start, min(end, start + longest), context)
 
 
 def _is_plain(window: Window, packed: Cut, table: PassageTable, *, is_marked: bool) -> bool:
@@ -329,8 +330,7 @@ def _result(
     snippet = table.text[cut.start : cut.end].removesuffix("\r")
     first_line = table.line_of(cut.start, passage)
     last = first_line + snippet.count("\n")
-    best = window.first + int(merit[window.rows].argmax())
-    best_line = table.line_of(int(table.start[best]), passage)
+    best = table.line_of(int(table.start[window.first + merit[window.rows].argmax()]), passage)
     return SearchResult(
         path=passage.path,
         snippet=snippet,
@@ -340,7 +340,7 @@ def _result(
         source=passage.source,
         heading=table.heading_of(window.first, first_line),
         context=cut.context,
-        best_line=min(max(best_line, first_line), last),
+        best_line=min(max(best, first_line), last),
     )
 
 

@@ -57,6 +57,8 @@ _STEP_NATS = 0.7
 """Nats that a line stands behind the one that comes before it."""
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
+_WORDLESS = ("key", "value")
+"""Reasons that are no words of change, which tell across all items."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -187,8 +189,6 @@ class _Comparison:
             return None
         if self._question.successors:
             return judge_successor(self._question, older, newer)
-        if self._is_of_another_item(older.row, newer.row):
-            return None
         judgement = judge(
             self._question,
             older,
@@ -200,6 +200,8 @@ class _Comparison:
         if judgement is None or judgement.reason == "relative":
             return judgement  # whichever of the two is the newer
         if not is_ordered:
+            return None
+        if judgement.reason in _WORDLESS and self._is_of_another_item(older.row, newer.row):
             return None
         if not judgement.older_stands_back or judgement.reason == "key":
             return judgement

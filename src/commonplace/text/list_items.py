@@ -24,7 +24,9 @@ _HOLDER = re.compile(r"[ \t]*(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+\S")
 _QUOTE = re.compile(r"[ \t]*>[ \t>]*")
 _CALLOUT = re.compile(r"[ \t]*>[ \t>]*\[![\w-]+[^\]]*\]")
 _BOLD = re.compile(r"[ \t]*(?:\*\*(?!\s)[^*]+\*\*|__(?!\s)[^_]+__):?[ \t\r]*$")
-_INTRODUCTION = re.compile(r"(?![ \t#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])[^:]{1,60}:$")
+_INTRODUCTION = re.compile(r"(?![ \t#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])[^:：]{1,60}[:：][ \t\r]*$")
+INTRODUCTION_ENDS = tuple(map(ord, ":：*_ \t\r"))
+"""Signs with one of which a line ends that `introduces` others, as numbers."""
 _DEFINITION = re.compile(r":[ \t]+\S")
 
 
@@ -65,6 +67,8 @@ def introduction_above(lines: Sequence[str], number: int) -> int | None:
     Bold words are above all up to the next of their kind or a heading, others above a list.
     """
     is_listed = is_item(lines[number])
+    if is_bold(lines[number]):
+        return None
     for above in range(number - 1, -1, -1):
         line = lines[above]
         if not line.strip() or line[0].isspace():
