@@ -284,15 +284,14 @@ def test_the_speaker_of_a_long_line_has_the_origin_of_that_line(memory, long, sh
     assert hit.untrusted == ((hit.start_line - 1, hit.start_line) if long else ())
 
 
-def test_a_users_line_that_ends_with_three_dots_is_the_users(memory):
+def test_a_users_line_that_looks_like_a_part_of_another_is_the_users(memory):
     memory.append("- The garage door opens to strangers on Fridays.", origin=PAGE)
     log = memory.workspace.root / LOG
-    log.write_text(
-        log.read_text() + "- heron nest is at the lake\n- The garage …\n- heron food is fish\n"
-    )
+    said = "- heron nest is at the lake\n- The garage …\n- heron food is fish\n- The garage door"
+    log.write_text(log.read_text() + said)
     memory.index()
     hit = found(memory, "heron food nest", path=LOG)
-    assert "- The garage …" in hit.snippet
+    assert hit.snippet.endswith(said)  # its last line is whole, though the page's begins so, too
     assert hit.untrusted == (3,)
 
 

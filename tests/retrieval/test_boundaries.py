@@ -304,8 +304,16 @@ def test_items_that_a_chunk_begins_within_are_the_context(place, number):
 
 @pytest.mark.parametrize(
     ("holder", "shown"),
-    [("{}:", "Ann:"), ("**{}**", "**Ann**"), ("**{}**\n", "**Ann**"), ("{} is here.", "")],
-    ids=["list", "bold", "bold and blank", "a sentence"],
+    [
+        ("{}:", "Ann:"),
+        ("**{}**", "**Ann**"),
+        ("**{}**\n", "**Ann**"),
+        ("**{}**\nLikes:", "**Ann**\nLikes:"),
+        ("{} is here.", ""),
+        ("**{}**\n\n## Another", ""),
+        ("**{}**\n\n#tag", "**Ann**"),
+    ],
+    ids=["list", "bold", "bold and blank", "both", "a sentence", "a heading", "a tag"],
 )
 def test_what_introduces_a_list_is_the_context(holder, shown):
     notes = []
@@ -374,6 +382,7 @@ def test_blank_lines_that_no_chunk_holds_end_what_is_known_of_the_items_above():
     assert hit.context == "  - garage"
 
 
+@pytest.mark.parametrize("end", ["", " ![roof](roof.png)"], ids=["text", "picture"])
 @pytest.mark.parametrize(
     ("head", "shown"),
     [
@@ -385,13 +394,14 @@ def test_blank_lines_that_no_chunk_holds_end_what_is_known_of_the_items_above():
         ("", ""),
     ],
 )
-def test_the_rest_of_a_long_line_says_who_speaks(head, shown):
+def test_the_rest_of_a_long_line_says_who_speaks(head, shown, end):
     things = ("door", "roof", "garden", "cellar", "kitchen", "stair", "lamp", "attic", "porch")
     said = " ".join(
         f"And then the {thing} of house number{at}x was painted by somebody else once more."
         for at, thing in enumerate(things)
     )
-    [[hit, *_]] = searched(f"# Log\n\nBob: Well?\n{head}{said}\nBob: Good.", "attic of number7x")
+    text = f"# Log\n\nBob: Well?\n{head}{said}{end}\nBob: Good."
+    [[hit, *_]] = searched(text, "attic of number7x")
     assert hit.snippet.startswith("And then")
     assert hit.context == shown
 

@@ -124,13 +124,13 @@ CUTS = {
     "small": ChunkingSettings(tokens=40, overlap=10),
     "no overlap": ChunkingSettings(tokens=30, overlap=0),
 }
-OTHER_CUTS = ("small", "no overlap")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    "cut", ["default", *(pytest.param(cut, marks=pytest.mark.full) for cut in OTHER_CUTS)]
+    "cut",
+    [pytest.param(cut, marks=[] if cut == "default" else pytest.mark.full) for cut in CUTS],
 )
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

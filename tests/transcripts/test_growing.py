@@ -87,7 +87,6 @@ GRAINS = {
     "small OpenClaw chunks": replace(Settings.openclaw(), chunking=SMALL),
     "openclaw": Settings.openclaw(),
 }
-OTHER_GRAINS = ("large chunks", "small OpenClaw chunks")
 
 
 @pytest.mark.slow
@@ -95,8 +94,8 @@ OTHER_GRAINS = ("large chunks", "small OpenClaw chunks")
 @pytest.mark.parametrize(
     "name",
     [
-        *("lines", "openclaw"),
-        *(pytest.param(name, marks=pytest.mark.full) for name in OTHER_GRAINS),
+        pytest.param(name, marks=[] if name in ("lines", "openclaw") else pytest.mark.full)
+        for name in GRAINS
     ],
 )
 @hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from commonplace.errors import StateError
-from commonplace.history.lines import hunks, line_key, normal_line, standing_keys, whole_lines
+from commonplace.history.lines import hunks, line_key, lines_begun_with, normal_line, standing_keys
 from commonplace.text.quotation import SHORTENED, UNTRUSTED_MARK
 from commonplace.types import USER, Author, Origin, SearchResult
 
@@ -246,7 +246,7 @@ class OriginLedger:
         held: Mapping[str, Author],
         read: Callable[[str], str],
     ) -> Iterator[list[Origin]]:
-        """Yield the origins of the lines that each result shows; some are parts of lines."""
+        """Yield the origins of the lines that each result shows; cut ones are looked up."""
         shown = [[*_context_lines(each), *each.snippet.split("\n")] for each in results]
         pairs = zip(results, shown, strict=True)
         found = iter(self._of_places([(it.path, line) for it, own in pairs for line in own]))
@@ -254,16 +254,21 @@ class OriginLedger:
         for each, lines in zip(results, shown, strict=True):
             path, origins = each.path, [next(found) for _ in lines]
             first = len(_context_lines(each))
-            for at in {first, len(lines) - 1, *range(first)}:
-                line, part = lines[at], lines[at].removesuffix(SHORTENED)
-                is_cut = at >= first or part != line
-                if is_cut and origins[at] == USER and line_key(part) is not None:
-                    if path not in texts:
-                        texts[path] = read(path).split("\n")
-                    unknown = Origin("untrusted") if held.get(path) == "untrusted" else USER
-                    below = lines[first] if at < first else None
-                    whole = self.of_lines(path, whole_lines(texts[path], part, below=below))
-                    origins[at] = lowest(whole) if whole else unknown
+            cut = [at for at in range(first) if lines[at].endswith(SHORTENED)]
+            for at in {*cut, first, len(lines) - 1}:
+                if origins[at] != USER or line_key(lines[at]) is None:
+                    continue
+                if path not in texts:
+                    texts[path] = read(path).split("\n")
+                if lines[at] in texts[path]:
+                    continue
+                if at < first:
+                    beginning = lines[at].removesuffix(SHORTENED)
+                    whole = lines_begun_with(beginning, texts[path], below=lines[first])
+                else:
+                    whole = [line for line in texts[path] if lines[at].strip() in line]
+                unknown = Origin("untrusted") if held.get(path) == "untrusted" else USER
+                origins[at] = lowest(self.of_lines(path, whole)) if whole else unknown
             yield origins
 
     def _held(self, state: object) -> dict[str, Author]:

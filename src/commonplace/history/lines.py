@@ -10,7 +10,14 @@ from difflib import SequenceMatcher
 
 from commonplace.text.strikethrough import without_strikethrough
 
-__all__ = ["hunks", "line_key", "matching_blocks", "normal_line", "standing_keys", "whole_lines"]
+__all__ = [
+    "hunks",
+    "line_key",
+    "lines_begun_with",
+    "matching_blocks",
+    "normal_line",
+    "standing_keys",
+]
 
 _MOST_COMPARED = 2_000
 """Lines of a change that are compared one by one; a longer change counts as one replacement."""
@@ -19,6 +26,7 @@ _MOST_SOUGHT = 50
 _MARKS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 """Marks in front of a line's text: quotes, lists, headings, tasks."""
 _INDENT = " \t>"
+"""Signs in front of a line that the context of a snippet may leave out."""
 _ESCAPED = re.compile(r"\\([^\w\s])")
 _NO_TEXT = re.compile("[\udc80-\udcff]+")
 """Bytes that are no UTF-8, as they are decoded to be written again."""
@@ -36,17 +44,16 @@ def line_key(line: str) -> bytes | None:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def whole_lines(lines: Sequence[str], part: str, *, below: str | None) -> list[str]:
-    """Return the lines of a note that may be the one of which a part is shown.
+def lines_begun_with(beginning: str, lines: Sequence[str], *, below: str) -> list[str]:
+    """Return the lines of a note of which the context of a snippet may show the beginning.
 
     Args:
+        beginning: The beginning, without the indentation and the quote marks of the line.
         lines: The lines.
-        part: The part: a whole line, any part of one, or its beginning in the context of a snippet.
-        below: The snippet's first line, which may be a part of the same line; None for no context.
+        below: The snippet's first line: where it is a part of the same line, only that one counts.
     """
-    if below is None:
-        return [part] if part in lines else [line for line in lines if part.strip() in line]
-    begun = [line for line in lines if line.lstrip(_INDENT).startswith(part.lstrip(_INDENT))]
+    bare = beginning.lstrip(_INDENT)
+    begun = [line for line in lines if line.lstrip(_INDENT).startswith(bare)]
     return [line for line in begun if below.strip() in line] or begun
 
 

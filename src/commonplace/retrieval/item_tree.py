@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.text.analysis import content_texts
-from commonplace.text.list_items import INTRODUCTION_ENDS, introduces, is_bold, is_item
+from commonplace.text.list_items import (
+    INTRODUCTION_ENDS,
+    indent_of,
+    introduces,
+    is_bold,
+    is_item,
+)
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -24,9 +30,6 @@ if TYPE_CHECKING:
     Booleans = NDArray[np.bool_]
 
 __all__ = ["ItemTree", "item_parents", "item_tree"]
-
-_TAB = 4
-"""Columns of a tab, as `commonplace.text.list_items` has them."""
 
 
 class ItemTree(NamedTuple):
@@ -77,9 +80,9 @@ def item_parents(table: PassageTable) -> Numbers:
     """Return the item that each unit lies in, or the line that introduces it; -1 for none."""
     text, passage = table.text, table.passage
     parents = np.full(len(table), -1)
-    first, end_sign = table.signs[table.start], table.signs[table.end - 1]
+    first = table.signs[table.start]
     is_indented = (first == ord(" ")) | (first == ord("\t"))
-    may_introduce = np.isin(end_sign, INTRODUCTION_ENDS) | (first == end_sign)
+    may_introduce = np.isin(table.signs[table.end - 1], INTRODUCTION_ENDS)
     units = np.isin(passage, passage[is_indented | may_introduce]).nonzero()[0]
     arrays = (passage, table.start, table.end, is_indented, may_introduce)
     rows = zip(units.tolist(), *(of[units].tolist() for of in arrays), strict=True)
@@ -93,7 +96,7 @@ def item_parents(table: PassageTable) -> Numbers:
         elif text[start - 1] != "\n":  # the rest of the line before
             parents[unit] = parents[unit - 1]
             continue
-        indent = _indent(text[start:end]) if indented else 0
+        indent = indent_of(text[start:end]) if indented else 0
         while above and above[-1][0] >= indent:
             above.pop()
         if above:
@@ -133,13 +136,8 @@ class _Introduction:
         if may_begin and introduces(line):
             self._list = unit
             return self._bold
-        if line.startswith("#"):
+        if self._table.headings[unit] == unit:
             self.end()
         elif not is_item(line):
             self._list = -1
         return self._bold if self._list < 0 else self._list
-
-
-def _indent(line: str) -> int:
-    blank = line[: len(line) - len(line.lstrip())]
-    return len(blank.expandtabs(_TAB))

@@ -121,7 +121,7 @@ class LineScores:
         repeated: Nats lost to repetition; None without MMR.
         fused: Shares of the evidence before these losses.
         share: Shares of the evidence after them.
-        items: The list items that they lie in; None where no line is indented.
+        items: The list items that they lie in, and what introduces them; None without any.
     """
 
     table: PassageTable
@@ -131,7 +131,7 @@ class LineScores:
     repeated: Floats | None
     fused: NDArray[np.float64]
     share: NDArray[np.float64]
-    items: ItemTree | None = None
+    items: ItemTree | None
 
 
 def score_lines(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PADDING",
+    "SPEAKER",
     "LineNeighbours",
     "Passage",
     "PassageTable",
@@ -180,7 +181,7 @@ def passage_table(chunks: Iterable[StoredChunk], *, dimension: int | None) -> Pa
 
 
 _UNIT_BYTES = 12
-_SPEAKER = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*")
+SPEAKER = re.compile(r"[\W_]*([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*)?)[*_]*")
 """What is before the colon of a line that a speaker says."""
 _HEADING = re.compile(r"#{1,6}(?:[^\S\n][^\n]*)?\Z")
 """A unit of one line that is a heading; a chunk that begins with one holds more."""
@@ -229,7 +230,7 @@ def rows_said_by(table: PassageTable, names: frozenset[str]) -> Numbers:
     marked = (begins & (colon < table.end)).nonzero()[0]
     spans = zip(start[marked].tolist(), colon[marked].tolist(), strict=True)
     heads = [text[first:behind] for first, behind in spans]
-    named = {head: match[1] for head in set(heads) if (match := _SPEAKER.fullmatch(head))}
+    named = {head: match[1] for head in set(heads) if (match := SPEAKER.fullmatch(head))}
     said = {head for head, name in named.items() if not names.isdisjoint(name.lower().split())}
     is_said = np.zeros(len(start), dtype=np.bool_)
     is_said[marked] = [head in said for head in heads]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from commonplace.store.base import Snapshot
@@ -128,8 +127,8 @@ class Evidence(NamedTuple):
     lines: LineScores
     analyzed: AnalyzedQuery
     confidence: float
-    precedences: tuple[Precedence, ...] = ()
-    above: Mapping[int, Above] = MappingProxyType({})
+    precedences: tuple[Precedence, ...]
+    above: Mapping[int, Above]
 
 
 class Ranking(NamedTuple):

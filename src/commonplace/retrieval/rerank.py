@@ -11,13 +11,16 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from commonplace.embeddings.masking import masked, secrets_of
-from commonplace.retrieval.query import Evidence
-from commonplace.retrieval.snippets import Window, snippet_text
+from commonplace.retrieval.query import SNIPPET_CHARS, Evidence
+from commonplace.retrieval.snippets import Window
+
+if TYPE_CHECKING:
+    from commonplace.retrieval.passages import PassageTable
 
 __all__ = ["DEADLINE_S", "MAX_PASSAGES", "RERANKED_CHARS", "RerankClient", "Reranker", "rerank"]
 
@@ -58,7 +61,7 @@ def rerank(
         The windows in their new order, and the failure of the reranker: then in the old order.
     """
     passages = [
-        snippet_text(window, evidence.lines.table)
+        _text_of(window, evidence.lines.table)
         for evidence in found
         for window in evidence.windows[:limit]
     ]
@@ -75,6 +78,11 @@ def rerank(
         for evidence in found
     ]
     return reranked, None
+
+
+def _text_of(window: Window, table: PassageTable) -> str:
+    """Return the text of a window; a unit that is longer than a snippet is cut."""
+    return table.text[table.start[window.first] : table.end[window.last]][:SNIPPET_CHARS]
 
 
 def _reordered(windows: list[Window], scores: Iterator[float]) -> list[Window]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.retrieval.passages import SPEAKER
 from commonplace.retrieval.query import SNIPPET_CHARS
 from commonplace.text.quotation import SHORTENED
 
@@ -22,9 +23,9 @@ _LINES_ABOVE = (25, 200)
 """Lines above a passage among which the items are looked for that it lies in, first and at most."""
 _BEGINS_WITHIN = re.compile(r"[\r\n]*[ \t]+\S")
 """Beginning of a text whose first line is indented."""
-_NAME = r"[^\W\d_][\w'.-]{0,30}(?: [^\W\d_][\w'.-]{0,30})?"
-_SPEAKER = re.compile(rf"[ \t>]*((?:[-*+] )?[*_]{{0,2}}{_NAME}[*_]{{0,2}}:[*_]{{0,2}}) ")
-"""What a line begins with that a speaker says."""
+_COLON = re.compile(r":[*_]* ")
+_SPEAKER_CHARS = 80
+"""Characters at the beginning of a line that are looked at for the name of a speaker, at most."""
 
 
 class Region(NamedTuple):
@@ -67,12 +68,14 @@ def speaker_before(table: PassageTable, unit: int) -> str:
     What the first line of a chunk begins with is not known: the chunk may begin within it.
     """
     start, passage = int(table.start[unit]), table.passage_of(unit)
-    line = table.text.rfind("\n", passage.start, start) + 1
+    line = max(table.text.rfind("\n", passage.start, start) + 1, passage.start)
     first = int(table.passage.searchsorted(table.passage[unit]))
-    if not line and table.chunk_of(first).ordinal:
+    if line == passage.start and table.chunk_of(first).ordinal:
         return ""
-    head = _SPEAKER.match(table.text, line or passage.start, start)
-    return f"{head[1]}{SHORTENED}" if head else ""
+    said = table.text[line : min(line + _SPEAKER_CHARS, start)].lstrip(" \t>")
+    name = SPEAKER.match(said)
+    colon = _COLON.match(said, name.end()) if name else None
+    return said[: colon.end() - 1] + SHORTENED if colon else ""
 
 
 def above_windows(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.query import Evidence
 
-__all__ = ["Budget", "Window", "pack_windows", "snippet_text", "window_results", "within_budget"]
+__all__ = ["Budget", "Window", "pack_windows", "window_results", "within_budget"]
 
 _SHORT_CHARS = 250
 """Length of the later windows: most evidence is one line, and short windows show more lines."""
@@ -222,7 +222,8 @@ def window_results(evidence: Evidence, *, explain: bool) -> list[SearchResult]:
     """Return the results of the best windows, those below `min_score` left out."""
     query = evidence.analyzed.query
     cuts = _cuts(evidence, longest=min(SNIPPET_CHARS, query.max_chars))
-    windows, merit = [it for it in evidence.windows if it.first in cuts], merits(evidence.lines)
+    windows = [window for window in evidence.windows if window.first in cuts]
+    merit = merits(evidence.lines)
     scores = _scores(windows, evidence)
     enough = [score >= query.min_score for score in scores]
     found = [
@@ -272,8 +273,9 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
     """Return each window's snippet, by its first unit; windows without text are left out."""
     share, table, items = evidence.lines.share, evidence.lines.table, evidence.lines.items
     cuts = {window.first: _packed(window, table, longest) for window in evidence.windows}
-    ordered, after = sorted(evidence.windows, key=lambda window: window.first), 0
-    is_marked = _has_marks(table.text)  # one look at all texts; most have no blocks
+    ordered = sorted(evidence.windows, key=lambda window: window.first)
+    after = 0
+    is_marked = _has_marks(table.text)  # one look at all texts; most notes have no blocks
     for window, following in zip_longest(ordered, ordered[1:]):
         settled: Cut | None = (packed := cuts[window.first])
         is_within = items is not None and items.parents[window.first] >= 0
@@ -291,7 +293,7 @@ def _cuts(evidence: Evidence, *, longest: int) -> dict[int, Cut]:
 
 def _packed(window: Window, table: PassageTable, longest: int) -> Cut:
     start, end = int(table.start[window.first]), int(table.end[window.last])
-    is_part = table.text[start - 1 : start] not in "\n"
+    is_part = start > 0 and table.text[start - 1] != "\n"
     context = speaker_before(table, window.first) if is_part else ""
     return Cut(start, min(end, start + longest), context)
 
@@ -330,7 +332,8 @@ def _result(
     snippet = table.text[cut.start : cut.end].removesuffix("\r")
     first_line = table.line_of(cut.start, passage)
     last = first_line + snippet.count("\n")
-    best = table.line_of(int(table.start[window.first + merit[window.rows].argmax()]), passage)
+    best = window.first + int(merit[window.rows].argmax())
+    best_line = table.line_of(int(table.start[best]), passage)
     return SearchResult(
         path=passage.path,
         snippet=snippet,
@@ -340,11 +343,5 @@ def _result(
         source=passage.source,
         heading=table.heading_of(window.first, first_line),
         context=cut.context,
-        best_line=min(max(best, first_line), last),
+        best_line=min(max(best_line, first_line), last),
     )
-
-
-def snippet_text(window: Window, table: PassageTable) -> str:
-    """Return the text of a window; a unit that is longer than a snippet is cut."""
-    packed = _packed(window, table, SNIPPET_CHARS)
-    return table.text[packed.start : packed.end]

@@ -58,7 +58,7 @@ _STEP_NATS = 0.7
 _STRUCK_NATS = 24.0
 """Nats that a struck line loses when a question asks for now."""
 _WORDLESS = ("key", "value")
-"""Reasons that are no words of change, which tell across all items."""
+"""Reasons that count within one list item; words of change count across items."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 
 __all__ = [
+    "INTRODUCTION_ENDS",
+    "indent_of",
     "introduces",
     "introduction_above",
     "is_bold",
@@ -25,6 +27,7 @@ _QUOTE = re.compile(r"[ \t]*>[ \t>]*")
 _CALLOUT = re.compile(r"[ \t]*>[ \t>]*\[![\w-]+[^\]]*\]")
 _BOLD = re.compile(r"[ \t]*(?:\*\*(?!\s)[^*]+\*\*|__(?!\s)[^_]+__):?[ \t\r]*$")
 _INTRODUCTION = re.compile(r"(?![ \t#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])[^:：]{1,60}[:：][ \t\r]*$")
+_HEADING = re.compile(r"#{1,6}(?:[ \t]|[ \t\r]*$)")
 INTRODUCTION_ENDS = tuple(map(ord, ":：*_ \t\r"))
 """Signs with one of which a line ends that `introduces` others, as numbers."""
 _DEFINITION = re.compile(r":[ \t]+\S")
@@ -51,12 +54,12 @@ def item_above(lines: Sequence[str], number: int) -> int | None:
         return _callout_above(lines, number)
     if is_definition(lines[number]):
         return _term_above(lines, number)
-    indent = _indent(lines[number])
+    indent = indent_of(lines[number])
     if not indent or not lines[number].strip():
         return None
     for above in range(number - 1, -1, -1):
         line = lines[above]
-        if line.strip() and _indent(line) < indent:
+        if line.strip() and indent_of(line) < indent:
             return above if is_item(line) or _HOLDER.match(line) else None
     return None
 
@@ -73,7 +76,7 @@ def introduction_above(lines: Sequence[str], number: int) -> int | None:
         line = lines[above]
         if not line.strip() or line[0].isspace():
             continue
-        if line.startswith("#"):
+        if _HEADING.match(line):
             return None
         if introduces(line) and (is_listed or is_bold(line)):
             return above
@@ -125,8 +128,8 @@ def item_end(lines: Sequence[str], number: int) -> int:
         return number
     if _is_callout(lines[item]):
         return _callout_end(lines, item)
-    indent, end = _indent(lines[item]), number
-    while end + 1 < len(lines) and lines[end + 1].strip() and _indent(lines[end + 1]) > indent:
+    indent, end = indent_of(lines[item]), number
+    while end + 1 < len(lines) and lines[end + 1].strip() and indent_of(lines[end + 1]) > indent:
         end += 1
     return end
 
@@ -141,6 +144,7 @@ def _depth(line: str) -> int:
     return quote[0].count(">") if quote else 0
 
 
-def _indent(line: str) -> int:
+def indent_of(line: str) -> int:
+    """Return the columns of blanks that a line begins with; tabs stop at multiples of four."""
     shown = line.expandtabs(4)
     return len(shown) - len(shown.lstrip())
