@@ -643,6 +643,25 @@ def test_the_rest_of_another_section_does_not_stand_before_the_heading(above, fi
     assert shown == SECTIONS[SECTIONS.index("## Behind") :]
 
 
+def test_no_snippet_begins_with_a_heading_that_would_be_all_of_it():
+    code = ["```", "  settings()", "```", "</details>", "", "See our guide below.", ""]
+    text = "\n".join([*code, "### Color palette toggle", "", "Offering both is pleasant to read."])
+    heading = text.index("### Color")
+    region = Region(text.split("\n"), start=0, context="", after=5, until=heading + 25)
+    packed = Cut(text.index("  settings"), heading + len("### Color palette toggle"))
+    found = cut(region, packed, longest=700, middle=heading)
+    assert text[found.start : found.end].endswith("See our guide below.")
+
+
+@pytest.mark.parametrize(("mark", "context"), [("- ", "- On the first day, and each"), ("", "")])
+def test_the_context_of_code_is_the_item_over_several_lines_that_it_lies_in(mark, context):
+    text = f"{mark}On the first day, and each\n  day after it, say:\n\n    ```\n    :okapi:\n    ```\n"
+    code = text.index("    ```")
+    region = Region(text.split("\n"), start=0, context="", after=code, until=len(text))
+    found = cut(region, Cut(code, len(text) - 1), longest=700, middle=text.index(":okapi"))
+    assert found == Cut(code, len(text) - 1, context)
+
+
 def test_the_last_row_of_a_table_without_a_delimiter_is_shown():
     rows = ["Values as agreed:", "| zone | night | humidity |", "| tomatoes | 15 C | 65 |"]
     [[hit, *_]] = searched("\n".join(rows), "night temperature of the tomatoes?")

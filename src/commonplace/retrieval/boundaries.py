@@ -24,7 +24,7 @@ from commonplace.retrieval.markdown_lines import MarkdownLines
 from commonplace.retrieval.snippet_region import Cut, Region
 from commonplace.text.blocks import Block, context_at
 from commonplace.text.line_units import goes_on, starts_unit
-from commonplace.text.list_items import introduction_above, item_above, item_end
+from commonplace.text.list_items import indent_of, introduction_above, item_above, item_end
 from commonplace.text.quotation import SHORTENED
 
 __all__ = ["cut"]
@@ -152,6 +152,8 @@ class _Cutter:
         found: list[str] = []
         block = self._text.block_at(self._first)
         number = self._first if block is None else max(block.first, 0)
+        if item_above(self._lines, number) is None:
+            number = _less_indented(self._lines, number)  # of an item over several lines
         while (above := item_above(self._lines, number)) is not None:
             found.insert(0, _shortened(self._lines[above]))
             number = above
@@ -253,13 +255,14 @@ class _Cutter:
         That is an item or an indented text whose parent is not shown, or code from the middle on.
         """
         block = self._text.block_at(self._first)
-        is_code = block is not None and block.kind == "code"
-        if block is not None and (not is_code or block.first >= self._first):
+        if block is not None and (block.kind != "code" or block.first >= self._first):
             return
-        if not is_code and not self._lines[self._first].startswith((" ", "\t")):
+        if block is None and not indent_of(self._lines[self._first]):
             return
-        headings = filter(self._text.is_heading, range(self._first, self._middle + 1))
-        self._first = next(headings, self._first)
+        for number in filter(self._text.is_heading, range(self._first, self._middle + 1)):
+            if self._text.any_says(number, self._last):
+                self._first = number
+                return
 
     def _show_heading(self) -> None:
         """Begin with the heading of a section right above the first line."""
@@ -330,6 +333,12 @@ def _shortened(item: str) -> str:
     if len(item) <= _WHOLE_CHARS:
         return item
     return item[:_WHOLE_CHARS].rpartition(" ")[0].rstrip(",;:-–— ") + SHORTENED
+
+
+def _less_indented(lines: Sequence[str], number: int) -> int:
+    """Return the line above an indented one, where that is indented, too, but less; else it."""
+    above = next((it for it in range(number - 1, -1, -1) if lines[it].strip()), number)
+    return above if 0 < indent_of(lines[above]) < indent_of(lines[number]) else number
 
 
 def _continues(lines: Sequence[str], number: int) -> bool:
