@@ -655,7 +655,7 @@ def test_no_snippet_begins_with_a_heading_that_would_be_all_of_it():
 
 @pytest.mark.parametrize(("mark", "context"), [("- ", "- On the first day, and each"), ("", "")])
 def test_the_context_of_code_is_the_item_over_several_lines_that_it_lies_in(mark, context):
-    text = f"{mark}On the first day, and each\n  day after it, say:\n\n    ```\n    :okapi:\n    ```\n"
+    text = f"{mark}On the first day, and each\n  day after it:\n\n    ```\n    :okapi:\n    ```\n"
     code = text.index("    ```")
     region = Region(text.split("\n"), start=0, context="", after=code, until=len(text))
     found = cut(region, Cut(code, len(text) - 1), longest=700, middle=text.index(":okapi"))
