@@ -375,6 +375,7 @@ def test_a_line_is_found_by_the_items_that_it_lies_in(space, embedder, holder, i
         (["Ann:\r", "- b1\r", "**Bo**\r", "- c1\r"], [-1, 0, -1, 2]),
         (["安娜：", "- b1"], [-1, 0]),
         (["**Ann**", "#tag", "- b1"], [-1, 0, 0]),
+        (["- a1", "", "  words", "", "    - b1", "", "words", "", "    - c1"], [-1, 0, 0, -1, -1]),
         (["- Ann:", "- b1", "Bob: of this:", "- c1", f"{'much ' * 15}:", "- d1"], [-1] * 6),
     ],
 )

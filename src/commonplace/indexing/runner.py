@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexRunner", "Outcome", "Problems", "Skip", "Sweeper"]
 
-_SCHEMA = 8
+_SCHEMA = 9
 """Version of what the indexer writes: raise it when chunks, terms or vectors change."""
 RUN_TIMEOUT_S = 3600.0
 """How long `Memory.index` and a first search wait for another process that indexes."""

@@ -152,8 +152,6 @@ class _Cutter:
         found: list[str] = []
         block = self._text.block_at(self._first)
         number = self._first if block is None else max(block.first, 0)
-        if item_above(self._lines, number) is None:
-            number = _less_indented(self._lines, number)  # of an item over several lines
         while (above := item_above(self._lines, number)) is not None:
             found.insert(0, _shortened(self._lines[above]))
             number = above
@@ -333,12 +331,6 @@ def _shortened(item: str) -> str:
     if len(item) <= _WHOLE_CHARS:
         return item
     return item[:_WHOLE_CHARS].rpartition(" ")[0].rstrip(",;:-–— ") + SHORTENED
-
-
-def _less_indented(lines: Sequence[str], number: int) -> int:
-    """Return the line above an indented one, where that is indented, too, but less; else it."""
-    above = next((it for it in range(number - 1, -1, -1) if lines[it].strip()), number)
-    return above if 0 < indent_of(lines[above]) < indent_of(lines[number]) else number
 
 
 def _continues(lines: Sequence[str], number: int) -> bool:

@@ -102,7 +102,7 @@ def item_parents(table: PassageTable) -> Numbers:
         if above:
             holder = above[-1][1]
             is_held = is_item(table.text_of(holder)) or introduction.is_now(holder)
-            parents[unit] = holder if is_held else -1
+            parents[unit] = holder if is_held else parents[holder]
         elif not indent:
             parents[unit] = introduction.of(unit, may_begin=may_begin)
         above.append((indent, unit))

@@ -59,8 +59,13 @@ def item_above(lines: Sequence[str], number: int) -> int | None:
         return None
     for above in range(number - 1, -1, -1):
         line = lines[above]
-        if line.strip() and indent_of(line) < indent:
-            return above if is_item(line) or _HOLDER.match(line) else None
+        if not line.strip() or indent_of(line) >= indent:
+            continue
+        if is_item(line) or _HOLDER.match(line):
+            return above
+        indent = indent_of(line)  # a line of the same item, or of none
+        if not indent:
+            return None
     return None
 
 
