@@ -8,12 +8,13 @@ import time
 import pytest
 from hypothesis import settings
 
+from commonplace.embeddings.providers.bundled import TokenVectors, is_available
 from support import engines, postgres
 from support.notes import Notes
 
 # Machines that run tests are busy. A gate says the same of the same code: its examples stay the
 # same, and the thorough profile makes up others.
-settings.register_profile("commonplace", deadline=None, derandomize=True)
+settings.register_profile("commonplace", deadline=None, derandomize=True, max_examples=40)
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5000"))
 settings.register_profile("thorough", deadline=None, max_examples=EXAMPLES, derandomize=False)
 settings.load_profile("commonplace")
@@ -89,6 +90,12 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _vectors_stay_loaded():
+    """Hold the bundled vectors, which are freed with the last memory and loaded by the next one."""
+    return TokenVectors.shared() if is_available() else None
 
 
 @pytest.fixture(params=engines.ENGINES)

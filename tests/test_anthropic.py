@@ -119,6 +119,7 @@ def oracle_answer(oracle, command):
     return said
 
 
+@pytest.mark.slow
 @WORDED_ALIKE
 @pytest.mark.parametrize("seed", range(2))
 def test_random_commands_are_answered_as_the_sdk_answers_them(memory, tmp_path, seed):

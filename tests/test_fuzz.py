@@ -124,6 +124,7 @@ def test_what_was_found_stays_mended(line, tmp_path):
     TARGETS[case["target"]](case["text"], tmp_path)
 
 
+@pytest.mark.slow
 @given(values)
 def test_arguments_of_any_kind_are_values_or_errors_of_ours(given_values):
     for value in (given_values, {"query": given_values, "maxResults": given_values}):

@@ -89,6 +89,7 @@ def test_there_are_a_hundred():
     assert len(set(NOTES)) == 100
 
 
+@pytest.mark.slow
 def test_answers_of_tools_are_json_whose_values_are_the_notes(memory):
     for number in range(len(NOTES)):
         answer = search_answer(memory, {"query": word(number), "minScore": 0})
@@ -131,6 +132,7 @@ def test_no_line_of_the_startup_context_is_a_notes_own(memory):
     assert "mail" not in "".join(line for line in text.splitlines() if line.startswith(">"))
 
 
+@pytest.mark.slow
 def test_recalled_notes_are_quoted_and_cited_by_us_alone(memory):
     paths = {*memory.paths(), "sessions/a.jsonl"}
     for number in range(len(NOTES)):
@@ -147,6 +149,7 @@ def test_recalled_notes_are_quoted_and_cited_by_us_alone(memory):
                 assert line.startswith(f"> {UNTRUSTED_MARK}")
 
 
+@pytest.mark.slow
 def test_documents_of_langchain_are_marked_and_escaped(memory):
     pytest.importorskip("langchain_core")
     from langchain_commonplace import CommonplaceRetriever
@@ -295,6 +298,7 @@ def test_no_character_hides_where_a_line_came_from(tmp_path, odd):
         assert "okapi" not in memory.startup_context()
 
 
+@pytest.mark.slow
 def test_pictures_hold_no_harmful_character(memory):
     pytest.importorskip("matplotlib")
     from matplotlib.text import Text

@@ -175,6 +175,7 @@ def test_a_memory_in_use_is_not_closed_for_another(open_pool, monkeypatch):
         assert not other.search("tea")
 
 
+@pytest.mark.slow
 async def test_a_note_is_written_though_the_pool_stays_full(open_pool, monkeypatch):
     pool = open_pool(max_open=1)
     bob = pool.resolver("user")({"configurable": {"user": "bob"}})
@@ -409,6 +410,7 @@ def test_descriptors_are_bounded(open_pool):
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
+@pytest.mark.slow
 def test_a_memory_that_nothing_refers_to_is_forgotten(open_pool):
     pool = open_pool(max_open=1)
     for user in ("ann", "bob"):

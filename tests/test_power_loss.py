@@ -110,6 +110,7 @@ def recorded(tmp_path_factory):
     return base, before, events
 
 
+@pytest.mark.slow
 def test_the_record_is_what_happened(recorded):
     """The model of the disk, with nothing lost, is the disk that the process left."""
     base, disk, events = recorded
@@ -136,6 +137,7 @@ def moments(events, every):
     return sorted({at for number in near for at in (number - 1, number) if at >= 0})[::every]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("every", "tries"),
     [

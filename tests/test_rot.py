@@ -20,12 +20,14 @@ def made(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_damage_of_each_kind_of_file_is_met(made):
     names = {path.name for path in rot.files(made)}
     assert {"index.sqlite", "index.sqlite-wal", "index.sqlite-shm"} <= names
     assert {"state.sqlite", "history.sqlite", "history.sqlite-wal"} <= names
 
 
+@pytest.mark.slow
 def test_what_is_damaged_at_random_gives_right_answers_or_errors_of_ours(made):
     rot.Trial(made, 1).run()
 

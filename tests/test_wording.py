@@ -143,6 +143,7 @@ def test_a_module_is_named_by_a_noun():
     assert not names & NO_NOUNS
 
 
+@pytest.mark.slow
 def test_no_module_has_the_name_of_a_standard_module_that_the_package_imports():
     imported = {name for path in modules().values() for name in imported_modules(path)}
     standard = imported & sys.stdlib_module_names

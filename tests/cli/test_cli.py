@@ -518,6 +518,7 @@ def test_standard_input_with_a_byte_order_mark_is_read_by_it(run, notes, encodin
 # ---------------------------------------------------------------- errors and the environment
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="a shell closes the streams")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -602,6 +603,7 @@ def test_an_unknown_embedder_is_one_line(notes):
     assert "zorglub" in one_line(result)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_an_error_shows_its_traceback_only_when_debugging(tmp_path):
     arguments = ["-w", str(tmp_path / "none"), "status"]
@@ -635,6 +637,7 @@ def test_an_interrupt_is_quiet_and_exits_with_130(notes):
     assert (process.returncode, err) == (130, "")
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
 def test_a_reader_that_goes_away_is_no_traceback(notes):
@@ -646,6 +649,7 @@ def test_a_reader_that_goes_away_is_no_traceback(notes):
     assert (result.stdout, result.stderr) == ("- zebra\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_text_that_the_output_cannot_encode_ends_no_command(notes):
     (notes / "memory" / "cjk.md").write_text("- zebra 金银 \U0001f600\n", encoding="utf-8")
@@ -656,6 +660,7 @@ def test_text_that_the_output_cannot_encode_ends_no_command(notes):
     assert "金银" in answer["results"][0]["snippet"]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_on_a_terminal_results_are_a_table_with_marked_words(notes):
@@ -665,6 +670,7 @@ def test_on_a_terminal_results_are_a_table_with_marked_words(notes):
     assert "51820" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_on_a_terminal_index_and_status_are_panels(notes):
@@ -695,6 +701,7 @@ def in_terminal(*arguments):
 # ---------------------------------------------------------------- watch and demo
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_watch_indexes_what_changes_until_it_is_interrupted(notes, run, tmp_path):
@@ -801,6 +808,7 @@ def test_an_agent_has_its_own_folder_although_the_variable_names_a_url(
 # ---------------------------------------------------------------- other locales
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="Windows gives arguments in Unicode")
 def test_arguments_are_utf_8_in_any_locale(notes):

@@ -11,6 +11,7 @@ pytest.importorskip("openai", reason="commonplace[openai] is missing")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
 
+@pytest.mark.slow
 def test_a_long_run_says_first_what_it_is_about_to_embed(tmp_path, monkeypatch):
     notes = tmp_path / "notes"
     (notes / "memory").mkdir(parents=True)

@@ -91,6 +91,7 @@ def test_an_unknown_shell_is_wrong_usage():
     assert "'bash', 'zsh', 'fish'" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_commands_and_options_are_completed():
     assert completed("sea") == ["search"]
@@ -98,6 +99,7 @@ def test_commands_and_options_are_completed():
     assert set(app.commands) == set(completed("", at=1))
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_notes_are_completed_from_the_workspace_that_is_named(tmp_path):
     (tmp_path / "memory").mkdir()

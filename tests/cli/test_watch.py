@@ -59,6 +59,7 @@ def test_each_run_is_printed_in_one_line_until_a_signal_ends_the_process(notes, 
     assert (process.returncode, out, err) == (0, "", "stopped\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are looked up in /proc")
 def test_a_signal_that_the_system_gives_to_another_thread_ends_the_process(command):
     with watching(command) as process:

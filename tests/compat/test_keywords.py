@@ -38,6 +38,7 @@ def test_marks_cut_words_as_in_the_reference() -> None:
     assert all_of("e\u0301clair") == '"e" AND "clair"'
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_is_a_valid_match(text: str) -> None:
     database = apsw.Connection(":memory:")
@@ -47,6 +48,7 @@ def test_any_text_is_a_valid_match(text: str) -> None:
         database.execute("SELECT * FROM notes WHERE notes MATCH ?", (expression,)).fetchall()
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_keywords_are_lower_case_and_different(text: str) -> None:
     keywords = extract_keywords(text)

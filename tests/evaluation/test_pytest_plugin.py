@@ -43,6 +43,7 @@ def project(pytester, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_questions_that_are_answered_pass(project):
     project().assert_outcomes(passed=1)
 
@@ -61,6 +62,7 @@ def test_a_regression_fails_and_names_what_was_missed(project):
     )
 
 
+@pytest.mark.slow
 def test_what_comes_first_can_be_asked_for(project):
     project('measure="first_right"').assert_outcomes(failed=1)
     questions = QUESTIONS.replace("]}", '], "first": true}')
@@ -68,10 +70,12 @@ def test_what_comes_first_can_be_asked_for(project):
     project('measure="first_right"').assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_another_measure_can_be_asked_for(project):
     project('at_least=1.0, measure="shown_in_8000"').assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_broken_line_fails(project):
     (project.path / "q.jsonl").write_text(QUESTIONS + "broken\n")
     result = project("at_least=0.0")

@@ -19,6 +19,7 @@ def values(picture, layer=0):
     return picture.spec["datasets"][data["name"]] if "name" in data else data["values"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("color", ["age", "file"])
 def test_a_map_shows_itself_as_a_chart_and_as_a_picture(memory, theme, color):

@@ -311,6 +311,7 @@ def by_brute_force(texts, least):
     return {frozenset(members) for members in group.values() if len(members) > 1}
 
 
+@pytest.mark.slow
 def test_thousands_of_equal_and_of_alike_lines_are_one_group():
     texts = ["the standup was at half past nine today"] * 3_000
     texts += [f"the standup was at half past nine on day {at}" for at in range(3_000)]

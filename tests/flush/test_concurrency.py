@@ -201,6 +201,7 @@ def test_after_a_failure_the_provider_is_left_in_peace(chat):
     assert len(model.requests) == 2
 
 
+@pytest.mark.slow
 def test_working_off_stops_when_the_time_is_over(chat):
     for number in (1, 2, 3, 4):
         chat.flusher(FailingAt(1)).flush(said(number), thread=f"t{number}")

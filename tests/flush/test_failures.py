@@ -230,6 +230,7 @@ def test_a_flush_that_is_cancelled_keeps_the_journal(chat, delay_s):
     assert chat.noted() == ["fact-1"]
 
 
+@pytest.mark.slow
 def test_the_deadline_is_for_the_whole_turn(tmp_path):
     chat = Chat(tmp_path, deadline_s=0.6)
     begun = time.monotonic()

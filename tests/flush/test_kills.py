@@ -32,6 +32,7 @@ def flushed(facts, runs):
     return [int(line) for line in ended.stdout.split()]
 
 
+@pytest.mark.slow
 def test_a_flush_has_as_many_steps_as_are_tried(tmp_path):
     assert flushed("1,2", [(tmp_path, 0)]) == [STEPS]
     assert Chat(tmp_path).noted() == ["fact-1", "fact-2"]

@@ -88,6 +88,7 @@ def test_tokens_and_bytes_count_the_calls():
     assert message_tokens([]) == transcript_bytes([]) == 0
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(
@@ -152,6 +153,7 @@ def test_an_exchange_that_is_said_again_is_new_again():
     assert new(first, known) == []
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([user("yes"), agent("Sure?"), user(LONG)])), st.integers(0, 20))
 def test_what_follows_is_fingerprinted_without_the_beginning_as_it_is_with_it(messages, cut):
     before = Fingerprinter()

@@ -37,6 +37,7 @@ from commonplace.system.state import StateFile
 from commonplace.types import ToolCall
 from support.fakes import NOON, HashedWords, clock
 from support.notes import unprivileged
+from support.sampling import sampled
 
 LOG = "memory/2026-11-20.md"
 SETTINGS = Settings(
@@ -131,6 +132,7 @@ def filled(memory):
     assert memory.search("Hollyhock Lane")
 
 
+@pytest.mark.slow
 def test_a_text_is_in_no_byte_afterwards_and_the_rest_is_untouched(memory, root, tmp_path):
     filled(memory)
     runs = runs_of(SECRET, KEPT)
@@ -202,6 +204,7 @@ def test_a_note_that_was_deleted_before_is_forgotten_from_history(memory, tmp_pa
     assert left_in(tmp_path, runs_of("Xanthippe-Quintett in the Blauer Salon")) == []
 
 
+@pytest.mark.slow
 def test_a_citation_forgets_its_lines_and_the_links_of_their_correction(memory, root, tmp_path):
     memory.correct("MEMORY.md#L5", "My sister lives in Oslo.")
     assert "([corrects](../MEMORY.md#L5))" in memory.get(LOG).text
@@ -390,6 +393,7 @@ def unwritable(*folders):
         folder.chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_a_session_that_cannot_be_written_is_named_and_the_next_open_does_the_rest(memory, shared):
     # An unprivileged user may not be able to import what is needed.
@@ -459,6 +463,7 @@ def test_a_session_keeps_the_origins_of_lines_in_a_note_that_cannot_be_read(memo
     assert left_in(shared, runs_of("Quetzalcoatl-88.")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_what_cannot_be_read_is_named(memory, shared):
     memory.forget(text=SECRET)
@@ -541,6 +546,7 @@ def test_a_full_disk_before_the_first_change_leaves_no_plan(root, memory, monkey
         assert LINE in (root / "MEMORY.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_full_disk_after_it_says_that_the_next_open_does_the_rest(
     root, memory, tmp_path, monkeypatch
 ):
@@ -615,6 +621,7 @@ def test_no_search_of_the_past_finds_what_is_forgotten(root):
             assert not any("ollyhock" in hit.snippet for hit in memory.search(asked, as_of=moment))
 
 
+@pytest.mark.slow
 def test_old_texts_that_another_process_has_indexed_go_too(root, tmp_path):
     clock_now = [NOON]
     with (
@@ -691,6 +698,7 @@ def test_the_receipt_names_what_cannot_be_reached(memory, root, tmp_path):
     assert "Backups" in unreachable
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_an_index_that_cannot_be_written_is_named_and_forgets_at_its_next_chance(memory):
     memory.forget(text=SECRET)
@@ -721,6 +729,7 @@ def test_an_index_that_cannot_be_written_is_named_and_forgets_at_its_next_chance
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_files_of_other_encodings(memory, root, tmp_path):
     text = f"# Notes\r\n\r\n{LINE}\r\n- Tea is at four.\r\n"
     (root / "memory" / "a.md").write_bytes(b"\xff\xfe" + text.encode("utf-16-le"))
@@ -828,10 +837,9 @@ STEPS = [
 @pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-@pytest.mark.parametrize(("owner", "name", "when"), STEPS, ids=map("-".join, STEPS))
-def test_what_a_killed_process_left_is_forgotten_by_the_next_open(
-    root, tmp_path, owner, name, when
-):
+@pytest.mark.parametrize("step", sampled(STEPS, every=2), ids=map("-".join, STEPS))
+def test_what_a_killed_process_left_is_forgotten_by_the_next_open(root, tmp_path, step):
+    owner, name, when = step
     with opened(root) as memory:
         memory.index()
         filled(memory)
@@ -954,6 +962,7 @@ def test_lines_that_begin_as_one_that_stays_are_recognised_as_a_whole():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_plan_that_changed_nothing_is_not_tried_again(root, memory):
     (root / "memory/large.md").write_bytes(f"{SECRET}\n".encode() + b"x" * (32 << 20))
     with pytest.raises(WorkspaceError, match=r"large\.md: it has 32 MiB"):

@@ -109,6 +109,7 @@ def test_a_change_that_is_killed_at_any_step_leaves_before_or_after(tmp_path, ve
     assert outcomes == sorted(outcomes)  # from one step on, the change is made
 
 
+@pytest.mark.slow
 def test_a_change_that_is_killed_halfway_leaves_before_or_after(tmp_path):
     (count,) = changed("edit", [(tmp_path / "0", 0)])
     runs = [(tmp_path / str(step), step) for step in range(1, count + 1, 7)]

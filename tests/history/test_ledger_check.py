@@ -143,6 +143,7 @@ def test_an_entry_of_an_index_that_is_not_its_rows_is_mended(folder):
         assert memory.verify().ok
 
 
+@pytest.mark.slow
 def test_an_origin_in_a_lost_end_of_the_log_leaves_an_untrusted_line(tmp_path, folder, caplog):
     code = f"""
 import os, sys

@@ -122,6 +122,7 @@ def check(root, state, said, saved):
             assert memory.get(path).status == "ok"
 
 
+@pytest.mark.slow
 def test_random_changes_of_processes_and_an_editor_lose_no_text(tmp_path):
     root, state, said, saved, _ = run(tmp_path, processes=3, changes=20, kills=0.4, seed=1)
     check(root, state, said, saved)

@@ -137,6 +137,7 @@ def test_the_setting_masks_numbers_of_persons_in_imports(tmp_path, choice):
     assert shown == ([False, False, True] if choice else [True, True, False])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", MADE)
 def test_an_import_is_taken_back_as_one_and_none_is_made_twice(memory, tmp_path, source):
     memory.append("- My own note.")
@@ -236,6 +237,7 @@ def test_an_export_that_is_nested_without_end_is_refused_in_one_line(
     assert disk(memory) == {}
 
 
+@pytest.mark.slow
 def test_a_broken_export_continues_under_one_number_once_it_is_whole(memory, tmp_path):
     whole = [claude(number) for number in range(120)]
     path = export(tmp_path, whole)

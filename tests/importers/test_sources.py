@@ -148,6 +148,7 @@ def test_a_memory_of_mem0_is_a_note_with_its_owner(memory, tmp_path, form):
     assert import_notes(memory, "mem0", path).id is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("form", [list, lambda entries: {"results": entries}])
@@ -259,6 +260,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(VALUES, max_size=4))
 def test_no_value_in_an_export_is_more_than_an_error_or_a_count(memory, tmp_path, entries):

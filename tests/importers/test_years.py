@@ -10,6 +10,7 @@ import pytest
 from commonplace.importers import import_notes
 from commonplace.memory import Memory
 from commonplace.settings import Settings, SyncSettings
+from support.sampling import sampled
 
 WEEKS = 209  # four years
 BEGAN = datetime(2022, 1, 5, 10, tzinfo=UTC)
@@ -89,7 +90,7 @@ def obsidian(folder, weeks):
 FORMS = [chatgpt, claude, claude_code, mem0, langmem, obsidian]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", sampled(FORMS, every=3), ids=lambda form: form.__name__)
 def test_years_are_found_by_their_days_and_taken_back_as_one(tmp_path, form):
     (tmp_path / "notes").mkdir()
     export = tmp_path / ".claude"

@@ -105,6 +105,7 @@ def test_processes_and_threads_that_index_append_and_search_lose_and_double_noth
     assert rows == fresh_rows(notes, HashedWords())
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_note_is_found_by_the_next_search_in_another_process(notes, start):
     code = """
@@ -129,6 +130,7 @@ def test_a_note_is_found_by_the_next_search_in_another_process(notes, start):
     searcher.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_note_is_found_when_nothing_was_indexed_before(notes, start):
     with notes.open(None, LINES) as memory:
@@ -161,6 +163,7 @@ def test_a_note_that_is_appended_during_a_rebuild_is_found_before_and_after(note
     assert notes.rows() == fresh_rows(notes, HashedWords())
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_searches_go_on_while_another_process_rebuilds(notes, start):
     for number in range(200):

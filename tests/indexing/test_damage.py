@@ -366,6 +366,7 @@ def test_rows_of_a_folder_that_cannot_be_read_stay(foreign):
             assert paths(find(memory, "kingfisher")) == ["memory/locked/a.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
 def test_a_full_disk_under_the_index_is_told_and_what_was_there_is_found(notes, tmp_path):

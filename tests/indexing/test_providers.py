@@ -25,6 +25,7 @@ from support.fakes import HashedWords
 from support.loopback_clients import KEY, KEYS, OTHER_VARIABLES
 from support.loopback_vendors import LoopbackVendor
 from support.notes import CHUNKS, LINES, find
+from support.sampling import sampled
 from support.waiting import wait_for
 
 pytest.importorskip("openai", reason="commonplace[openai] is missing")
@@ -72,7 +73,7 @@ def twice(texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [500, (429, "0"), "drop", "html"])
+@pytest.mark.parametrize("fault", sampled([500, (429, "0"), "drop", "html"], every=2))
 def test_each_text_is_embedded_once_though_every_fifth_request_fails(notes, server, soon, fault):
     fill(notes, 800, line="note {} about the printer and the VPN" + 12 * " and the rest" + "\n")
     server.fail_every(5, fault)
@@ -379,6 +380,7 @@ def test_an_outage_does_not_replace_vectors_that_were_paid_for(notes, server, so
 # Another model.
 
 
+@pytest.mark.slow
 def test_the_old_vectors_answer_until_the_new_ones_are_complete(notes, server):
     fill(notes, 50)
     with notes.open("auto", through(server)) as memory:
@@ -400,6 +402,7 @@ def test_the_old_vectors_answer_until_the_new_ones_are_complete(notes, server):
         assert find(memory, "printer").model == "another-model"
 
 
+@pytest.mark.slow
 def test_a_switch_that_fails_keeps_the_old_vectors_and_goes_on_later(notes, server, soon):
     fill(notes, 300, line="note {} about the printer" + 20 * " and the rest" + "\n")
     with notes.open("auto", through(server)) as memory:
@@ -570,6 +573,7 @@ def test_a_model_that_was_used_before_costs_nothing_though_it_does_not_answer_at
         assert len(server.texts) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["force", "another model"])
 def test_what_an_unfinished_switch_has_embedded_is_not_paid_again(notes, then):
     for number in range(200):

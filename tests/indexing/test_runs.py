@@ -293,6 +293,7 @@ def test_an_embedder_that_fails_leaves_the_words_and_is_asked_again(notes, setti
         assert (hits.mode, hits.fallback) == ("hybrid", None)
 
 
+@pytest.mark.slow
 def test_an_embedder_that_fails_now_and_then_is_asked_for_what_is_missing_only(notes):
     for number in range(1500):
         notes.write(f"memory/{number}.md", f"note {number}")
@@ -313,6 +314,7 @@ def test_an_embedder_that_fails_now_and_then_is_asked_for_what_is_missing_only(n
         assert len(embedder.texts) == len(set(embedder.texts)) == 1502
 
 
+@pytest.mark.slow
 def test_an_embedder_that_is_down_is_not_asked_for_every_batch(notes):
     for number in range(1500):
         notes.write(f"memory/{number}.md", f"note {number}")

@@ -124,6 +124,7 @@ def test_a_model_that_auto_happens_to_find_replaces_no_vectors(notes):
 # Searching.
 
 
+@pytest.mark.slow
 def test_a_search_answers_from_what_is_there_and_the_next_ones_see_what_changed(notes):
     slow = Slow(1.0)
     indexed(notes, HashedWords())
@@ -161,6 +162,7 @@ def test_searches_look_at_the_disk_now_and_then_only(notes):
     assert searches > 3
 
 
+@pytest.mark.slow
 def test_many_threads_that_search_have_what_changed_indexed_once(notes):
     embedder = HashedWords()
     indexed(notes, embedder)
@@ -271,6 +273,7 @@ def close_in_the_middle(notes, memory):
     return time.monotonic() - started
 
 
+@pytest.mark.slow
 def test_closing_ends_a_long_run_within_a_second_and_the_next_goes_on(notes):
     indexed(notes)
     write_many(notes, 300)
@@ -293,6 +296,7 @@ def test_closing_waits_for_no_embedder_that_hangs(notes):
     assert close_in_the_middle(notes, memory) < 1.2
 
 
+@pytest.mark.slow
 def test_a_memory_that_is_not_closed_ends_its_threads_when_it_is_collected(notes):
     before = set(threading.enumerate())
 
@@ -306,6 +310,7 @@ def test_a_memory_that_is_not_closed_ends_its_threads_when_it_is_collected(notes
     assert eventually(lambda: set(threading.enumerate()) <= before)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.sqlite("another process writes the index")
 def test_a_process_that_closes_nothing_ends_quietly(notes):
@@ -350,6 +355,7 @@ def test_the_command_line_does_nothing_behind_its_back(notes):
         assert not memory.settings.sync.on_search
 
 
+@pytest.mark.slow
 def test_a_memory_for_other_settings_of_a_search_shares_the_background(notes):
     indexed(notes)
     with notes.open(None, synced(on_search=True), fresh=True) as memory:

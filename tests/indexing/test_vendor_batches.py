@@ -203,6 +203,7 @@ def test_texts_that_a_job_leaves_out_are_sent_as_plain_requests(notes, server):
     assert sum(len(asked.body["input"]) for asked in server.embeddings()) == 2
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_is_handed_in_once_more_and_then_given_up(notes, server, caplog):
     server.jobs.polls = 10**9
     settings = batched(server, batch_timeout_minutes=0.002)
@@ -216,6 +217,7 @@ def test_a_job_that_takes_too_long_is_handed_in_once_more_and_then_given_up(note
     assert KEY not in caplog.text
 
 
+@pytest.mark.slow
 def test_after_two_failures_the_process_makes_plain_requests(notes, server, caplog):
     caplog.set_level(logging.INFO)
     server.jobs.broken = True
@@ -231,6 +233,7 @@ def test_after_two_failures_the_process_makes_plain_requests(notes, server, capl
     assert server.jobs.submitted == []
 
 
+@pytest.mark.slow
 def test_another_model_may_come_through_a_job_while_the_old_one_answers(notes, server):
     with notes.open("auto", batched(server, batch=False)) as memory:
         memory.index()
@@ -246,6 +249,7 @@ def test_another_model_may_come_through_a_job_while_the_old_one_answers(notes, s
         assert find(memory, "printer 42").model == "other"
 
 
+@pytest.mark.slow
 def test_what_a_long_run_is_about_to_cost_is_told_before_it(notes, server, caplog):
     caplog.set_level(logging.INFO)
 
@@ -297,6 +301,7 @@ def test_a_download_that_fails_for_once_is_tried_again_and_nothing_is_paid_twice
     assert server.embeddings() == []
 
 
+@pytest.mark.slow
 def test_a_job_outlives_a_run_with_a_wrong_key(notes, server):
     server.jobs.polls = 10**9
     with notes.open("auto", batched(server)) as memory:
@@ -311,6 +316,7 @@ def test_a_job_outlives_a_run_with_a_wrong_key(notes, server):
     assert len(server.jobs.submitted) == 1
 
 
+@pytest.mark.slow
 def test_the_jobs_of_two_indexes_in_one_folder_do_not_touch_each_other(notes, server):
     server.jobs.polls = 10**9
     with notes.open("auto", batched(server)) as memory:

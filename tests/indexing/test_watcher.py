@@ -140,6 +140,7 @@ def test_folders_that_appear_move_and_vanish_are_followed(notes):
         assert found.has(LONG, LOG)
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_deleted_and_restored_is_watched_again(notes):
     with watched(notes) as found:
         for number in range(2):
@@ -152,6 +153,7 @@ def test_a_folder_that_is_deleted_and_restored_is_watched_again(notes):
             assert found.has(LONG, f"memory/{number}.md", "memory/again.md")
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_exchanged_for_another_is_the_one_that_is_watched(notes, tmp_path):
     with watched(notes) as found:
         (tmp_path / "other").mkdir()

@@ -11,6 +11,7 @@ from commonplace.store.memory.store import MemoryStore
 from commonplace.workspace import notes as workspace_notes
 from support.fakes import HashedWords
 from support.notes import CHUNKS, LINES
+from support.sampling import sampled
 
 LOG = "memory/log.md"
 WORDS = ("boat", "harbour", "key", "Ann", "paid", "forty", "rope", "tide", "engine", "paint")
@@ -41,7 +42,7 @@ def changed(draw, lines):
 
 
 @pytest.mark.parametrize("settings", [LINES, CHUNKS], ids=["default", "openclaw"])
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
+@pytest.mark.parametrize("seed", sampled(range(1, 5), every=4))
 def test_an_index_that_followed_changes_is_that_of_the_last_text(notes, settings, seed):
     draw = random.Random(seed)
     lines = some_lines(draw, 300)

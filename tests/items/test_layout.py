@@ -28,6 +28,7 @@ def same(value, **options):
     return text
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS | TEXTS, VALUES | st.floats(allow_infinity=False, allow_nan=False)))
 @example({"text": "one\n## `x`\n\ntwo\n\\## `y`", "x": "y z"})
 @example({"text": "\n\n", "x": " \n"})

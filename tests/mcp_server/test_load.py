@@ -33,6 +33,7 @@ async def start(notes):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")

@@ -162,6 +162,7 @@ async def test_the_recall_instructions_are_a_prompt_and_the_servers_own(connecte
             await client.get_prompt("other")
 
 
+@pytest.mark.slow
 async def test_a_flood_of_calls_is_refused_in_part_and_does_no_harm(connected):
     async with connected() as client:
         calls = [client.call_tool("memory_get", {"path": "MEMORY.md"}) for _ in range(600)]

@@ -20,6 +20,7 @@ from support.waiting import wait_for
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.slow
 async def test_a_client_starts_the_command_and_asks_it(started):
     async with started("--write", "append") as client:
         assert client.server_info.name == "commonplace"

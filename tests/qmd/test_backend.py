@@ -159,6 +159,7 @@ def test_the_delay_before_qmd_is_tried_again_doubles_up_to_five_minutes(notes, f
         assert delays == ["5 s", "10 s", "20 s", "40 s", "80 s", "160 s", "300 s", "300 s"]
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_takes_the_deadline_once_and_is_used_when_it_answers(notes, fault):
     with open_memory(notes) as memory:
         memory.index()

@@ -37,6 +37,7 @@ def found(memory, query, text):
     return any(text in hit.snippet for hit in memory.search(query))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["fast", pytest.param("immediate", marks=pytest.mark.full)])
 def test_a_memory_outlives_a_restart_of_the_server(folder, tmp_path, mode):
     (tmp_path / "elsewhere").mkdir()

@@ -150,6 +150,7 @@ def disturb(server, hosts, until, chance, *, restarts):
     return counts
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("clients", "seconds", "restarts"),
     [

@@ -162,6 +162,7 @@ def test_a_sentence_that_is_written_as_a_heading_is_found(embedder):
     assert "at five" in hit.snippet
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.full])])
 def test_no_table_is_shown_that_begins_where_a_chunk_ends(every):
     parts = [

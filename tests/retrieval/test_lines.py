@@ -275,6 +275,7 @@ def test_a_line_inside_a_very_long_line_is_shown(found):
     assert (hits[0].start_line, hits[0].end_line) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_wrapped_paragraph_is_found_wherever_a_chunk_ends(found):
     """Each line of a text wrapped at 70 columns can be found, also where chunks are cut."""
     words = [f"w{at}x" for at in range(900)]
@@ -323,6 +324,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("embedder", "holder", "item", "least"),
     [

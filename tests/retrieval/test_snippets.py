@@ -127,6 +127,7 @@ CUTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "cut",

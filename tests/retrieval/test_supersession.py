@@ -904,6 +904,7 @@ def test_most_of_the_cases_that_were_kept_aside_are_right(blocks, now, trap, the
     assert shares["then"] >= then, shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "kind", "least"),
     [

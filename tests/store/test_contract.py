@@ -487,6 +487,7 @@ def test_awkward_words_are_only_words(store: Store, *, every: bool) -> None:
     assert matching(store, *AWKWARD, "alpha") == ["alpha or near text: not and"]
 
 
+@pytest.mark.slow
 @COMPARED
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.text(max_size=20), st.booleans()), max_size=5), st.booleans())
@@ -1127,6 +1128,7 @@ def _by_name(snapshot: Any, hits: list[tuple[int, float]]) -> list[tuple[str, fl
     return [(chunks[seq].id, score) for seq, score in hits]
 
 
+@pytest.mark.slow
 @COMPARED
 @settings(deadline=None, max_examples=60)
 @given(st.lists(TEXTS | st.text(max_size=30), min_size=1, max_size=5), TOKENIZERS, st.data())

@@ -65,6 +65,7 @@ def answers(notes, index):
     return report.embedded, (report.added, report.updated, report.removed), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [

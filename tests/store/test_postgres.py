@@ -104,6 +104,7 @@ def test_a_vector_stays_within_what_postgresql_holds():
     assert Phrase(()).possible is False
 
 
+@pytest.mark.slow
 def test_a_memory_over_postgresql_is_indexed_searched_read_and_appended_to(tmp_path, url):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Net\n- The VPN listens on port 51820.\n")

@@ -118,6 +118,7 @@ def test_what_one_host_writes_another_ones_vectors_hold_within_a_second(store, u
     assert max(took) < 1
 
 
+@pytest.mark.slow
 def test_the_search_after_a_notice_has_nothing_to_read(store, reader, monkeypatch):
     heard = threading.Event()
     with reader.hosts.followed(heard.set):
@@ -251,6 +252,7 @@ with store.hosts.leading(lost=lost.set):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_another_host_leads_after_the_leader_was_killed_or_cut_off(url, store, process):
     hosts = [process(LEADER, f"{url}&application_name=host")]

@@ -344,6 +344,7 @@ VEC0_BLOBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), VEC0_BLOBS.values(), ids=VEC0_BLOBS)
 def test_a_bit_of_sqlite_vecs_table_that_flips_is_noticed_by_the_scan_and_by_the_check(
     opened: Callable[[], SqliteStore], table: str, column: str
@@ -480,6 +481,7 @@ def test_the_words_keep_their_checksums_as_segments_are_merged(store: SqliteStor
     assert any(after < before for before, after in pairwise(counts[10:])), "segments were merged"
 
 
+@pytest.mark.slow
 def test_the_resident_matrix_stays_small(store: SqliteStore) -> None:
     identity = replace(IDENTITY, dimension=384)
     filled(store, identity=identity)
@@ -601,6 +603,7 @@ def test_a_sketch_chooses_more_than_is_wanted(dimension: int, limit: int) -> Non
     assert resident_vectors._enough(limit, 0, dimension) >= 4 * limit
 
 
+@pytest.mark.slow
 def test_a_sketch_knows_what_was_dropped_and_what_came_later(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -624,6 +627,7 @@ def test_a_sketch_knows_what_was_dropped_and_what_came_later(
     assert after[1:11] == kept
 
 
+@pytest.mark.slow
 def test_vectors_that_are_all_the_same_are_all_compared(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -879,6 +883,7 @@ def test_a_store_for_reading_does_not_write(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_rows(store: SqliteStore) -> None:
     filled(store, numbered(20))
     expected = contents(store)
@@ -1006,6 +1011,7 @@ def test_vectors_of_a_model_that_was_replaced_meanwhile_are_left_alone(
     assert mine.write([a_file("b.md", "made by the new model")]) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_two_processes_write_at_once(store: SqliteStore, path: Path, worker: Worker) -> None:
     store.set_identity(IDENTITY)

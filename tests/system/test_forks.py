@@ -81,6 +81,7 @@ def test_a_child_uses_a_memory_while_threads_of_its_parent_are_in_the_middle_of_
     assert run(tmp_path / "notes", code) == [*["0"] * 6, "6 True"]
 
 
+@pytest.mark.slow
 def test_a_child_that_does_not_use_a_memory_starts_nothing(tmp_path):
     code = """
         memory = opened()
@@ -95,6 +96,7 @@ def test_a_child_that_does_not_use_a_memory_starts_nothing(tmp_path):
     assert run(tmp_path / "notes", code) == ["1", "0", "True False", "0", "1", "1"]
 
 
+@pytest.mark.slow
 def test_a_child_uses_the_memories_of_a_pool(tmp_path):
     code = """
         with MemoryPool(root / "users", embedder=None, max_open=1) as pool:
@@ -113,6 +115,7 @@ def test_a_child_uses_the_memories_of_a_pool(tmp_path):
     assert run(tmp_path / "notes", code) == ["0", "1", "1"]
 
 
+@pytest.mark.slow
 def test_a_fork_waits_for_transactions_and_not_for_those_that_begin_meanwhile(tmp_path):
     """Threads that end one transaction and begin the next take no turn before a fork."""
     code = """
@@ -142,6 +145,7 @@ def test_a_fork_waits_for_transactions_and_not_for_those_that_begin_meanwhile(tm
     assert run(tmp_path / "notes", code) == ["{0} True"]
 
 
+@pytest.mark.slow
 def test_a_fork_waits_for_reads(tmp_path):
     """A read may hold the mutex of SQLite's page cache; a child would wait for it for ever."""
     code = """
@@ -200,6 +204,7 @@ def test_threads_fork_at_once_and_each_child_uses_the_memory(tmp_path):
     assert run(tmp_path / "notes", code) == ["True", "[3, 3, 3, 3]"]
 
 
+@pytest.mark.slow
 def test_a_fork_that_fails_leaves_all_as_it_was(tmp_path):
     code = """
         import resource, tempfile, shutil

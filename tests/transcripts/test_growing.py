@@ -93,10 +93,7 @@ GRAINS = {
 @pytest.mark.parametrize("kind", engines.ENGINES)
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[] if name in ("lines", "openclaw") else pytest.mark.full)
-        for name in GRAINS
-    ],
+    [pytest.param(name, marks=[] if name == "lines" else pytest.mark.full) for name in GRAINS],
 )
 @hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
 @given(data=st.data(), embeds=st.booleans())
@@ -287,6 +284,7 @@ def test_what_was_indexed_by_words_gets_its_vectors_from_the_first_embedder(talk
     assert dated(talk) == fresh(talk, HashedWords())
 
 
+@pytest.mark.slow
 def test_long_files_come_in_parts_and_an_end_in_between_is_gone_on_from(talk, monkeypatch):
     monkeypatch.setattr("commonplace.transcripts.incremental._PART_CHARS", 4000)
     talk.say(*(user(f"message {n} about {WORDS[n % 10]} and {n * n}") for n in range(2000)))

@@ -40,6 +40,7 @@ def remove_below(folder):
             os.chdir("..")
 
 
+@pytest.mark.full
 def test_notes_and_sessions_below_many_folders_are_found_and_forgotten(tmp_path):
     notes, sessions = Notes(tmp_path), tmp_path / "sessions"
     said = {"type": "message", "message": {"role": "user", "content": "a giraffe"}}

@@ -79,6 +79,7 @@ def verbs(memory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "exchanges",

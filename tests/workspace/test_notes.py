@@ -295,6 +295,7 @@ def test_threads_lose_and_double_nothing(log):
     assert sorted(lines[2:]) == sorted(notes)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_processes_lose_and_double_nothing_and_keep_each_ones_order(log):
     code = """
@@ -317,6 +318,7 @@ def test_processes_lose_and_double_nothing_and_keep_each_ones_order(log):
         assert mine == [f"p{process} {number}" for number in range(50)]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @posix
 def test_a_kill_at_any_moment_leaves_whole_notes(log):

@@ -75,6 +75,7 @@ def test_a_note_that_is_gone_is_not_shown_from_the_index(memory, notes):
     assert found(memory, "zebra") == []
 
 
+@pytest.mark.slow
 def test_a_long_term_file_of_many_lines_hides_no_log(notes):
     text = "".join(f"- The VPN port of part {number} is {number}.\n" for number in range(20_000))
     notes.write("MEMORY.md", "# Long term\n\n" + text)

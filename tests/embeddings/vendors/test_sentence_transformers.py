@@ -54,6 +54,7 @@ def packaged(clients, **settings):
     return clients(PACKAGED, EmbeddingSettings(**settings))
 
 
+@pytest.mark.slow
 def test_a_packaged_model_is_loaded_by_its_name(clients):
     client = packaged(clients)
     cat, kitten, invoice = client.embed_documents(

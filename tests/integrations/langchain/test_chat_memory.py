@@ -70,6 +70,7 @@ async def test_forty_turns_lose_nothing_and_flush_once_a_cycle(memory, folder, t
     assert len(conversation.messages) < 25
 
 
+@pytest.mark.slow
 @BOTH
 async def test_without_a_checkpointer_each_message_is_written_down_once(memory, folder, is_async):
     script, reports = Notetaker(), []
@@ -114,6 +115,7 @@ async def test_it_works_wherever_it_stands_in_the_list(memory, folder, place):
     assert script.kinds.count("F") == script.kinds.count("S") > 1
 
 
+@pytest.mark.slow
 async def test_tool_calls_and_their_answers_are_flushed_and_stay_together(memory, folder):
     def answer(call):
         if call.last.type == "human":
@@ -135,6 +137,7 @@ async def test_tool_calls_and_their_answers_are_flushed_and_stay_together(memory
     assert "[calls memory_search: " in flushes[0].last.text
 
 
+@pytest.mark.slow
 async def test_two_threads_do_not_mix(memory, folder):
     script, reports = Notetaker(), []
     model = model_of(script)
@@ -153,6 +156,7 @@ async def test_two_threads_do_not_mix(memory, folder):
             assert len(numbers) == 1
 
 
+@pytest.mark.slow
 async def test_a_conversation_goes_on_after_a_restart(open_memory, folder, tmp_path):
     sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="no sqlite checkpointer")
     said = []

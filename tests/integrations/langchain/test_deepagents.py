@@ -14,6 +14,7 @@ from support.langchain_fakes import Notetaker
 from support.langchain_talk import TURNS, Conversation, logged, model_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 async def test_a_deep_agent_flushes_once_a_compaction(memory, folder, is_async):
     script, reports = Notetaker(), []

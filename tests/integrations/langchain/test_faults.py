@@ -86,7 +86,7 @@ async def test_a_model_that_raises_on_one_call(memory, folder, middleware, numbe
 @pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
-@pytest.mark.parametrize("kinds", ["F", "FS"])
+@pytest.mark.parametrize("kinds", sampled(["F", "FS"], every=2))
 async def test_a_silent_turn_that_fails_for_a_while(memory, folder, middleware, kinds, is_async):
     script, reports = Notetaker(), []
     failures = iter([ConnectionError("down")] * 2)
@@ -293,6 +293,7 @@ def ended(kind, *runs):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @needs_processes
 @pytest.mark.parametrize("kind", STEPS)
@@ -318,6 +319,7 @@ def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind, ever
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @needs_processes
 def test_a_process_that_is_killed_beside_a_background_flush_loses_nothing(tmp_path):

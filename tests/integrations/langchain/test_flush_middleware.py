@@ -66,6 +66,7 @@ async def test_it_flushes_right_before_the_summarization_that_it_was_given(
         assert script.kinds.replace("FS", "").count("S") == 0
 
 
+@pytest.mark.slow
 @BOTH
 async def test_the_same_trigger_as_the_compactors_does_as_well(memory, folder, is_async):
     script = Notetaker()
@@ -79,6 +80,7 @@ async def test_the_same_trigger_as_the_compactors_does_as_well(memory, folder, i
     assert script.kinds.count("F") == script.kinds.count("S") > 3
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("before", [True, False], ids=["before given", "before not given"])
 async def test_after_an_early_flush_what_came_until_the_compaction_is_flushed(

@@ -86,11 +86,12 @@ def agent_of(model, pool, **options):
     return create_agent(model, tools=tools, middleware=middleware, **options), middleware[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("users", "checkpointed"),
     [
         pytest.param(8, True, id="8-checkpointer"),
-        pytest.param(8, False, marks=pytest.mark.slow, id="8-no checkpointer"),
+        pytest.param(8, False, marks=pytest.mark.full, id="8-no checkpointer"),
         pytest.param(
             24, False, marks=[pytest.mark.slow, pytest.mark.full], id="24-no checkpointer"
         ),

@@ -206,6 +206,7 @@ class Heard(BaseCallbackHandler):
         self.names.append(kwargs.get("name"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("flush", ["before", "background"])
 async def test_a_streaming_client_shows_no_token_of_a_silent_turn(memory, folder, flush, is_async):

@@ -481,6 +481,7 @@ class TestBatches:
         with pytest.raises(ValueError, match="operation"):
             store.batch(["get"])
 
+    @pytest.mark.slow
     async def test_the_event_loop_is_not_blocked(self, store):
         longest, last, done = 0.0, time.perf_counter(), False
 
@@ -526,6 +527,7 @@ class TestBatches:
         assert found[0].value == values["doc3"]
         assert len(found[2]) == 5
 
+    @pytest.mark.slow
     def test_threads_lose_nothing(self, store):
         def put(number):
             rng = random.Random(number)

@@ -67,6 +67,7 @@ async def all_is_written_once(chat, folder, turns=TURNS):
 CALLS = 25
 
 
+@pytest.mark.slow
 async def test_a_talk_has_as_many_calls_as_are_broken_below(chat_with, folder):
     llm = Writer()
     chat = chat_with(llm, **SMALL)
@@ -98,6 +99,7 @@ async def test_a_model_that_raises_on_one_call_of_a_run(chat_with, folder, numbe
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("every", [3, 5, 7])
 async def test_a_model_that_raises_again_and_again(chat_with, folder, open_folder, every):
     def fails(kind, n):
@@ -130,6 +132,7 @@ async def test_a_silent_turn_that_hangs_does_not_hold_up_the_run(chat_with, fold
     await all_is_written_once(chat, folder)
 
 
+@pytest.mark.slow
 async def test_a_turn_that_the_user_cancels_is_said_again(chat_with, folder):
     llm = Writer()
     chat, agent = chat_with(llm, **SMALL), agent_of(llm)
@@ -152,6 +155,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
 async def test_garbage_for_a_note_is_refused_and_the_run_goes_on(chat_with, folder, garbage):
     class Babbling(Writer):
@@ -201,15 +205,16 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize(
     ("kind", "times"),
     [
-        pytest.param("l", 6, id="tool call", marks=pytest.mark.slow),
-        pytest.param("a", 6, id="answer", marks=pytest.mark.slow),
+        pytest.param("l", 6, id="tool call", marks=pytest.mark.full),
+        pytest.param("a", 6, id="answer", marks=pytest.mark.full),
         pytest.param("F", 1, id="flush"),
-        pytest.param("F", 2, id="second flush", marks=pytest.mark.slow),
+        pytest.param("F", 2, id="second flush", marks=pytest.mark.full),
     ],
 )
 async def test_a_process_that_is_killed_in_the_middle_of_a_run(

@@ -31,6 +31,7 @@ from support.llama_index_talk import (
     log_of,
     lookup,
 )
+from support.sampling import sampled
 
 
 @pytest.mark.slow
@@ -59,6 +60,7 @@ async def test_in_forty_turns_nothing_is_lost_or_written_twice(chat_with, folder
     assert (await chat.aflush()).messages == 0
 
 
+@pytest.mark.slow
 def test_sync_puts_ask_the_sync_model(chat_with, folder):
     llm = Writer()
     chat = chat_with(llm)
@@ -92,7 +94,7 @@ def _running_loop():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", range(1, 9))
+@pytest.mark.parametrize("broken", sampled(range(1, 9), every=3))
 async def test_a_model_that_fails_once_costs_nothing(chat_with, folder, broken):
     def trouble(number):
         if number == broken:
@@ -197,7 +199,9 @@ async def test_after_a_restart_nothing_is_written_twice(chat_with, folder, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("killed_at", [1, 2, 3])
+@pytest.mark.parametrize(
+    "killed_at", [1, *(pytest.param(at, marks=pytest.mark.full) for at in (2, 3))]
+)
 async def test_a_killed_process_loses_nothing(chat_with, folder, tmp_path, killed_at):
     script = f"""
         import asyncio, os, sys
@@ -366,6 +370,7 @@ async def test_a_model_without_functions_writes_in_words(chat_with, folder):
     assert len(llm.silent) > 1
 
 
+@pytest.mark.slow
 async def test_the_silent_turn_shows_in_no_stream(chat_with):
     llm, reports = Writer(), []
     agent = FunctionAgent(llm=llm)
@@ -403,6 +408,7 @@ async def test_a_chat_memory_is_opened_with_a_memory():
         await chat.aput(ChatMessage(role="user", content="Hello"))
 
 
+@pytest.mark.slow
 async def test_a_model_that_does_not_say_what_it_takes_is_not_asked_many_times(chat_with, folder):
     llm = Writer()
     assert llm.metadata.context_window < 4_000

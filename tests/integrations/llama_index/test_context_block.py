@@ -164,6 +164,7 @@ async def told(chat, question="which port has the service number 77?"):
     return texts[0] if texts else "", tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", ["stock", "words", "ours"])
 async def test_the_context_gives_way_in_order_and_says_so(long_memory, memory_of, tokenizer):
     block = MemoryContextBlock(
@@ -216,6 +217,7 @@ def memory_of(chats):
     return memory_of
 
 
+@pytest.mark.slow
 async def test_a_context_without_any_room_leaves_the_conversation(long_memory, memory_of):
     text, used = await told(memory_of(MemoryContextBlock(long_memory), "ours", limit=30))
     assert text == ""

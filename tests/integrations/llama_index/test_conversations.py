@@ -45,6 +45,7 @@ async def test_stores_of_all_threads_have_one_loop(monkeypatch):
     found[0].close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "file", "engine"])
 async def test_sixty_puts_at_once_are_all_kept(chat_with, folder, tmp_path, kind):
     options = {"file": {"async_database_uri": uri_of(tmp_path)}}.get(kind, {})
@@ -90,6 +91,7 @@ async def test_the_connections_are_closed_but_for_those_of_an_engine_of_the_call
         assert len(await chat.aget_all()) == 3  # it opens what it needs again
 
 
+@pytest.mark.slow
 async def test_puts_at_once_that_evict_lose_and_double_nothing(chat_with, folder):
     chat = chat_with(Writer())
     await asyncio.gather(*(chat.aput(said(turn)) for turn in range(60)))
@@ -232,6 +234,7 @@ async def test_a_store_of_the_users_own_is_used_as_it_is(chat_with, folder):
     await agree(chat, folder, [fact(turn) for turn in range(30)])
 
 
+@pytest.mark.slow
 async def test_a_flush_reads_what_is_new_and_not_what_was_archived(chat_with, folder):
     chat = chat_with(Writer())
     store, read = type(chat.sql_store), []
@@ -253,6 +256,7 @@ async def test_a_flush_reads_what_is_new_and_not_what_was_archived(chat_with, fo
     await agree(chat, folder, [fact(turn) for turn in range(80)])
 
 
+@pytest.mark.slow
 async def test_an_exchange_that_is_repeated_much_later_is_written_down_again(chat_with, folder):
     chat = chat_with(Writer())
     for turn in (*range(15), *range(3), *range(15, 30), *range(3)):
@@ -296,6 +300,7 @@ class SyncModel(CustomLLM):
         yield self.complete(prompt)
 
 
+@pytest.mark.slow
 async def test_a_sync_model_is_called_in_a_thread_and_keeps_its_deadline(
     chat_with, open_folder, folder, ticks
 ):
@@ -318,6 +323,7 @@ async def test_a_sync_model_is_called_in_a_thread_and_keeps_its_deadline(
     assert fact(100) in facts_in(log_of(folder))
 
 
+@pytest.mark.slow
 async def test_what_a_process_left_is_written_before_its_messages_leave(
     chat_with, folder, open_folder, tmp_path
 ):

@@ -102,6 +102,7 @@ def test_the_core_searches_with_its_vectors(open_memory):
     assert memory.index(force=True).embedded == 0
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_leaves_keyword_search(open_memory):
     class Broken(Words):
         def _get_query_embedding(self, query):

@@ -205,15 +205,16 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize(
     ("kind", "times"),
     [
-        pytest.param("l", 11, id="tool call", marks=pytest.mark.slow),
-        pytest.param("a", 10, id="answer", marks=pytest.mark.slow),
+        pytest.param("l", 11, id="tool call", marks=pytest.mark.full),
+        pytest.param("a", 10, id="answer", marks=pytest.mark.full),
         pytest.param("F", 1, id="flush"),
-        pytest.param("F", 3, id="third flush", marks=pytest.mark.slow),
+        pytest.param("F", 3, id="third flush", marks=pytest.mark.full),
     ],
 )
 async def test_a_process_that_is_killed_loses_nothing(
