@@ -19,7 +19,6 @@ from commonplace.cli.app import app
 from commonplace.display import as_html, plain_result, plain_status
 from commonplace.errors import CommonplaceError
 from support.fakes import HashedWords, clock
-from support.sampling import sampled
 
 ATTACKS = {
     "html": """<script>alert(1)</script><img src=x onerror=alert(2)><b onclick="x()">bold</b>""",
@@ -225,7 +224,8 @@ def test_a_line_of_ten_thousand_characters_takes_no_more_room_than_a_snippet(mem
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", sampled(["light", "dark"], every=2))
+@pytest.mark.full
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_of_hostile_notes_are_drawn(memory, theme):
     pytest.importorskip("matplotlib")
     from commonplace import explorer

@@ -38,6 +38,8 @@ ROOT = Path(__file__).parents[1]
 WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning:inspect")
 BENCHMARKS = Path("benchmarks.md")
 POSTGRES = Path("how-to/postgres.md")
+LONG = {Path("how-to/llama-index-agent.md"), Path("how-to/llama-index-blocks.md")}
+"""Pages whose blocks take a sixth of the time of all."""
 IMPORTS = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 
 IMPORTED_NAMES = re.compile(r"^\s*from \w*commonplace[\w.]* import ([\w ,]+)", re.MULTILINE)
@@ -80,7 +82,13 @@ def variables_of(page: Path, folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.processes
 @bash
-@pytest.mark.parametrize("page", [*filter(runnable, PAGES)], ids=str)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.full] if page in LONG else [], id=str(page))
+        for page in filter(runnable, PAGES)
+    ],
+)
 def test_what_a_page_shows_is_what_happens(page, tmp_path):
     path = variables_of(page, tmp_path)
     rest = page_blocks(page)
@@ -156,6 +164,7 @@ def test_every_variable_of_the_environment_is_told():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_the_agent_of_the_tutorial_runs_with_a_real_model(tmp_path):
     pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")

@@ -194,6 +194,7 @@ commonplace.cli.main()
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_deleting_the_folder_and_one_line_deletes_it(tmp_path):
     """The folder of the profile, and its line in the registry; everything else works on."""
     package = tmp_path / "src/commonplace"

@@ -157,7 +157,7 @@ def test_a_text_is_in_no_byte_afterwards_and_the_rest_is_untouched(memory, root,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine_words", [None, "bundled"])
+@pytest.mark.parametrize("engine_words", sampled(["bundled", None], every=2))
 def test_words_vectors_and_caches_of_other_embedders(root, tmp_path, engine_words):
     with opened(root, embedder=engine_words) as memory:
         memory.index()

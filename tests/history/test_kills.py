@@ -86,10 +86,10 @@ def check(verb, folder, step):
 
 
 def _cases():
-    """Yield verbs by swap and by its fallback; those of a gate are of the most different verbs."""
+    """Yield verbs by swap and by its fallback; a gate has time for one."""
     for fallback, name in (("", "swap"), ("FALLBACK", "fallback")):
         for verb in VERBS:
-            is_gated = not fallback and verb in ("move", "undo")
+            is_gated = not fallback and verb == "move"
             marks = () if is_gated else pytest.mark.full
             yield pytest.param(verb, fallback, id=f"{verb}-{name}", marks=marks)
 

@@ -400,6 +400,7 @@ def test_memory_is_bounded_by_a_conversation_not_by_the_export(memory, tmp_path)
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
     (tmp_path / "notes").mkdir()

@@ -38,7 +38,7 @@ def found(memory, query, text):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("mode", ["fast", pytest.param("immediate", marks=pytest.mark.full)])
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_memory_outlives_a_restart_of_the_server(folder, tmp_path, mode):
     (tmp_path / "elsewhere").mkdir()
     with postgres.own_server() as server:

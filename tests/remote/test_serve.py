@@ -148,6 +148,7 @@ def test_another_host_takes_over_within_ten_seconds_of_a_kill(folder, url, host,
     assert second.end()[0] == 0, second.lines[-5:]
 
 
+@pytest.mark.full
 def test_a_host_that_waits_writes_nothing_from_its_folder(tmp_path, folder, url, host, reader):
     leader = host(folder, url, "one")
     wait_for(lambda: leader.said("1 added"))
@@ -178,7 +179,8 @@ def test_the_leader_leads_again_after_its_connections_were_cut(folder, url, host
     assert serving.end()[0] == 0, serving.lines[-5:]
 
 
-@pytest.mark.parametrize("mode", ["fast", pytest.param("immediate", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_the_leader_outlives_a_restart_of_the_server(tmp_path, folder, host, mode):
     with postgres.own_server() as server:
         url = server.get_uri().replace("/postgres?", "/notes?", 1)

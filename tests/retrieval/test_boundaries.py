@@ -461,7 +461,7 @@ markdown = st.tuples(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("embedder", [None, HashedWords()], ids=["words", "vectors"])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(text=markdown, query=sentence, chars=st.sampled_from([4_200, 1_500, 800]))
 def test_of_any_markdown_no_fence_is_left_half_open(embedder, text, query, chars):
     [hits] = searched(text, query, embedder=embedder, max_chars=chars)

@@ -52,6 +52,7 @@ def replica():
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.full
 def test_a_replica_answers_follows_and_says_why_it_is_not_written_to(replica, tmp_path):
     url = postgres.url_of(tmp_path)
     with contextlib.closing(open_store(url)) as store:

@@ -69,7 +69,7 @@ def end(model, memory, conversation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", sampled(range(1, 21), every=3))
+@pytest.mark.parametrize("number", sampled(range(1, 21), every=5))
 @pytest.mark.parametrize("middleware", [chat_memory, memory_flush])
 async def test_a_model_that_raises_on_one_call(memory, folder, middleware, number):
     script = Notetaker()
@@ -306,7 +306,7 @@ def test_a_talk_has_as_many_steps_as_are_tried(tmp_path, kind):
 @pytest.mark.processes
 @needs_processes
 @pytest.mark.parametrize("every", [9, pytest.param(3, marks=pytest.mark.full)])
-@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("kind", sampled(STEPS, every=2))
 def test_a_process_that_is_killed_at_any_step_loses_nothing(tmp_path, kind, every):
     # In turn before a call and behind one, which is before the next: an odd number of steps.
     steps = range(1, STEPS[kind], every)
