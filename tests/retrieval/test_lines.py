@@ -802,9 +802,10 @@ def test_the_heading_counts_for_its_own_section_only(found):
 
 
 def test_commoner_terms_bring_candidates_while_few_chunks_hold_them(found):
-    words = ["amber", "basil", "cedar", "daisy", "elder"]
+    question = "amber basil cedar daisy elder fennel ginger hazel iris jasmine lilac maple"
+    words = question.split()
     notes = {f"memory/{word}.md": f"- {word} {FILLER[at]}\n" for at, word in enumerate(words)}
-    hits = found(notes, " ".join(words), embedder=None)
+    hits = found(notes, question, embedder=None)
     assert {hit.path for hit in hits} == set(notes)
 
 

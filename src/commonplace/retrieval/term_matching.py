@@ -35,9 +35,9 @@ __all__ = [
 
 _MAX_WORDS = 64
 """Words of a query that count, at most: a question has fewer."""
-_RARE_TERMS = (3, 8)
+_RARE_TERMS = (3, 16)
 """Terms that bring candidates, the rarest: so many in any case, and so many at most."""
-_MATCHED_CHUNKS = 1_000
+_MATCHED_CHUNKS = 2_000
 """Sum of the document frequencies up to which further terms bring candidates, for the engine scores
 each chunk that holds one. Commoner terms cost more, and only separate candidates."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\d\w*|\d{5,}")
