@@ -11,6 +11,7 @@ from commonplace.settings import Settings
 from commonplace.store.registry import known_engines
 from support.fakes import HashedWords, clock
 from support.notes import eventually
+from support.sampling import sampled
 
 SETTINGS = Settings.from_mapping(
     {"sync": {"on_open": False, "on_search": False, "debounce_ms": 50}}
@@ -66,7 +67,7 @@ def shows(memory, query, text):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("toy")
-@pytest.mark.parametrize("url", [sqlite, memory, toy_url])
+@pytest.mark.parametrize("url", sampled([sqlite, memory, toy_url], every=2))
 def test_a_day_of_use(root: Path, tmp_path: Path, url) -> None:
     index = url(tmp_path)
     with opened(root, index, HashedWords()) as memory:

@@ -167,6 +167,7 @@ def test_queries_of_any_kind_are_answered(queries, indexed):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @SLOW_EXAMPLES
 @given(seed=st.integers(0, 10**9), size=st.sampled_from([1, 40]))
 def test_flipped_bytes_of_the_index_change_no_answer(seed, size, indexed, tmp_path):

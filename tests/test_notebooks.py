@@ -28,8 +28,8 @@ pytestmark = pytest.mark.notebooks
 
 PATHS = notebooks.paths()
 NAMES = [path.stem for path in PATHS]
-MINUTES = {"2-what-the-settings-do"}
-"""Notebooks that take a minute and more, which .ci/full runs."""
+LONG = {"2-what-the-settings-do", "5-your-own-notes"}
+"""Notebooks that take the longest, which .ci/full runs."""
 SQUARE = 16
 FIRST_VALUE = 10
 """Line of code before which a notebook shows something."""
@@ -106,7 +106,7 @@ def test_a_picture_of_other_data_colours_or_words_is_another(change):
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, marks=[pytest.mark.full] if name in MINUTES else [], id=name)
+        pytest.param(path, marks=[pytest.mark.full] if name in LONG else [], id=name)
         for path, name in zip(PATHS, NAMES, strict=True)
     ],
 )

@@ -394,6 +394,7 @@ def test_threads_that_ask_at_random_see_their_own_lines_only(open_pool):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
 def test_descriptors_are_bounded(open_pool):
     pool = open_pool(max_open=8)

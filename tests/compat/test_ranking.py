@@ -20,6 +20,7 @@ from commonplace.store.records import FileRecord, StoredChunk
 from compat.reference_search import Options, ReferenceSearch, snippet
 from support.fakes import NOON, HashedWords, clock
 from support.reference import vectors
+from support.sampling import sampled
 
 VOCABULARY = """
     port vpn printer ann decided budget router server deploy meeting tea invoice garden cable lamp
@@ -162,7 +163,7 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
     [None, pytest.param("memory://", marks=[pytest.mark.slow, pytest.mark.full])],
     ids=["sqlite", "memory"],
 )
-@pytest.mark.parametrize("ranking", RANKINGS)
+@pytest.mark.parametrize("ranking", sampled(RANKINGS, every=3))
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 def test_every_search_agrees_with_the_reference(workspace, embedder, ranking, index):
     root, paths = workspace

@@ -339,6 +339,7 @@ def test_a_llama_server_is_asked_on_this_machine_alone_and_for_this_model(model)
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_a_model_is_fetched_with_consent_after_its_size_was_said(model, tmp_path):
     pytest.importorskip("huggingface_hub")

@@ -837,7 +837,7 @@ STEPS = [
 @pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-@pytest.mark.parametrize("step", sampled(STEPS, every=2), ids=map("-".join, STEPS))
+@pytest.mark.parametrize("step", sampled(STEPS, every=5), ids=map("-".join, STEPS))
 def test_what_a_killed_process_left_is_forgotten_by_the_next_open(root, tmp_path, step):
     owner, name, when = step
     with opened(root) as memory:

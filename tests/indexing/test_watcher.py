@@ -328,6 +328,7 @@ def namespaces():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @linux
 @pytest.mark.skipif(not namespaces(), reason="needs user namespaces")

@@ -59,6 +59,11 @@ def measured(framework, folder, names=()):
 @pytest.mark.timing
 @pytest.mark.slow
 @pytest.mark.processes
+@pytest.mark.parametrize(
+    "framework",
+    ["core", "langchain", pytest.param("llama_index", marks=pytest.mark.full)],
+    indirect=True,
+)
 def test_the_loop_never_stands_still_for_50_ms_at_the_first_use_of_a_method(framework, tmp_path):
     """On a slow machine, or while others slow it down, 50 ms are as much longer as it is slower."""
     slow: list[str] = []

@@ -87,6 +87,7 @@ def test_a_length_other_than_the_one_that_was_asked_for_is_told(vendor):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_server_that_hangs_is_left_after_the_timeout_and_asked_again(vendor):
     client = client_that_knows_its_length(vendor, timeout_s=1.0, concurrency=1)
     texts = [f"{n} " + "word " * 1000 for n in range(2)]

@@ -68,6 +68,7 @@ def test_a_question_is_answered_by_words_when_the_vendor_hangs(notes, vendor):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_what_could_not_be_embedded_is_found_by_words_and_embedded_by_a_later_run(notes, vendor):
     with opened(notes, vendor) as memory:
         # Vectors of any length are good while none are known.

@@ -35,7 +35,7 @@ from support.sampling import sampled
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["agent", "workflow"])
+@pytest.mark.parametrize("kind", sampled(["agent", "workflow"], every=2))
 async def test_in_forty_turns_nothing_is_lost_or_written_twice(chat_with, folder, kind):
     llm, reports = Writer(), []
     chat = chat_with(llm, on_flush=reports.append)

@@ -28,6 +28,7 @@ from support.llama_index_talk import (
     log_of,
     lookup,
 )
+from support.sampling import sampled
 
 KILLED_TURNS = 14
 SMALL = {"token_limit": 400, "token_flush_size": 60}
@@ -54,7 +55,7 @@ def message(turn, role="user"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["agent", "workflow"])
+@pytest.mark.parametrize("kind", sampled(["agent", "workflow"], every=2))
 async def test_in_forty_turns_nothing_is_lost_or_written_twice(stock, folder, open_folder, kind):
     llm, reports, said = Writer(), [], []
     chat = stock(FlushMemoryBlock(memory=open_folder(), llm=llm, on_flush=reports.append))
