@@ -142,9 +142,7 @@ def moments(events, every):
     ("every", "tries"),
     [
         (5, 1),
-        pytest.param(
-            1, LOSSES, marks=[pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(300 * LOSSES)]
-        ),
+        pytest.param(1, LOSSES, marks=[pytest.mark.full, pytest.mark.timeout(300 * LOSSES)]),
     ],
     ids=["some", "all"],
 )

@@ -39,7 +39,7 @@ async def start(notes):
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize(
     ("clients", "killed"),
-    [pytest.param(8, 2, id="8"), pytest.param(50, 10, id="50", marks=pytest.mark.full)],
+    [pytest.param(8, 2, id="8"), pytest.param(50, 10, id="50")],
 )
 async def test_many_clients_write_to_one_folder_and_kills_lose_nothing_that_was_answered(
     notes, started, clients, killed

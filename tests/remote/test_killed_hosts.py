@@ -155,7 +155,7 @@ def disturb(server, hosts, until, chance, *, restarts):
     ("clients", "seconds", "restarts"),
     [
         pytest.param(4, 15, 1, id="small", marks=pytest.mark.timeout(240)),
-        pytest.param(16, 180, 12, id="long", marks=[pytest.mark.full, pytest.mark.timeout(900)]),
+        pytest.param(16, 180, 12, id="long", marks=pytest.mark.timeout(900)),
     ],
 )
 def test_every_acknowledged_change_is_there_once_and_in_order(tmp_path, clients, seconds, restarts):

@@ -27,7 +27,7 @@ QUIET = Settings(sync=SyncSettings(on_open=False, on_search=False))
         ("kept", 9),
         pytest.param("kept", 1, marks=pytest.mark.full),
         pytest.param("off", 1, marks=pytest.mark.full),
-        *(pytest.param("apart", every, marks=pytest.mark.full) for every in (7, 1)),
+        pytest.param("apart", 1, marks=pytest.mark.full),
     ],
 )
 def test_a_host_that_is_killed_at_any_step_makes_each_change_once(tmp_path, history, every):

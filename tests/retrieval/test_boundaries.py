@@ -17,6 +17,7 @@ from commonplace.retrieval.snippets import within_budget
 from commonplace.text.list_items import introduction_above
 from commonplace.types import SearchResult
 from support.fakes import HashedWords, clock
+from support.sampling import sampled
 
 PARSER = MarkdownIt("commonmark").enable("table")
 NOTHING = re.compile(
@@ -163,7 +164,7 @@ def test_a_sentence_that_is_written_as_a_heading_is_found(embedder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.full])])
+@pytest.mark.parametrize("every", sampled([4, 1], every=2))
 def test_no_table_is_shown_that_begins_where_a_chunk_ends(every):
     parts = [
         "\n".join([f"Part {at}. {'words ' * (at + 40)}", "", *TABLE[:12], ""]) for at in range(40)

@@ -159,6 +159,13 @@ def test_of_three_chunks_an_identifier_is_weighted_as_of_a_hundred() -> None:
     assert weights[2:] == pytest.approx(np.log1p(2.5 / 1.5))
 
 
+@pytest.mark.parametrize(("frequency", "count"), [(1, 16), (300, 6), (3_000, 3)])
+def test_terms_bring_candidates_while_they_match_two_thousand_chunks(frequency, count):
+    words = ANALYZER.words(" ".join(f"word{number}" for number in range(20)))
+    frequencies = dict.fromkeys(words, frequency)
+    assert len(weighted_terms(frequencies, 100_000, None).rarest) == count
+
+
 def test_a_date_word_weighs_half_where_days_are_compared():
     frequencies = dict.fromkeys(ANALYZER.words("payments january"), 5)
     days = days_named("payments in January 2026", date(2026, 6, 1))

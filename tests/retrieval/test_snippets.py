@@ -129,10 +129,7 @@ CUTS = {
 @pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    "cut",
-    [pytest.param(cut, marks=[] if cut == "default" else pytest.mark.full) for cut in CUTS],
-)
+@pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(

@@ -13,6 +13,7 @@ from commonplace import Settings
 from commonplace.settings import ChunkingSettings
 from support import engines
 from support.fakes import HashedWords, Raising
+from support.sampling import sampled
 from transcripts.talk import NOON, Path, Talk, assistant, days_ago, message, tool_noise, user
 
 WORDS = [
@@ -91,10 +92,7 @@ GRAINS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", engines.ENGINES)
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name == "lines" else pytest.mark.full) for name in GRAINS],
-)
+@pytest.mark.parametrize("name", sampled(GRAINS, every=len(GRAINS)))
 @hypothesis_settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
 @given(data=st.data(), embeds=st.booleans())
 def test_an_index_that_grew_is_as_a_fresh_one(kind, name, data, embeds):

@@ -83,10 +83,7 @@ def verbs(memory):
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "exchanges",
-    [
-        3_000,
-        pytest.param(100_000, marks=[pytest.mark.full, pytest.mark.slow, pytest.mark.timeout(300)]),
-    ],
+    [3_000, pytest.param(100_000, marks=[pytest.mark.full, pytest.mark.timeout(300)])],
 )
 def test_nothing_outside_is_read_or_written_while_a_folder_is_exchanged_with_a_link(
     tmp_path, root, outside, exchanges

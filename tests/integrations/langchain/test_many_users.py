@@ -92,12 +92,10 @@ def agent_of(model, pool, **options):
     [
         pytest.param(8, True, id="8-checkpointer"),
         pytest.param(8, False, marks=pytest.mark.full, id="8-no checkpointer"),
-        pytest.param(
-            24, False, marks=[pytest.mark.slow, pytest.mark.full], id="24-no checkpointer"
-        ),
+        pytest.param(24, False, marks=pytest.mark.full, id="24-no checkpointer"),
         pytest.param(
             *(200, True),
-            marks=[pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(240)],
+            marks=[pytest.mark.full, pytest.mark.timeout(240)],
             id="200-checkpointer",
         ),
     ],

@@ -199,9 +199,7 @@ async def test_after_a_restart_nothing_is_written_twice(chat_with, folder, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    "killed_at", [1, *(pytest.param(at, marks=pytest.mark.full) for at in (2, 3))]
-)
+@pytest.mark.parametrize("killed_at", sampled([1, 2, 3], every=3))
 async def test_a_killed_process_loses_nothing(chat_with, folder, tmp_path, killed_at):
     script = f"""
         import asyncio, os, sys
