@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+from commonplace import Memory
 from commonplace.embeddings.base import Embedder
 from commonplace.embeddings.providers.bundled import BundledEmbedder, is_available
 
@@ -41,6 +42,39 @@ def test_a_query_is_embedded_as_the_sentence_of_a_question(query):
     embedder = BundledEmbedder()
     (sentence,) = embedder.embed_documents(["Where does Ann live?"])
     assert np.array_equal(embedder.embed_query(query), sentence)
+
+
+@pytest.mark.parametrize(
+    ("question", "known"),
+    [
+        ("Where does Ann live?", True),
+        ("Wo wohnt Änne?", True),
+        ("где живёт Анна?", True),
+        ("アンはどこに住んでいますか", True),
+        ("앤은 어디에 살아요?", True),
+        ("4711 — 🎉", True),
+        ("Πού μένει η Άννα;", False),
+        ("أين تسكن آنا؟", False),
+        ("איפה גרה אנה?", False),
+        ("अन्ना कहाँ रहती है?", False),
+        ("แอนอยู่ที่ไหน", False),
+        ("Πού είναι το login για το Grafana dashboard;", True),  # most of its letters are Latin
+    ],
+)
+def test_of_scripts_of_which_it_has_no_words_the_bundled_model_says_so(question, known):
+    assert BundledEmbedder().knows_script(question) == known
+
+
+def test_a_question_in_a_script_that_the_model_spells_is_answered_by_words(tmp_path):
+    (tmp_path / "MEMORY.md").write_text(
+        "# Memory\n\n- Ο κωδικός του router είναι 4711\n- Ο υδραυλικός έρχεται Τρίτη\n"
+    )
+    with Memory.open(tmp_path, embedder="bundled", index=tmp_path / "index.sqlite") as memory:
+        asked = memory.search("Ποιος είναι ο κωδικός;")
+        assert "4711" in asked[0].snippet
+        assert (asked.mode, asked.provider) == ("keyword", None)
+        assert "knows no words of this script" in asked.fallback
+        assert memory.search("router").mode == "hybrid"
 
 
 def test_the_bundled_vectors_load_once_for_all_threads():

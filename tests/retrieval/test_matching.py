@@ -53,6 +53,8 @@ def test_each_word_of_the_query_is_found(query: str, text: str) -> None:
         ("use", "of us"),
         ("京", "東西"),
         ("Java", "JavaScriptで"),
+        ("นอน", "อยู่ข้างนอก"),  # two letters in common, of three
+        ("ຫນັງສື", "ຫນຶ່ງ"),
     ],
 )
 def test_other_words_are_not(query: str, text: str) -> None:

@@ -373,12 +373,21 @@ def test_a_word_of_signs_only_is_in_no_chunk(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("query", "found"),
-    [("東京", [True, False, True]), ("京", [True, True, True]), ("都", [True, False, False])],
+    [
+        ("東京", [True, False, True, False]),
+        ("京", [True, True, True, False]),
+        ("都", [True, False, False, False]),
+        ("ประตู", [False, False, False, True]),
+        ("รหัสผ่าน", [False, False, False, True]),
+        ("ประตูหน้าต่าง", [False, False, False, False]),
+        ("านค", [False, False, False, False]),  # each pair is there, not one behind the other
+        ("ต", [False, False, False, True]),
+    ],
 )
 def test_text_without_spaces_is_found_by_its_characters(
     store: Store, query: str, found: list[bool]
 ) -> None:
-    texts = ["東京都に住む", "京", "the 東京 tower"]
+    texts = ["東京都に住む", "京", "the 東京 tower", "รหัสผ่านของประตูคือ 4711 นคร"]
     filled(store, a_file("a.md", *texts))
     grams = Analyzer("porter").words(query)
     with store.snapshot() as snapshot:

@@ -126,6 +126,11 @@ def test_numbers_are_told_apart(tmp_path, engine, embedder):
         ("Hvornår kommer der gæster?", "sv"),  # as all Nordic ones
         ("Wie heißt der Hund?", "de"),
         ("Wanneer kan de monteur nu komen?", "nl"),
+        ("Mật khẩu của bộ định tuyến là gì?", "vi"),
+        ("Apa kata sandi untuk router di kantor?", "id"),
+        ("ما هي كلمة مرور الراوتر؟", "ar"),
+        ("מה הסיסמה של הנתב?", "he"),
+        ("राउटर का पासवर्ड क्या है?", "hi"),
         ("Can the man at the gate see under it?", "en"),
     ],
 )
@@ -147,6 +152,16 @@ def test_a_word_that_no_note_holds_finds_its_other_forms(tmp_path, engine):
         memory.append("Skruva fast bredbandet i hallen.")
         (found,) = memory.search("bredbandet")
         assert "hallen" in found.snippet  # the form itself is known now
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "memory"])
+def test_words_that_only_begin_alike_are_no_forms_where_words_have_no_endings(tmp_path, engine):
+    lines = ("- Mái nhà đã được nghiêng lại", "- Nghiên cứu ở tầng hai", "- Số nhà: 12")
+    (tmp_path / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(lines) + "\n")
+    index = tmp_path / "index.sqlite" if engine == "sqlite" else "memory://"
+    with Memory.open(tmp_path, embedder=None, index=index) as memory:
+        (found,) = memory.search("Nghiên cứu được làm ở đâu?", explain=True)
+        assert found.explanation.terms == ("nghien", "cuu")
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ class EmbeddingClient:
         self.dimension: int | None = dimension if isinstance(dimension, int) else None
         self.is_local = bool(getattr(embedder, "is_local", False))
         """Whether texts are embedded at once, without a network or a long wait."""
+        self._knows_script: Callable[[str], bool] | None = getattr(embedder, "knows_script", None)
         self._adapter = EmbedderAdapter(embedder) if options is None else None
         self._adapted = self._adapter or embedder
         limits: RequestLimits = self._adapted.limits
@@ -127,8 +128,10 @@ class EmbeddingClient:
 
         Raises:
             EmbedderError: As `embed_documents`, or there is no answer before the deadline of the
-                settings.
+                settings, or the embedder says that it cannot read the script.
         """
+        if self._knows_script is not None and not self._knows_script(text):
+            raise EmbedderError(f"the embedder {self.label} knows no words of this script.")
         with self._lock:
             if text in self._queries:
                 self._queries.move_to_end(text)

@@ -31,6 +31,7 @@ from commonplace.settings import SearchSettings
 from commonplace.store.base import Snapshot
 from commonplace.store.records import Hits, RowFilter, StoredChunk
 from commonplace.text.analysis import (
+    WITHOUT_ENDINGS,
     Analyzer,
     Term,
     content_texts,
@@ -151,10 +152,11 @@ def _frequencies(
     found = snapshot.frequencies(words, source)
     language = language_of(text)
     names = names_in(text, language) if language in _NAMES_OF_ONE_FORM else frozenset()
+    has_endings = language not in WITHOUT_ENDINGS
     forms = {
         word: form
         for word in words
-        if (not found[word] or (language != "en" and word.text not in names and not word.number))
+        if (not found[word] or (has_endings and word.text not in names and not word.number))
         and (form := analyzer.other_form(word))
     }
     if not forms:

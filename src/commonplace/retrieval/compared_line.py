@@ -162,7 +162,7 @@ class ComparedLine:
 
     @cached_property
     def term_set(self) -> frozenset[str]:
-        """Terms; of scripts without spaces, pairs of neighbouring characters."""
+        """Terms; of scripts without spaces, their grams."""
         return parts_of(self.terms)
 
     def common(self, other: ComparedLine) -> float:

@@ -33,7 +33,7 @@ def rarest_words(snapshot: Snapshot, text: str, *, tokenizer: str, limit: int) -
     words = content_words(text, _analyzer(tokenizer))
     counts = snapshot.frequencies(words)
     held = sorted((word for word in words if counts[word]), key=counts.__getitem__)
-    return [word.text for word in (held or words)[:limit]]
+    return [word.term if word.gram else word.text for word in (held or words)[:limit]]
 
 
 def with_found_lines(snapshot: Snapshot, query: Query, found: FoundLines) -> Query:

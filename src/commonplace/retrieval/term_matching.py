@@ -190,7 +190,7 @@ def occurrences_within(
     else:
         text, starts, ends = _folded_parts(text, starts, ends)
     haystack = _Haystack(text)
-    own_forms = [folded(word.text) for word in words]
+    own_forms = [folded(word.term if word.gram else word.text) for word in words]
     wanted = [folded(word.term) for word in words]  # the index keeps the signs above some letters
     is_part = [word.gram or word.number or analyzer.finds_parts for word in words]
     probes = [

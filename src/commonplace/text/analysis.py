@@ -24,11 +24,12 @@ import apsw
 from commonplace.text.common_ends import common_start
 from commonplace.text.request_phrases import REQUEST, REQUEST_END
 from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTION_WORDS
-from commonplace.text.unspaced_scripts import UNSPACED, is_unspaced
+from commonplace.text.unspaced_scripts import UNSPACED, grams_of, indexed_grams, is_unspaced
 
 __all__ = [
     "FTS5_TOKENIZE",
     "VOWEL_SIGNS",
+    "WITHOUT_ENDINGS",
     "Analyzer",
     "Term",
     "content_texts",
@@ -71,6 +72,9 @@ _ENDING = 2
 """Letters at the end of a word that its forms need not share, in any case."""
 _LEAST_RESPELLED, _LEAST_REPLACED = 5, 7
 """Letters of a word from which its spelling is corrected, and from which a wrong letter is."""
+WITHOUT_ENDINGS = frozenset(("ar", "en", "he", "hi", "vi"))
+"""Languages whose words do not begin like their other forms: English ones are stemmed, Vietnamese
+ones have none, Semitic ones change at both ends and within; of Hindi ones it helped none."""
 _MAX_TERMS = 50_000
 """Size of the cache of terms, in words."""
 
@@ -155,9 +159,9 @@ class Term(NamedTuple):
     """A word of a query.
 
     Attributes:
-        text: As the query has it; a gram of a script without spaces is one or two characters.
-        term: As it is indexed (folded, stemmed).
-        gram: Whether it is a gram.
+        text: As the query has it; of a gram, the bigrams that the index has of it.
+        term: As it is indexed (folded, stemmed); of a gram, as the query has it.
+        gram: Whether it is a gram of a script without spaces.
         initial: Whether only chunks hold it whose text begins with it.
         prefix: Whether all words that begin with its term are forms of it.
         number: Whether it is a number of several parts: a version, an address, a time.
@@ -223,15 +227,20 @@ class Analyzer:
             words.setdefault(Term(raw[start:end].decode("utf-8", "ignore"), term))
         if not query.isascii():
             for run in UNSPACED.findall(query):
-                size = _TRIGRAM if self.finds_parts else 2
-                parts = [run[at : at + size] for at in range(len(run) - size + 1)] or [run]
-                grams = (Term(part, part, gram=not self.finds_parts) for part in parts)
-                words.update(dict.fromkeys(grams))
+                words.update(dict.fromkeys(map(self._gram, self._parts_of(run))))
         words.update(dict.fromkeys(numbers))
         if self.finds_parts:  # shorter words are in no index of trigrams
             words = {word: None for word in words if len(word.text) >= _TRIGRAM}
         unique = {(word.term, word.gram): word for word in reversed(words)}
         return [word for word in words if unique[word.term, word.gram] is word]
+
+    def _parts_of(self, run: str) -> list[str]:
+        if not self.finds_parts:
+            return grams_of(run)
+        return [run[at : at + _TRIGRAM] for at in range(len(run) - _TRIGRAM + 1)] or [run]
+
+    def _gram(self, part: str) -> Term:
+        return Term(part, part) if self.finds_parts else Term(indexed_grams(part), part, gram=True)
 
     def other_form(self, word: Term) -> Term | None:
         """Return what the other forms of a word share; None where it may have none.

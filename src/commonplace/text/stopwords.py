@@ -247,5 +247,35 @@ FUNCTION_WORDS = {
         fost era erau acest această aceste sau dar că doar foarte fără
         înainte după
     """),
+    "vi": _words("""
+        là của gì có những một các trong đã được cho không nào ai ở đâu khi và với từ đến về
+        bao nhiêu này đó thì mà bị hay hoặc như tại sao thế làm tôi bạn chúng ta họ nó mình
+        ấy sẽ đang rồi cũng vẫn còn chỉ đều trên dưới trước sau bởi vì nếu nhưng để theo mấy
+        lúc hiện nay bây giờ nên phải thể rất nhất ngoài giữa qua do
+    """),
+    "id": _words("""
+        apa siapa kapan mana dimana bagaimana mengapa kenapa berapa yang di ke dari untuk
+        dengan pada dalam oleh ini itu dan atau saya aku kamu anda dia ia kami kita mereka
+        adalah ialah ada sudah telah belum akan sedang tidak bukan sekarang saat nya juga
+        lagi bisa dapat harus jika kalau karena tetapi tapi sebelum sesudah setelah sampai
+        antara
+    """),
+    "ar": _words("""
+        ما ماذا من في هو هي هم كم متى أين كيف على إلى الذي التي الذين كان كانت هل عن مع أي
+        لماذا هذا هذه ذلك تلك و أو ثم لا لم لن قد أن إن أنا أنت نحن كل بعد قبل عند بين منذ
+        حتى غير لدى الآن حاليا كما إذا لكن بل يكون تكون ليس ليست فيه فيها به بها له لها منه
+        منها
+    """),
+    "he": _words("""
+        מה מי מתי איפה היכן איך כיצד למה מדוע כמה איזה איזו אילו של את על אל עם בין לפני
+        אחרי עד גם רק כבר עוד לא כן אם כי או אבל הוא היא הם הן אני אתה אנחנו שלי שלנו שלו
+        שלה שלך זה זאת זו אלה היה הייתה היו יש אין עכשיו כרגע כל מן
+    """),
+    "hi": _words("""
+        क्या कौन कब कहाँ कहां कैसे क्यों कितने कितनी कितना किस किसने किसे किसका किसकी का के
+        की को में से पर ने है हैं था थी थे हो होता होती होते और या एक यह वह ये वे इस उस इन
+        उन जो कि भी ही तो नहीं मैं हम तुम आप मेरा मेरी मेरे हमारा हमारी हमारे अब अभी लिए साथ
+        बाद पहले द्वारा तक कोई कुछ सा सी
+    """),
 }
 """Words of other languages that name no subject; those of the Nordic ones are together."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["UNSPACED", "glued_words", "grams_text", "is_unspaced", "unspaced_signs"]
+__all__ = [
+    "UNSPACED",
+    "glued_words",
+    "grams_of",
+    "grams_text",
+    "indexed_grams",
+    "is_unspaced",
+    "unspaced_signs",
+]
 
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar, Khmer, and the ideographs beyond the first plane.
 _SIGNS = (
@@ -24,6 +33,8 @@ _SIGNS = (
 )
 UNSPACED = re.compile(f"[{_SIGNS}]+")
 """A run of such signs."""
+_ALPHABETS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Thai, Lao, Myanmar, Khmer: two of their letters are in most texts, three are a part of a word."""
 _OTHER = rf"[^\W{_SIGNS}]++(?:(?<=\d)[.,:](?=\d)[^\W{_SIGNS}]++)*+"
 _GLUED = re.compile(rf"(?<=[{_SIGNS}]){_OTHER}|(?<!\w)(?<!\d[.,:]){_OTHER}(?=[{_SIGNS}])")
 """A word or a number with such a sign right before or behind it."""
@@ -47,6 +58,27 @@ def grams_text(text: str, tokenizer: str) -> str:
     if text.isascii() or tokenizer != "porter":
         return ""
     return " ".join(gram for run in UNSPACED.findall(text) for gram in _index_grams(run))
+
+
+def grams_of(run: str) -> list[str]:
+    """Return the grams by which a run is searched and compared, repeats included.
+
+    They are its bigrams, of alphabets its trigrams; an accent belongs to the letter before it. A
+    shorter run is one gram.
+    """
+    signs: list[str] = []
+    for sign in run:
+        if signs and unicodedata.combining(sign):
+            signs[-1] += sign
+        else:
+            signs.append(sign)
+    size = 3 if _ALPHABETS.search(run) else 2
+    return ["".join(signs[at : at + size]) for at in range(max(1, len(signs) - size + 1))]
+
+
+def indexed_grams(gram: str) -> str:
+    """Return the bigrams of a gram, one behind the other in `grams_text`, separated by spaces."""
+    return " ".join(gram[at : at + 2] for at in range(max(1, len(gram) - 1)))
 
 
 def glued_words(text: str, tokenizer: str) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from commonplace.text.unspaced_scripts import is_unspaced
+from commonplace.text.unspaced_scripts import grams_of, is_unspaced
 
-__all__ = ["character_pairs", "have_akin", "parts_of"]
+__all__ = ["have_akin", "parts_of"]
 
 _LEAST = 3
 """Letters that two forms of a word share, at least."""
@@ -24,7 +24,7 @@ def have_akin(words: Collection[str], others: Collection[str], text: str) -> boo
     "5.40" and "5,4".
 
     Args:
-        words: Words or pairs of characters to look for.
+        words: Words or grams to look for.
         others: Those of the text.
         text: The text.
     """
@@ -40,16 +40,11 @@ def have_akin(words: Collection[str], others: Collection[str], text: str) -> boo
 
 
 def parts_of(terms: Iterable[str]) -> frozenset[str]:
-    """Return terms; of scripts without spaces, pairs of neighbouring characters."""
+    """Return terms; of scripts without spaces, their grams."""
     found: set[str] = set()
     for term in terms:
-        found.update(character_pairs(term) if is_unspaced(term) else (term,))
+        found.update(grams_of(term) if is_unspaced(term) else (term,))
     return frozenset(found)
-
-
-def character_pairs(text: str) -> set[str]:
-    """Return the pairs of neighbouring characters of a text without spaces."""
-    return {text[at : at + 2] for at in range(max(1, len(text) - 1))}
 
 
 def _are_akin(one: str, other: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,12 @@ __all__ = ["BundledEmbedder", "TokenVectors", "is_available"]
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _BATCH = 64
+_LETTER = re.compile(r"[^\W\d_]")
+_SPELLED = re.compile(
+    "[\u0370-\u03ff\u0530-\u10ff\u1200-\u18ff\u1f00-\u1fff\ufb1d-\ufdff\ufe70-\ufeff]"
+)
+"""Letters and vowel signs of Greek, Hebrew, Arabic, Indic scripts, Thai, and others, of which the
+model has no words: it adds up the vectors of their letters."""
 
 
 def _folder() -> Path | None:
@@ -92,6 +99,10 @@ class BundledEmbedder:
         asked = text[:1].upper() + text[1:] + ("?" if text[-1:].isalnum() else "")
         vector: NDArray[np.float32] = self.embed_documents([asked])[0]
         return vector
+
+    def knows_script(self, text: str) -> bool:
+        """Return whether the model knows words of the script that most of a text is in."""
+        return text.isascii() or 2 * len(_SPELLED.findall(text)) <= len(_LETTER.findall(text))
 
     def close(self) -> None:
         """Release the token vectors; they are freed when no other embedder uses them."""
