@@ -341,6 +341,51 @@ async def test_verbs_that_wait_for_a_place_leave_the_threads_to_those_that_have_
     await asyncio.gather(holding, *map(resolved, range(4)))
 
 
+async def test_those_who_wait_on_the_event_loop_are_served_in_turn_and_do_nothing_meanwhile(
+    open_pool, monkeypatch
+):
+    pool, attempts, served = open_pool(max_open=2), [], []
+    grant = slots.IndexSlots.acquire
+
+    def seen(held, slot, *, timeout_s):
+        attempts.append(slot)
+        return grant(held, slot, timeout_s=timeout_s)
+
+    monkeypatch.setattr(slots.IndexSlots, "acquire", seen)
+
+    async def use(user):
+        async with pool.memory(user):
+            served.append(user)
+            await asyncio.sleep(0.001)
+
+    users = [f"user{number}" for number in range(30)]
+    async with pool.memory("ann"), pool.memory("bob"):
+        waiting = [asyncio.create_task(use(user)) for user in users]
+        await asyncio.sleep(0.3)
+        gone = waiting.pop(3)
+        gone.cancel()
+        await asyncio.wait_for(use("ann"), 5)  # it has a place
+        assert len(attempts) == 3
+    await asyncio.wait_for(asyncio.gather(*waiting), 20)
+    users.remove("user3")
+    assert served[0] == "ann"
+    # Two at once: who is before whom by one place is a matter of threads.
+    places = [served[1:].index(user) for user in users]
+    assert all(abs(place - at) <= 2 for at, place in enumerate(places))
+    assert len(attempts) <= 3 + 3 * len(users)
+    assert not pool._slots._line
+
+
+async def test_those_who_wait_are_told_that_the_pool_is_closed(open_pool):
+    pool = open_pool(max_open=1)
+    async with pool.memory("ann"):
+        waiting = [asyncio.create_task(pool.memory(user).__aenter__()) for user in ("bob", "eve")]
+        await asyncio.sleep(0.1)
+        await asyncio.to_thread(pool.close)
+        done, _ = await asyncio.wait(waiting, timeout=5)
+        assert [type(task.exception()) for task in done] == [StoreError, StoreError]
+
+
 async def test_a_cancelled_verb_keeps_no_place(open_pool):
     pool = open_pool(max_open=1)
     resolve = pool.resolver("user")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.errors import PoolExhaustedError, StoreError
@@ -23,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 LEASE_TIMEOUT_S = 30.0
 """How long a lease waits while all slots are in use, before that is an error."""
-_ASYNC_POLL_S = 0.005
 _CLOSED = "the pool is closed; open another MemoryPool."
 
 _has_waited = contextvars.ContextVar("has_waited", default=False)
@@ -55,6 +56,8 @@ class IndexSlots:
         self._closing: set[IndexSlot] = set()
         """Slots that are being suspended: they are not free yet."""
         self._changed = threading.Condition()
+        self._line: dict[_Waiter, None] = {}
+        """Those who wait on an event loop, the first one first; threads wait for `_changed`."""
 
     def __len__(self) -> int:
         """Return how many indexes are open."""
@@ -82,7 +85,25 @@ class IndexSlots:
         with self._changed:
             if slot in self._open:
                 self._open[slot] -= 1
-            self._changed.notify_all()
+            self._notify()
+
+    @contextlib.contextmanager
+    def in_line(self, slot: IndexSlot, wake: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+        """Wait in line for a lease, in no thread; yield what says whether it is the slot's turn.
+
+        Args:
+            slot: The slot.
+            wake: Called from any thread when its turn may have come.
+        """
+        waiter = _Waiter(slot, wake)
+        with self._changed:
+            self._line[waiter] = None
+        try:
+            yield functools.partial(self._is_turn, waiter)
+        finally:
+            with self._changed:
+                self._line.pop(waiter, None)
+                self._notify()  # there may be room for the one behind
 
     def retire(self, slot: IndexSlot, *, timeout_s: float) -> bool:
         """Close one index for good when its leases have ended; return whether that was in time.
@@ -98,7 +119,7 @@ class IndexSlots:
                     return False
             slot.is_retired = True
             self._open.pop(slot, None)
-            self._changed.notify_all()
+            self._notify()
         slot.shut()
         return True
 
@@ -107,7 +128,7 @@ class IndexSlots:
         with self._changed:
             self.is_closed = True
             slots, self._open = list(self._open), OrderedDict()
-            self._changed.notify_all()
+            self._notify()
         for slot in slots:
             slot.shut()
 
@@ -133,6 +154,26 @@ class IndexSlots:
                 if not self._changed.wait(deadline - time.monotonic()):
                     return None
 
+    def _is_turn(self, waiter: _Waiter) -> bool:
+        with self._changed:
+            return waiter in self._turns()
+
+    def _turns(self) -> Iterator[_Waiter]:
+        """Yield the first in line, and those whom it costs no slot."""
+        is_free = len(self) < self.limit or 0 in self._open.values()
+        for waiter in self._line:
+            if waiter.slot in self._open or waiter.slot.is_closed:
+                yield waiter
+            elif is_free and waiter.slot not in self._closing:
+                is_free = False
+                yield waiter
+
+    def _notify(self) -> None:
+        self._changed.notify_all()
+        for waiter in self._turns():
+            with contextlib.suppress(RuntimeError):  # its event loop is closed
+                waiter.wake()
+
     def _suspend(self, victim: IndexSlot) -> None:
         """Suspend a slot, outside of the lock: closing a file takes milliseconds."""
         try:
@@ -142,7 +183,15 @@ class IndexSlots:
         finally:
             with self._changed:
                 self._closing.discard(victim)
-                self._changed.notify_all()
+                self._notify()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Waiter:
+    """Place in the line of those who wait for a slot."""
+
+    slot: IndexSlot
+    wake: Callable[[], object]
 
 
 class IndexSlot:
@@ -227,7 +276,7 @@ class IndexSlot:
     async def acquire_async(self) -> None:
         """Lease the slot; the event loop goes on while it waits.
 
-        It waits in no thread: that would take one from the memories which others wait for.
+        It waits in line, in no thread: that would take one from the memories which others wait for.
 
         Raises:
             PoolExhaustedError: All slots stayed in use by others.
@@ -235,11 +284,16 @@ class IndexSlot:
         """
         import asyncio  # a caller that awaits has loaded it; others do not pay for it
 
-        deadline = time.monotonic() + LEASE_TIMEOUT_S
-        while not await self._attempt():
-            if time.monotonic() > deadline:
-                raise self._exhausted()
-            await asyncio.sleep(_ASYNC_POLL_S)
+        freed = asyncio.Event()
+        wake = functools.partial(asyncio.get_running_loop().call_soon_threadsafe, freed.set)
+        try:
+            async with asyncio.timeout(LEASE_TIMEOUT_S):
+                with self._slots.in_line(self, wake) as is_turn:
+                    while not (is_turn() and await self._attempt()):
+                        await freed.wait()
+                        freed.clear()
+        except TimeoutError:
+            raise self._exhausted() from None
 
     async def _attempt(self) -> bool:
         """Lease the slot in a thread, if it is free; a cancelled attempt keeps nothing."""
