@@ -116,6 +116,14 @@ def test_of_chunks_that_score_alike_the_newest_stay() -> None:
     assert [seq for seq, _ in thin_ties(snapshot, hits, most=2)] == [3, 7, 1, 2]
 
 
+def test_a_word_that_asks_what_was_said_counts_a_quarter_of_what_it_was_said_of() -> None:
+    words = ANALYZER.words("which discussion of the tariff")
+    terms = weighted_terms(dict.fromkeys(words, 3), chunk_count=500, days=None)
+    weights = {term.text: weight for term, weight in zip(terms.known, terms.weights, strict=True)}
+    assert weights["tariff"] == 4 * weights["discussion"] > 0
+    assert terms.total == pytest.approx(sum(weights.values()))
+
+
 def test_no_version_is_read_where_no_scores_are_equal() -> None:
     hits = [(3, 2.0), (1, 1.0)]
     assert thin_ties(Written({}), hits, most=1) == hits

@@ -173,6 +173,11 @@ def test_words_that_only_begin_alike_are_no_forms_where_words_have_no_endings(tm
         ("Please help me remember: where is the key?", "where is the key?"),
         ("I want to know who came, thanks", "who came"),
         ("I was wondering if you could remind me of that cartoon", "cartoon"),
+        ("Summarize the discussion about the new logo.", "the new logo."),
+        ("Can you please summarise all our talks on Leo?", "Leo?"),
+        ("Give me a quick summary of the debate over prices", "prices"),
+        ("recap what we said about the budget", "what we said about the budget"),
+        ("Résume notre conversation sur le jardin", "le jardin"),
         ("Search my notes for the code", "the code"),
         ("Quick question - when did Ann move?", "when did Ann move?"),
         ("I forgot: which bus goes there?", "which bus goes there?"),
@@ -201,6 +206,8 @@ def test_what_only_asks_to_be_answered_is_no_part_of_a_question(question, asked)
         "The letter says when Ann comes",
         "Would a remedy for a cold help?",
         "Will show dogs win?",
+        "Recap email: who got it?",
+        "Where is my summary of the trial?",
         "",
     ],
 )
@@ -209,7 +216,9 @@ def test_a_question_without_a_request_stays_as_it_is(question):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", ["hey. ", "can you ", "tell me ", " ", ", for me", "please "])
+@pytest.mark.parametrize(
+    "piece", ["hey. ", "can you ", "tell me ", " ", ", for me", "please ", "a summary of our "]
+)
 def test_the_requests_of_a_long_text_are_read_in_a_moment(piece):
     """A pattern that is not linear would hold the tests up for minutes."""
     without_request(piece * (200_000 // len(piece)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commonplace.retrieval.passages import holds, table_headers
 from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, Term, folded, stop_words
-from commonplace.text.stopwords import ENGLISH
+from commonplace.text.stopwords import ENGLISH, TALK_WORDS
 from commonplace.text.strikethrough import with_links_blanked
 from commonplace.text.time_expressions import is_date_word
 from commonplace.text.unspaced_scripts import unspaced_signs
@@ -51,7 +51,8 @@ class QueryTerms(NamedTuple):
 
     Attributes:
         known: Terms that occur in the index.
-        weights: Their idf, half of it where a date is compared with days.
+        weights: Their idf, half of it where a date is compared with days, and a quarter of it where
+            a word asks what was said.
         rarest: Those of them that bring candidates.
         unknown: The other terms, which may still occur in a path.
         unknown_weights: Their idf.
@@ -97,6 +98,7 @@ def weighted_terms(
     # A date is compared with the days of the logs: "up against last January" is of another one.
     counts = np.array([not (days and is_date_word(word.text)) for word in words], dtype=np.bool_)
     weights[~counts] /= 2
+    weights[[word.text.lower() in TALK_WORDS for word in words]] /= 4
     known = found > 0
     return QueryTerms(
         [word for word in words if frequencies[word]],

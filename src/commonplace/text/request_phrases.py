@@ -15,6 +15,13 @@ _PARTS = {
     "TELL": r"(?:tell|remind|show|give|help|find|check|look up|search|say|explain|recall|list)\b",
     " TO_ME": r"(?: (?:me|us|to|remember|recall|know|find|out|see|with|of|for|up|again)){0,5}",
     " ABOUT": r"(?: (?:about|of|if|whether|that))?",
+    "SUMMARY": (
+        r"(?:summari[sz]e|sum up|recap(?= (?:the|all|our|my|what|this|last|yesterday)\b)"
+        r"|(?:an? |the )?(?:(?:short|brief|quick) )?(?:summary|recap) of)"
+    ),
+    "OUR": r"(?: (?:the|all|our|their|my|whole|entire)){0,3}",
+    "TALK": r"(?:discussion|conversation|talk|debate|chat|meeting)s?",
+    " ON": r" (?:about|on|of|over|regarding|concerning|around)",
     "NOTES": r"(?:(?:in|up|the|my|your|our|all|past) ){0,4}(?:memory|memories|notes|logs|files)",
 }
 _PHRASES = r"""
@@ -26,6 +33,7 @@ i(?:['’]m| am| was) (?:just )?(?:wondering|curious|trying to (?:remember|recal
 (?:tell|remind|show|give|let) (?:me|us)(?: know)? ABOUT
 help (?:me|us) (?:to )?(?:remember|recall|find|understand) ABOUT
 (?:search|check|look|go)(?: through)? NOTES(?: (?:for|about))?
+(?:ASK )?SUMMARY(?:OUR TALK ON)?
 (?:kannst|könntest) du (?:mir |uns )?(?:bitte |noch )?(?:sagen|zeigen|verraten|nennen)
 weißt du noch|erinnerst du dich(?: noch)?(?: daran| an)?
 ich (?:möchte|will) wissen|(?:sag|zeig|nenn) mir(?: bitte)?
@@ -39,6 +47,10 @@ dime|recuérdame|(?:quiero|quisiera) saber
 (?:kun|kan) (?:je|jij) (?:me|mij) (?:vertellen|zeggen)|weet (?:je|jij) nog|vertel (?:me|mij)
 ik wil weten|kan du (?:säga|berätta|sige|si|fortælle|fortelle)(?: mig| meg)?
 (?:minns|husker) du|kommer du ihåg|jag vill veta|jeg vil(?:le)? (?:gerne )?vide
+zusammenfassung (?:der|unserer) (?:diskussion|gespräche|unterhaltung) (?:über|zu)
+résum(?:e|ez|er) (?:la|les|notre|nos) (?:discussion|conversation)s? (?:sur|à propos de)
+resum(?:e|a|ir) (?:la|a|nuestra|nossa) (?:conversación|discusión|conversa|discussão) sobre
+riassum(?:i|ere) (?:la|la nostra) (?:conversazione|discussione) su(?:l|ll[aoe'’]|i|gli)?
 """
 
 

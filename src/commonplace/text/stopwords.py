@@ -10,6 +10,7 @@ __all__ = [
     "PREAMBLE",
     "QUESTION_WORDS",
     "SECOND_PERSON",
+    "TALK_WORDS",
     "WHOLE_DAY_REQUESTS",
 ]
 
@@ -48,6 +49,12 @@ ENGLISH_REQUESTS = _words("""
     may don won ain
 """)
 """Words of asking and of time, which carry no topic either."""
+
+TALK_WORDS = _words("""
+    discuss discussed discussing discussion discussions talk talked talking conversation
+    conversations
+""")
+"""Words that ask what was said of a thing: any line of a talk may be of one, and few say so."""
 
 QUESTION_WORDS = _words("what when where who whom whose which why how")
 
