@@ -159,7 +159,7 @@ class IndexSlots:
             return waiter in self._turns()
 
     def _turns(self) -> Iterator[_Waiter]:
-        """Yield the first in line, and those whom it costs no slot."""
+        """Yield the first in line, if a slot is free for it, and those whose slot is open."""
         is_free = len(self) < self.limit or 0 in self._open.values()
         for waiter in self._line:
             if waiter.slot in self._open or waiter.slot.is_closed:

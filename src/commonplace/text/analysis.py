@@ -73,8 +73,9 @@ _ENDING = 2
 _LEAST_RESPELLED, _LEAST_REPLACED = 5, 7
 """Letters of a word from which its spelling is corrected, and from which a wrong letter is."""
 WITHOUT_ENDINGS = frozenset(("ar", "en", "he", "hi", "vi"))
-"""Languages whose words do not begin like their other forms: English ones are stemmed, Vietnamese
-ones have none, Semitic ones change at both ends and within; of Hindi ones it helped none."""
+"""Languages in which a word that is found stands for itself, not for all that begin like it:
+English is stemmed, Vietnamese has no forms, Semitic words change at both ends and within, and in
+Hindi it helped none."""
 _MAX_TERMS = 50_000
 """Size of the cache of terms, in words."""
 
