@@ -130,12 +130,12 @@ class EmbeddingClient:
             EmbedderError: As `embed_documents`, or there is no answer before the deadline of the
                 settings, or the embedder says that it cannot read the script.
         """
-        if self._knows_script is not None and not self._knows_script(text):
-            raise EmbedderError(f"the embedder {self.label} knows no words of this script.")
         with self._lock:
             if text in self._queries:
                 self._queries.move_to_end(text)
                 return self._queries[text]
+        if self._knows_script is not None and not self._knows_script(text):
+            raise EmbedderError(f"the embedder {self.label} knows no words of this script.")
         try:
             if self._remote is None:
                 vector = self._query_at_once(text)
