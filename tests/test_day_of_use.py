@@ -97,6 +97,7 @@ def test_a_day_of_use(root: Path, tmp_path: Path, url) -> None:
         memory.search("jar42")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 @pytest.mark.parametrize("url", [sqlite, toy_url])
 def test_the_next_day_with_another_embedder(root: Path, tmp_path: Path, url) -> None:

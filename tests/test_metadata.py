@@ -397,6 +397,7 @@ def test_a_search_within_paths_is_that_of_a_memory_with_these_files_alone(
     assert within
 
 
+@pytest.mark.slow
 def test_terms_weigh_what_they_weigh_within_the_paths(place, tmp_path):
     draw = random.Random(3)
     words = [f"w{one}{two}" for one in "abcdefghijklmnop" for two in "xyz"]

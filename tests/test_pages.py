@@ -39,7 +39,18 @@ WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning:inspect")
 BENCHMARKS = Path("benchmarks.md")
 POSTGRES = Path("how-to/postgres.md")
 LONG = {
-    Path(f"how-to/{name}.md") for name in ("adapter", "llama-index-agent", "llama-index-blocks")
+    Path(f"{name}.md")
+    for name in (
+        "how-to/adapter",
+        "how-to/claude-memory-tool",
+        "how-to/langgraph-store",
+        "how-to/llama-index-agent",
+        "how-to/llama-index-agents",
+        "how-to/llama-index-blocks",
+        "how-to/llama-index-retrieval",
+        "how-to/users",
+        "tutorials/agent",
+    )
 }
 """Pages whose blocks take the longest, which .ci/full runs."""
 IMPORTS = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
@@ -349,6 +360,7 @@ def unknown_names(name: str, known: set[str]) -> list[str]:
     return sorted(asked - files - known - FOREIGN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_what_a_page_calls_by_name_is_in_the_code(path):
     known = words_of_the_code("src", "integrations")

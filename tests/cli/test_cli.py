@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from commonplace import Memory, Settings
 from commonplace.cli.app import app
 from commonplace.cli.init import create_workspace
+from support.sampling import sampled
 
 MEMORY = """\
 # Memory
@@ -521,7 +522,7 @@ def test_standard_input_with_a_byte_order_mark_is_read_by_it(run, notes, encodin
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="a shell closes the streams")
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", sampled(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], every=3))
 def test_closed_streams_are_no_error(notes, closed):
     line = f'"$0" -m commonplace -w "$1" --embedder none "$2" "$3" {closed}'
 

@@ -48,6 +48,7 @@ def watching(command):
 RUN = re.compile(r"[0-9:]{8}  1 added, 0 updated, 0 removed, [0-9.]+ s\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_each_run_is_printed_in_one_line_until_a_signal_ends_the_process(notes, command, stop):
     with watching(command) as process:

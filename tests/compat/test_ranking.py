@@ -163,7 +163,7 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
     [None, pytest.param("memory://", marks=[pytest.mark.slow, pytest.mark.full])],
     ids=["sqlite", "memory"],
 )
-@pytest.mark.parametrize("ranking", sampled(RANKINGS, every=3))
+@pytest.mark.parametrize("ranking", sampled(RANKINGS, every=6))
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 def test_every_search_agrees_with_the_reference(workspace, embedder, ranking, index):
     root, paths = workspace

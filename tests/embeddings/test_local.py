@@ -157,6 +157,7 @@ def test_a_models_name_says_its_prompts(name, query, document):
 # Vectors.
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_model_embeds_texts_of_any_length_cut_at_its_context(embedded):
     texts = ["the port of the VPN", "", "ü🙂", "word " * 5000]

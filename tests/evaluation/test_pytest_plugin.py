@@ -48,6 +48,7 @@ def test_questions_that_are_answered_pass(project):
     project().assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_regression_fails_and_names_what_was_missed(project):
     long = "- " + "word " * 300
     (project.path / "notes" / "MEMORY.md").write_text(f"# Memory\n\n{long}\n- Ada: tea.\n")
@@ -83,6 +84,7 @@ def test_a_broken_line_fails(project):
     result.stdout.fnmatch_lines(["*q.jsonl:3: it is not JSON*"])
 
 
+@pytest.mark.slow
 def test_importing_the_plugin_loads_neither_numpy_nor_the_index():
     code = (
         "import sys, commonplace.evaluation.pytest_plugin\n"

@@ -58,6 +58,7 @@ def test_results_are_marked_with_their_ranks(memory):
     assert len(set(ranks)) == len(ranks)
 
 
+@pytest.mark.slow
 def test_few_lines_are_listed_with_their_texts(tmp_path):
     (tmp_path / "MEMORY.md").write_text("# A\n\n- the port is 51820\n- roses are red\n")
     with Memory.open(

@@ -59,6 +59,7 @@ def test_two_processes_flush_the_same_messages_once(chat, tmp_path):
     assert chat.flusher().process_pending() == ()
 
 
+@pytest.mark.slow
 def test_two_threads_flush_the_same_messages_once(chat):
     models = [Slow(0.05) for _ in range(6)]
     flushers = [chat.flusher(model) for model in models]

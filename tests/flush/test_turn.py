@@ -146,6 +146,7 @@ def test_the_verdict_tells_whether_a_note_may_be_lost():
     assert "could not be used" in lost_note_problem([good, bad])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.text(max_size=20),

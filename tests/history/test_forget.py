@@ -326,6 +326,7 @@ def test_what_a_model_named_is_forgotten_with_its_name():
     }
 
 
+@pytest.mark.slow
 def test_a_damaged_entry_of_the_journal_goes_too(memory, tmp_path):
     filled(memory)
     (tmp_path / "state" / "state.sqlite.damaged-entry-9-1").write_bytes(SECRET.encode())
@@ -677,6 +678,7 @@ def test_bad_places_are_refused(memory):
     assert memory.forget(text="a text that stands nowhere").removed == {}
 
 
+@pytest.mark.slow
 def test_damaged_copies_shadow_indexes_and_temporary_files_go_too(memory, root, tmp_path):
     state = tmp_path / "state"
     names = ("index.sqlite.damaged-1", "index.sqlite.rebuild", "history.sqlite.damaged-2")

@@ -202,6 +202,7 @@ group.write({"memory/in/2.md": "two\\n", "memory/in/3.md": "three\\n"})
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 @pytest.mark.parametrize(("steps", "left"), [(0, 2), (1, 4)])

@@ -90,7 +90,7 @@ def obsidian(folder, weeks):
 FORMS = [chatgpt, claude, claude_code, mem0, langmem, obsidian]
 
 
-@pytest.mark.parametrize("form", sampled(FORMS, every=3), ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", sampled(FORMS, every=6), ids=lambda form: form.__name__)
 def test_years_are_found_by_their_days_and_taken_back_as_one(tmp_path, form):
     (tmp_path / "notes").mkdir()
     export = tmp_path / ".claude"

@@ -3,6 +3,7 @@
 from datetime import date
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def test_a_file_that_is_gone_has_come_to_rest():
     assert settling.settled(2.0) == ("a",)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=20))
 def test_no_file_rests_before_it_was_quiet_and_none_is_forgotten(touches):
     disk = Disk(a=0, b=0)

@@ -116,6 +116,7 @@ def small(settings):
     return replace(settings.embedding, model="other-model")
 
 
+@pytest.mark.slow
 def test_a_line_that_stands_in_many_files_is_embedded_once(notes, server):
     for number in range(600):  # more than are embedded at a time
         notes.write(f"memory/{number}.md", f"# Day {number}\n- Standup at nine.\n")
@@ -612,6 +613,7 @@ def test_a_token_in_a_header_is_never_told(notes, caplog):
     assert token.encode() not in notes.index.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_time_to_wait_that_is_no_date_is_as_none(notes):
     with LoopbackVendor("openai") as server:
         server.fail_next((429, "Fri, 31 Dec 99999 23:59:59 GMT"))

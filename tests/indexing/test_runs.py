@@ -396,6 +396,7 @@ def test_a_change_of_the_same_size_in_the_same_moment_is_noticed(notes):
         assert paths(find(memory, "gamma")) == ["MEMORY.md"]
 
 
+@pytest.mark.slow
 def test_files_that_vanish_and_appear_during_a_run_leave_it_whole(notes):
     for number in range(600):
         notes.write(f"memory/{number:03}.md", f"note {number} printer\n" * 30)

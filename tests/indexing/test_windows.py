@@ -41,6 +41,7 @@ def changed(draw, lines):
     return [*lines[:to], *moved, *lines[to:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [LINES, CHUNKS], ids=["default", "openclaw"])
 @pytest.mark.parametrize("seed", sampled(range(1, 5), every=4))
 def test_an_index_that_followed_changes_is_that_of_the_last_text(notes, settings, seed):

@@ -148,6 +148,7 @@ def test_a_failure_is_answered_by_the_own_index_aloud_and_qmd_is_tried_again(
         assert "not QMD" not in "\n".join(memory.status().warnings)
 
 
+@pytest.mark.slow
 def test_the_delay_before_qmd_is_tried_again_doubles_up_to_five_minutes(notes, fault):
     with open_memory(notes) as memory:
         memory.index()
@@ -247,6 +248,7 @@ def test_a_program_that_is_not_there_is_said_before_anything_about_its_index(not
             assert "npm install -g @tobilu/qmd" in said
 
 
+@pytest.mark.slow
 def test_an_update_runs_in_the_background_and_ends_with_the_memory(notes, fault):
     fault.write_text("update hangs")
     with open_memory(notes, refresh=5) as memory:
@@ -265,6 +267,7 @@ def test_an_update_runs_in_the_background_and_ends_with_the_memory(notes, fault)
         assert notice(memory.search("VPN port")) == ""
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_leaves_qmds_index_too(notes, fault):
     with open_memory(notes) as memory:
         memory.index()

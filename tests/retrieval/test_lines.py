@@ -685,6 +685,7 @@ def test_what_the_notes_do_not_hold_scores_low(found, embedder):
 # Filters.
 
 
+@pytest.mark.slow
 def test_filters_come_before_the_merge(found, space):
     logs = {}
     for at in range(100):

@@ -143,6 +143,7 @@ def test_at_most_fifty_passages_are_reranked(tmp_path):
     assert scores(reranked) == sorted(scores(reranked), reverse=True)
 
 
+@pytest.mark.slow
 def test_notes_and_sessions_are_reranked_in_one_call(tmp_path):
     talk = Talk(tmp_path)
     for number in range(40):

@@ -103,6 +103,7 @@ def interrupting(after):
     return progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", pytest.param("server", marks=pytest.mark.slow)])
 def test_what_was_interrupted_goes_on_where_it_ended(notes, tmp_path, kind, monkeypatch):
     monkeypatch.setattr("commonplace.store.migration._WRITE_CHUNKS", 4)

@@ -133,6 +133,7 @@ def test_the_search_after_a_notice_has_nothing_to_read(store, reader, monkeypatc
     assert reader.hosts.freshness == ""
 
 
+@pytest.mark.slow
 def test_a_rebuild_is_noticed(store, reader):
     heard = threading.Event()
     with reader.hosts.followed(heard.set):

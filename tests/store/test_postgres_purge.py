@@ -89,6 +89,7 @@ def older_reader():
         yield reader
 
 
+@pytest.mark.slow
 def test_a_reader_of_an_older_state_is_waited_for(store, admin):
     filled(store, a_file("a.md", f"the {WORD}"), a_file("b.md", "another"))
     with older_reader() as reader:

@@ -292,6 +292,7 @@ def random_change(rng: random.Random, store: SqliteStore) -> None:
         assert store.write(files) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_stores_on_one_file_see_each_others_changes(
     opened: Callable[[], SqliteStore], seed: int, monkeypatch: pytest.MonkeyPatch
@@ -466,6 +467,7 @@ def test_a_write_to_words_of_another_kind_is_damage(opened: Callable[[], SqliteS
         store.write([numbered(3, "b.md")])
 
 
+@pytest.mark.slow
 def test_the_words_keep_their_checksums_as_segments_are_merged(store: SqliteStore) -> None:
     rng, vocabulary = random.Random(7), [f"word{number}" for number in range(999)]
     store.set_identity(IDENTITY)

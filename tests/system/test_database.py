@@ -99,6 +99,7 @@ def test_a_file_that_is_replaced_or_deleted_is_opened_anew(tmp_path):
     file.close()
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -124,6 +124,7 @@ def test_a_note_is_written_while_the_index_is_held_and_found_later(notes, monkey
         assert "kiln" in memory.search("kiln")[0].snippet
 
 
+@pytest.mark.slow
 def test_locks_of_one_call_share_its_time(tmp_path, monkeypatch):
     monkeypatch.setattr(waits, "WRITER_WAIT_S", 0.2)
     monkeypatch.setattr(waits, "STEP_WAIT_S", 0.05)

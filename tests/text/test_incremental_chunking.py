@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def changed(known, changes):
     return [*known[: changes.first], *dict.fromkeys(map(place, changes.chunks)), *moved]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(TEXTS | st.lists(st.sampled_from(PLAIN), max_size=60), EDITS, st.sampled_from(["", "\n"]))
 def test_changed_chunks_are_those_of_the_whole_text(lines, edits, ending):

@@ -42,6 +42,7 @@ def test_the_note_of_a_session_is_the_users_alone(memory):
     assert "nobody else" not in str(answer)
 
 
+@pytest.mark.slow
 def test_notes_of_sessions_never_hide_what_is_shared(memory):
     for number in range(40):
         memory.write_session_note(SAID, slug=f"zebra-{number}")

@@ -33,6 +33,7 @@ def model_asked(vendor):
     return asked.body.get("model") or asked.path.partition("models/")[2].partition(":")[0]
 
 
+@pytest.mark.slow
 def test_texts_become_the_vectors_that_the_server_made(vendor):
     assert np.allclose(vendor.client().embed_documents(TEXTS), expected(TEXTS), atol=1e-6)
 

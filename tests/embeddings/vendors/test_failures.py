@@ -12,6 +12,7 @@ from commonplace.embeddings.requests import pack
 from commonplace.errors import EmbedderError
 from support.loopback_clients import expected
 from support.loopback_vendors import DIMENSION
+from support.sampling import sampled
 
 pytestmark = pytest.mark.vendors
 
@@ -36,7 +37,7 @@ def client_that_knows_its_length(vendor, **settings):
     return client
 
 
-@pytest.mark.parametrize("fault", PASSING, ids=named)
+@pytest.mark.parametrize("fault", sampled(PASSING, every=2), ids=named)
 def test_what_passes_is_tried_again_and_costs_nothing_else(vendor, fault):
     client = client_that_knows_its_length(vendor)
     vendor.server.fail_next(fault, fault)
@@ -46,7 +47,7 @@ def test_what_passes_is_tried_again_and_costs_nothing_else(vendor, fault):
     assert slept == pytest.approx(14, abs=0.1) if fault == (429, "7") else 1.5 <= slept < 2
 
 
-@pytest.mark.parametrize("fault", PASSING, ids=named)
+@pytest.mark.parametrize("fault", sampled(PASSING, every=3), ids=named)
 def test_what_does_not_pass_is_given_up_after_three_tries(vendor, fault):
     client = client_that_knows_its_length(vendor)
     vendor.server.fail_always(fault)
@@ -56,7 +57,7 @@ def test_what_does_not_pass_is_given_up_after_three_tries(vendor, fault):
     assert caught.value.temporary
 
 
-@pytest.mark.parametrize("fault", FOR_GOOD, ids=named)
+@pytest.mark.parametrize("fault", sampled(FOR_GOOD, every=2), ids=named)
 def test_what_waiting_does_not_mend_is_not_tried_again(vendor, fault):
     client = client_that_knows_its_length(vendor)
     vendor.server.fail_always(fault)
@@ -134,7 +135,9 @@ def test_of_many_requests_those_that_fail_are_sent_again_and_no_others(vendor):
     assert len(vendor.server.requests) == least + least // 5
 
 
-@pytest.mark.parametrize("fault", ["echo", 400, 500, "cut", "html", "quota"], ids=named)
+@pytest.mark.parametrize(
+    "fault", sampled(["echo", 400, 500, "cut", "html", "quota"], every=2), ids=named
+)
 def test_no_secret_is_in_what_is_raised_or_logged(vendor, fault, caplog):
     caplog.set_level(logging.DEBUG)
     client = vendor.client()

@@ -45,6 +45,7 @@ def test_notes_are_found_by_meaning_and_each_text_is_embedded_once(notes, vendor
         assert memory.status().provider == vendor.name
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_by_words_whatever_the_vendor_does(notes, vendor):
     with opened(notes, vendor, query_timeout_s=30.0) as memory:
         memory.index()

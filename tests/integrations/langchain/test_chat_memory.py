@@ -30,6 +30,7 @@ from langchain_commonplace import (
 )
 from support.langchain_fakes import Notetaker, ScriptedChatModel, calling, kind_of
 from support.langchain_talk import TURNS, Conversation, assert_nothing_lost, facts, logged, model_of
+from support.sampling import sampled
 
 KEEP = ("messages", 4)
 CLAUSES = hasattr(summarization, "TriggerClause")
@@ -52,7 +53,7 @@ CHECKPOINTED = pytest.mark.parametrize(
 
 
 @BOTH
-@pytest.mark.parametrize("trigger", TRIGGERS.values(), ids=TRIGGERS)
+@pytest.mark.parametrize("trigger", sampled(TRIGGERS.values(), every=3), ids=TRIGGERS)
 async def test_forty_turns_lose_nothing_and_flush_once_a_cycle(memory, folder, trigger, is_async):
     script, reports = Notetaker(), []
     model = model_of(script, profile={"max_input_tokens": 2_000})
@@ -212,6 +213,7 @@ async def test_without_a_trigger_it_goes_by_the_window(open_memory, folder):
     assert script.kinds.count("F") == script.kinds.count("S") > 1
 
 
+@pytest.mark.slow
 async def test_an_early_flush_and_one_for_what_came_after_it(open_memory, folder):
     memory = open_memory(small_window(transcript_bytes=300))
     script, reports = Notetaker(), []

@@ -29,6 +29,7 @@ from support.langchain_talk import (
     logged,
     model_of,
 )
+from support.sampling import sampled
 
 KEEP = ("messages", 4)
 BOTH = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -42,7 +43,7 @@ def agent_of(model, *middleware, **options):
 @pytest.mark.parametrize("checkpointed", [True, False], ids=["checkpointer", "no checkpointer"])
 @pytest.mark.parametrize(
     "trigger",
-    [("messages", 12), ("tokens", 150), [("messages", 12), ("tokens", 150)]],
+    sampled([("messages", 12), ("tokens", 150), [("messages", 12), ("tokens", 150)]], every=2),
     ids=["messages", "tokens", "any of"],
 )
 async def test_it_flushes_right_before_the_summarization_that_it_was_given(
@@ -234,7 +235,7 @@ def whole(kind, memory, model, **options):
 @BOTH
 @pytest.mark.parametrize("kind", [MemoryFlushMiddleware, ChatMemory])
 @pytest.mark.parametrize("order", ["in front", "behind"])
-@pytest.mark.parametrize("recipe", [trim_messages, delete_old_messages])
+@pytest.mark.parametrize("recipe", sampled([trim_messages, delete_old_messages], every=2))
 async def test_what_other_middleware_removes_is_written_down(
     memory, folder, recipe, order, kind, is_async
 ):

@@ -53,6 +53,7 @@ def test_importing_the_core_loads_no_langchain():
     assert shown.stdout.strip() == b"[]"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize("missing", ["langchain", "langchain_core", "langgraph"])
 def test_without_langchain_the_error_names_the_command(missing):

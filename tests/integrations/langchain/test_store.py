@@ -561,6 +561,7 @@ def test_tools_of_an_agent_use_it(store):
     assert store.search((), query="when is tea")[0].value == {"text": "Tea at four."}
 
 
+@pytest.mark.slow
 def test_writes_end_in_the_order_of_their_calls_and_reads_see_those_before(store, monkeypatch):
     batch = store.batch
 

@@ -77,6 +77,7 @@ def test_sync_puts_ask_the_sync_model(chat_with, folder):
     assert not any(threads)
 
 
+@pytest.mark.slow
 async def test_sync_puts_work_where_a_loop_runs(chat_with, folder):
     llm = Writer()
     chat = chat_with(llm)
