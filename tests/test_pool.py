@@ -28,7 +28,7 @@ from commonplace import (
     WorkspaceNotFoundError,
 )
 from commonplace.flush import Flusher
-from commonplace.indexing import slots
+from commonplace.indexing import slots, waiting_line
 from commonplace.workspace import namespaces
 from support.fakes import HashedWords
 from support.silent import Scripted, append, said
@@ -373,7 +373,75 @@ async def test_those_who_wait_on_the_event_loop_are_served_in_turn_and_do_nothin
     places = [served[1:].index(user) for user in users]
     assert all(abs(place - at) <= 2 for at, place in enumerate(places))
     assert len(attempts) <= 3 + 3 * len(users)
-    assert not pool._slots._line
+    assert len(pool._slots._line) == 0
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+async def test_one_who_always_has_a_call_under_way_lets_others_in(open_pool, tasks):
+    pool = open_pool(max_open=1)
+    is_over = False
+
+    async def busy():
+        while not is_over:
+            async with pool.memory("ann"):
+                await asyncio.sleep(0.01)
+
+    calls = [asyncio.create_task(busy()) for _ in range(tasks)]
+    await asyncio.sleep(0.05)
+    async with asyncio.timeout(5), pool.memory("bob"):
+        is_over = True
+    await asyncio.gather(*calls)
+
+
+async def test_what_is_done_within_a_block_waits_for_nobody_in_line(open_pool):
+    pool = open_pool(max_open=1)
+    async with pool.memory("ann") as memory:
+        waiting = asyncio.create_task(pool.memory("bob").__aenter__())
+        await asyncio.sleep(waiting_line.PATIENCE_S + 0.2)
+        started = time.monotonic()
+        for _ in range(5):
+            await memory.asearch("tea")
+        assert time.monotonic() - started < waiting_line.PATIENCE_S
+    await asyncio.wait_for(waiting, 5)
+    await pool.memory("bob").__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_an_event_loop_that_does_not_run_holds_up_no_other(open_pool, is_closed):
+    pool = open_pool(max_open=1)
+    lease = pool.memory("ann")
+    lease.__enter__()
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(pool.memory("bob").__aenter__())
+    loop.run_until_complete(asyncio.sleep(0.05))
+    if is_closed:
+        loop.close()
+    lease.__exit__(None, None, None)
+
+    async def use():
+        async with asyncio.timeout(5), pool.memory("eve"):
+            return "served"
+
+    assert asyncio.run(use()) == "served"
+    if not is_closed:
+        loop.run_until_complete(asyncio.wait_for(waiting, 5))
+        loop.close()
+
+
+def test_a_wait_that_ends_with_its_event_loop_keeps_no_place(open_pool, monkeypatch):
+    pool = open_pool(max_open=1)
+    with pool.memory("ann") as memory:
+        memory.search("tea")
+    suspend = memory.slot.suspend
+    monkeypatch.setattr(memory.slot, "suspend", lambda: (time.sleep(0.3), suspend()))
+
+    async def leave_early():
+        waiting = asyncio.create_task(pool.memory("bob").__aenter__())
+        await asyncio.sleep(0.05)
+        return waiting
+
+    asyncio.run(leave_early())
+    assert sum(pool._slots._open.values()) == 0
 
 
 async def test_those_who_wait_are_told_that_the_pool_is_closed(open_pool):

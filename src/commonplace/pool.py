@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import os
 import shutil
@@ -24,6 +25,7 @@ from commonplace.errors import (
 )
 from commonplace.indexing.embedder_selector import EmbedderSelector
 from commonplace.indexing.slots import LEASE_TIMEOUT_S, IndexSlot, IndexSlots
+from commonplace.indexing.waiting_line import HELD_SLOTS
 from commonplace.memory import Memory
 from commonplace.settings import Settings
 from commonplace.store.state_folders import remove_state, set_state_aside, state_folder
@@ -263,20 +265,28 @@ class MemoryLease:
     def __init__(self, memory: Memory, slot: IndexSlot) -> None:
         self._memory = memory
         self._slot = slot
+        self._held: contextvars.Token[frozenset[IndexSlot]] | None = None
 
     def __enter__(self) -> Memory:
         self._slot.acquire()
-        return self._memory
+        return self._entered()
 
     def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(RuntimeError, ValueError):  # begun twice, or in another context
+            if self._held is not None:
+                HELD_SLOTS.reset(self._held)
         self._slot.release()
 
     async def __aenter__(self) -> Memory:
         await self._slot.acquire_async()
-        return self._memory
+        return self._entered()
 
     async def __aexit__(self, *_: object) -> None:
-        self._slot.release()
+        self.__exit__()
+
+    def _entered(self) -> Memory:
+        self._held = HELD_SLOTS.set(HELD_SLOTS.get() | {self._slot})
+        return self._memory
 
 
 def _remove(folder: Path) -> None:

@@ -59,6 +59,8 @@ def test_a_query_is_embedded_as_the_sentence_of_a_question(query):
         ("अन्ना कहाँ रहती है?", False),
         ("แอนอยู่ที่ไหน", False),
         ("Πού είναι το login για το Grafana dashboard;", True),  # most of its letters are Latin
+        ("Grafana का पासवर्ड", True),  # as many, without vowel signs
+        ("٤٧١١", True),  # no letters
     ],
 )
 def test_of_scripts_of_which_it_has_no_words_the_bundled_model_says_so(question, known):

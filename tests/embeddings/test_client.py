@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import commonplace.embeddings
+from commonplace import Memory
 from commonplace.embeddings.base import Embedder, ModelName
 from commonplace.embeddings.client import EmbeddingClient
 from commonplace.embeddings.registry import select
@@ -136,6 +137,41 @@ def test_the_names_by_which_indexes_were_built_stay():
     for attribute in ("base_url", "openai_api_base", "api_base", "endpoint"):
         name = ModelName.of(Holding(**known, **{attribute: "http://127.0.0.1:8080/v1"}))
         assert name.endpoint == "75a5be964d6e0f34"
+
+
+class Answering:
+    """Embedder that has an attribute of every name, as a mock or a proxy may."""
+
+    def __init__(self, attribute):
+        self.attribute = attribute
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name in ("dimension", "limits", "jobs", "close"):
+            raise AttributeError(name)
+        return self.attribute
+
+    def embed_documents(self, texts):
+        return [[1.0, 0.0] for _ in texts]
+
+    def embed_query(self, text):
+        return [1.0, 0.0]
+
+
+@pytest.mark.parametrize("attribute", [{}, None, "yes"])
+def test_an_attribute_that_says_nothing_of_scripts_is_no_hindrance(tmp_path, attribute):
+    (tmp_path / "MEMORY.md").write_text("- The gate code is 4711.\n")
+    with Memory.open(tmp_path, embedder=Answering(attribute), index="memory://") as memory:
+        assert memory.search("gate code").mode == "hybrid"
+
+
+def test_an_error_about_a_script_costs_no_search(tmp_path):
+    def refuse(text):
+        raise ValueError(text)
+
+    (tmp_path / "MEMORY.md").write_text("- The gate code is 4711.\n")
+    with Memory.open(tmp_path, embedder=Answering(refuse), index="memory://") as memory:
+        found = memory.search("gate code")
+        assert (found.mode, "4711" in found[0].snippet) == ("keyword", True)
 
 
 def test_a_provider_in_this_process_is_called_without_a_detour(tmp_path):

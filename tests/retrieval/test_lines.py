@@ -1037,3 +1037,13 @@ def test_what_a_model_is_asked_to_make_follows_a_standing_instruction(found, say
     assert with_credit[plain] == without[plain]
     assert with_credit[asked][0] > without[asked][0]
     assert 0 < with_credit[asked][1] <= without[asked][1]  # what the model says is no instruction
+
+
+@pytest.mark.parametrize("name", ["Theo", "Ada", "Luc", "Bao"])
+def test_a_name_that_is_a_word_of_another_language_is_searched(tmp_path, name):
+    for number, one in enumerate([name, "Will", "Una", "Vic", "Sol", "Tess"]):
+        path = tmp_path / "memory" / f"{one}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"- {one}'s birthday: {number + 3} May\n")
+    with Memory.open(tmp_path, embedder=None, index="memory://") as memory:
+        assert f"{name}'s birthday" in memory.search(f"{name} birthday")[0].snippet

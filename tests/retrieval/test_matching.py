@@ -36,6 +36,12 @@ ANALYZER = Analyzer("porter")
         ("Java", "本番はJava 17"),
         ("Nginx", "서버는Nginx로"),
         ("15", "会议改到15时"),
+        ("ที่อยู่", "ที่อยู่ของหมอ"),  # its vowel signs are no letters to Unicode
+        ("รหัสผ่านคืออะไร", "รหัสผ่านคืออะไร 4711"),
+        ("စကားဝှက်", "စကားဝှက် 4711"),
+        ("ລະຫັດຜ່ານ", "ລະຫັດຜ່ານ 4711"),
+        ("ពាក្យសម្ងាត់", "ពាក្យសម្ងាត់ 4711"),
+        ("東京ประตู", "東京: ประตู 4711"),
     ],
 )
 def test_each_word_of_the_query_is_found(query: str, text: str) -> None:

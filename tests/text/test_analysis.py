@@ -132,6 +132,13 @@ def test_numbers_are_told_apart(tmp_path, engine, embedder):
         ("מה הסיסמה של הנתב?", "he"),
         ("राउटर का पासवर्ड क्या है?", "hi"),
         ("Can the man at the gate see under it?", "en"),
+        # Names, and English words, that are words of other languages without their accents.
+        ("Theo birthday", "en"),
+        ("Ada birthday", "en"),
+        ("Luc birthday", "en"),
+        ("Bao address", "en"),
+        ("Kami password", "en"),
+        ("dentist 19 May 8:20, bring the retainer", "en"),
     ],
 )
 def test_a_question_is_of_the_language_of_its_function_words(question, language):
@@ -178,6 +185,7 @@ def test_words_that_only_begin_alike_are_no_forms_where_words_have_no_endings(tm
         ("Give me a quick summary of the debate over prices", "prices"),
         ("recap what we said about the budget", "what we said about the budget"),
         ("Résume notre conversation sur le jardin", "le jardin"),
+        ("Riassumi la conversazione sull'orto", "'orto"),
         ("Search my notes for the code", "the code"),
         ("Quick question - when did Ann move?", "when did Ann move?"),
         ("I forgot: which bus goes there?", "which bus goes there?"),

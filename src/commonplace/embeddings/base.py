@@ -109,7 +109,9 @@ class Provider(Protocol):
     It is constructed with a `ProviderOptions`. `embed_documents` is one request to the vendor:
     packing, rate limits and retries are `EmbeddingClient`'s. The vendor client's own retries are
     off, and its exceptions are raised unchanged. Optional attributes: ``dimension`` (int, when it
-    is known before the first answer), ``close()``, and ``jobs`` (`batch_jobs.base.BatchJobs`).
+    is known before the first answer), ``knows_script(text)`` (whether it knows words of the script
+    of a question, which is answered by its words alone where not), ``close()``, and ``jobs``
+    (`batch_jobs.base.BatchJobs`).
     """
 
     name: ModelName

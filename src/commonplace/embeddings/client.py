@@ -72,7 +72,8 @@ class EmbeddingClient:
         self.dimension: int | None = dimension if isinstance(dimension, int) else None
         self.is_local = bool(getattr(embedder, "is_local", False))
         """Whether texts are embedded at once, without a network or a long wait."""
-        self._knows_script: Callable[[str], bool] | None = getattr(embedder, "knows_script", None)
+        knows = getattr(embedder, "knows_script", None)
+        self._knows_script: Callable[[str], bool] | None = knows if callable(knows) else None
         self._adapter = EmbedderAdapter(embedder) if options is None else None
         self._adapted = self._adapter or embedder
         limits: RequestLimits = self._adapted.limits
@@ -134,9 +135,12 @@ class EmbeddingClient:
             if text in self._queries:
                 self._queries.move_to_end(text)
                 return self._queries[text]
-        if self._knows_script is not None and not self._knows_script(text):
-            raise EmbedderError(f"the embedder {self.label} knows no words of this script.")
         try:
+            if self._knows_script is not None and not self._knows_script(text):
+                raise EmbedderError(
+                    f"the embedder {self.label} knows no words of this script, so that the "
+                    "question is searched by its words alone; a multilingual one reads it, too."
+                )
             if self._remote is None:
                 vector = self._query_at_once(text)
             else:

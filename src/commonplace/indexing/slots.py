@@ -10,14 +10,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from commonplace.errors import PoolExhaustedError, StoreError
+from commonplace.indexing.waiting_line import PATIENCE_S, Waiter, WaitingLine
 from commonplace.system.forks import renewed_in_child
-
-if TYPE_CHECKING:
-    import asyncio
 
 __all__ = ["LEASE_TIMEOUT_S", "IndexSlot", "IndexSlots"]
 
@@ -56,8 +53,8 @@ class IndexSlots:
         self._closing: set[IndexSlot] = set()
         """Slots that are being suspended: they are not free yet."""
         self._changed = threading.Condition()
-        self._line: dict[_Waiter, None] = {}
-        """Those who wait on an event loop, the first one first; threads wait for `_changed`."""
+        self._line = WaitingLine(self._open, self._closing, limit=self.limit)
+        """Those who wait on an event loop; threads wait for `_changed`."""
 
     def __len__(self) -> int:
         """Return how many indexes are open."""
@@ -95,14 +92,14 @@ class IndexSlots:
             slot: The slot.
             wake: Called from any thread when its turn may have come.
         """
-        waiter = _Waiter(slot, wake)
+        waiter = Waiter(slot, wake)
         with self._changed:
-            self._line[waiter] = None
+            self._line.add(waiter)
         try:
             yield functools.partial(self._is_turn, waiter)
         finally:
             with self._changed:
-                self._line.pop(waiter, None)
+                self._line.remove(waiter)
                 self._notify()  # there may be room for the one behind
 
     def retire(self, slot: IndexSlot, *, timeout_s: float) -> bool:
@@ -127,7 +124,8 @@ class IndexSlots:
         """Close all indexes; later leases are refused."""
         with self._changed:
             self.is_closed = True
-            slots, self._open = list(self._open), OrderedDict()
+            slots = list(self._open)
+            self._open.clear()
             self._notify()
         for slot in slots:
             slot.shut()
@@ -154,25 +152,13 @@ class IndexSlots:
                 if not self._changed.wait(deadline - time.monotonic()):
                     return None
 
-    def _is_turn(self, waiter: _Waiter) -> bool:
+    def _is_turn(self, waiter: Waiter) -> bool:
         with self._changed:
-            return waiter in self._turns()
-
-    def _turns(self) -> Iterator[_Waiter]:
-        """Yield the first in line, if a slot is free for it, and those whose slot is open."""
-        is_free = len(self) < self.limit or 0 in self._open.values()
-        for waiter in self._line:
-            if waiter.slot in self._open or waiter.slot.is_closed:
-                yield waiter
-            elif is_free and waiter.slot not in self._closing:
-                is_free = False
-                yield waiter
+            return self._line.is_turn(waiter)
 
     def _notify(self) -> None:
         self._changed.notify_all()
-        for waiter in self._turns():
-            with contextlib.suppress(RuntimeError):  # its event loop is closed
-                waiter.wake()
+        self._line.wake()
 
     def _suspend(self, victim: IndexSlot) -> None:
         """Suspend a slot, outside of the lock: closing a file takes milliseconds."""
@@ -184,14 +170,6 @@ class IndexSlots:
             with self._changed:
                 self._closing.discard(victim)
                 self._notify()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Waiter:
-    """Place in the line of those who wait for a slot."""
-
-    slot: IndexSlot
-    wake: Callable[[], object]
 
 
 class IndexSlot:
@@ -290,7 +268,9 @@ class IndexSlot:
             async with asyncio.timeout(LEASE_TIMEOUT_S):
                 with self._slots.in_line(self, wake) as is_turn:
                     while not (is_turn() and await self._attempt()):
-                        await freed.wait()
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(PATIENCE_S):
+                                await freed.wait()
                         freed.clear()
         except TimeoutError:
             raise self._exhausted() from None
@@ -299,16 +279,26 @@ class IndexSlot:
         """Lease the slot in a thread, if it is free; a cancelled attempt keeps nothing."""
         import asyncio
 
-        attempt = asyncio.create_task(asyncio.to_thread(self._slots.acquire, self, timeout_s=0.0))
-        try:
-            return await asyncio.shield(attempt)
-        except asyncio.CancelledError:
-            attempt.add_done_callback(self._give_back)
-            raise
+        is_left = has_lease = False
+        lock = threading.Lock()
 
-    def _give_back(self, attempt: asyncio.Task[bool]) -> None:
-        if not attempt.cancelled() and attempt.exception() is None and attempt.result():
-            self.release()
+        def attempt() -> bool:
+            nonlocal has_lease
+            if self._slots.acquire(self, timeout_s=0.0):
+                with lock:
+                    has_lease = not is_left
+                if not has_lease:
+                    self.release()
+            return has_lease
+
+        try:
+            return await asyncio.to_thread(attempt)
+        except asyncio.CancelledError:  # the thread goes on, even when the event loop has ended
+            with lock:
+                is_left = True
+            if has_lease:
+                self.release()
+            raise
 
     def _exhausted(self) -> PoolExhaustedError:
         """Return the error for a lease that waited too long."""

@@ -16,7 +16,7 @@ from commonplace.text.analysis import VOWEL_SIGNS, Analyzer, Term, folded, stop_
 from commonplace.text.stopwords import ENGLISH, TALK_WORDS
 from commonplace.text.strikethrough import with_links_blanked
 from commonplace.text.time_expressions import is_date_word
-from commonplace.text.unspaced_scripts import unspaced_signs
+from commonplace.text.unspaced_scripts import UNSPACED, unspaced_signs
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
@@ -247,8 +247,7 @@ def _folded_codes(text: str) -> NDArray[np.int32]:
     """Return the folded signs of a text as numbers; -1 for an accent, of which nothing is left."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     folded_codes: NDArray[np.int32] = _FOLDED.take(codes, mode="clip")
-    new = np.flatnonzero(folded_codes == 0)
-    if len(new):
+    if len(new := np.flatnonzero(folded_codes == 0)):
         found = {code: _folded_code(chr(code)) for code in set(codes[new].tolist())}
         folded_codes[new] = [found[code] for code in codes[new].tolist()]
         known = [code for code in found if code < _LAST]
@@ -260,7 +259,8 @@ def _folded_code(sign: str) -> int:
     bare = folded(sign)[:1]
     if not bare:
         return -1
-    return ord(bare) if bare.isalnum() or bare in VOWEL_SIGNS else ord(" ")
+    is_sign = bare.isalnum() or bare in VOWEL_SIGNS or UNSPACED.match(bare)
+    return ord(bare) if is_sign else ord(" ")
 
 
 _FOLDED = np.zeros(1 << 16, dtype=np.int32)

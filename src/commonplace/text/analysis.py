@@ -23,8 +23,14 @@ import apsw
 
 from commonplace.text.common_ends import common_start
 from commonplace.text.request_phrases import REQUEST, REQUEST_END
-from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, PREAMBLE, QUESTION_WORDS
-from commonplace.text.unspaced_scripts import UNSPACED, grams_of, indexed_grams, is_unspaced
+from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, MIN_WORDS, PREAMBLE, QUESTION_WORDS
+from commonplace.text.unspaced_scripts import (
+    ALPHABETS,
+    UNSPACED,
+    grams_of,
+    indexed_grams,
+    is_unspaced,
+)
 
 __all__ = [
     "FTS5_TOKENIZE",
@@ -61,7 +67,7 @@ FTS5_TOKENIZE = {
 signs. The words of a query whose index has trigrams are found as with ``porter``."""
 _TRIGRAM = 3
 
-_WORD = re.compile(rf"[\w{VOWEL_SIGNS}]+")
+_WORD = re.compile(rf"[\w{VOWEL_SIGNS}{ALPHABETS}]+")
 _NUMBER = re.compile(
     r"(?<![\w.,:])(?!\d\d?\.\d\d?\.\d{4}(?!\d))v?(\d+(?:[.,:]\d+)+)(?!\d)", re.IGNORECASE
 )
@@ -321,8 +327,9 @@ def language_of(text: str) -> str:
     """Return the language of a question by its function words; "en" where they do not tell."""
     words = frozenset(_WORD.findall(folded(text)))
     counts = {name: len(words & function_words(name)) for name in FUNCTION_WORDS}
-    found = max(counts, key=counts.__getitem__)
-    return found if counts[found] > len(words & ENGLISH) else "en"
+    counts = {name: found for name, found in counts.items() if found >= MIN_WORDS.get(name, 1)}
+    language = max(counts, key=counts.__getitem__, default="en")
+    return language if counts.get(language, 0) > len(words & ENGLISH) else "en"
 
 
 def _utf8(text: str) -> bytes:

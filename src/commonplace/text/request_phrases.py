@@ -50,7 +50,7 @@ ik wil weten|kan du (?:säga|berätta|sige|si|fortælle|fortelle)(?: mig| meg)?
 zusammenfassung (?:der|unserer) (?:diskussion|gespräche|unterhaltung) (?:über|zu)
 résum(?:e|ez|er) (?:la|les|notre|nos) (?:discussion|conversation)s? (?:sur|à propos de)
 resum(?:e|a|ir) (?:la|a|nuestra|nossa) (?:conversación|discusión|conversa|discussão) sobre
-riassum(?:i|ere) (?:la|la nostra) (?:conversazione|discussione) su(?:l|ll[aoe'’]|i|gli)?
+riassum(?:i|ere) (?:la|la nostra) (?:conversazione|discussione) su(?:ll?|ll[aoe]|i|gli)?
 """
 
 

@@ -256,9 +256,9 @@ FUNCTION_WORDS = {
     """),
     "vi": _words("""
         là của gì có những một các trong đã được cho không nào ai ở đâu khi và với từ đến về
-        bao nhiêu này đó thì mà bị hay hoặc như tại sao thế làm tôi bạn chúng ta họ nó mình
-        ấy sẽ đang rồi cũng vẫn còn chỉ đều trên dưới trước sau bởi vì nếu nhưng để theo mấy
-        lúc hiện nay bây giờ nên phải thể rất nhất ngoài giữa qua do
+        bao nhiêu này đó thì mà bị hoặc như tại sao làm tôi bạn chúng ta họ nó mình ấy sẽ
+        đang rồi cũng vẫn còn chỉ đều trên dưới trước sau bởi vì nếu nhưng để hiện nay bây
+        giờ nên phải rất nhất ngoài giữa qua do
     """),
     "id": _words("""
         apa siapa kapan mana dimana bagaimana mengapa kenapa berapa yang di ke dari untuk
@@ -285,4 +285,9 @@ FUNCTION_WORDS = {
         बाद पहले द्वारा तक कोई कुछ सा सी
     """),
 }
-"""Words of other languages that name no subject; those of the Nordic ones are together."""
+"""Words of other languages that name no subject; those of the Nordic ones are together.
+
+Without those that are English or a name where their accents are taken off: "thế", "mấy"."""
+MIN_WORDS = {"id": 2, "vi": 2}
+"""Function words from which on a text is of a language where they are also names, as Ada and Bao
+are; of others, one is enough."""

@@ -1,4 +1,4 @@
-"""Scripts without spaces between words: bigrams of their characters, and words that touch them.
+"""Scripts without spaces between words: n-grams of their characters, and words that touch them.
 
 "本番はJava 17" is one word to a tokenizer that cuts at spaces, though "Java" is a word of its own.
 """
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "ALPHABETS",
     "UNSPACED",
     "glued_words",
     "grams_of",
@@ -33,8 +34,10 @@ _SIGNS = (
 )
 UNSPACED = re.compile(f"[{_SIGNS}]+")
 """A run of such signs."""
-_ALPHABETS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-"""Thai, Lao, Myanmar, Khmer: two of their letters are in most texts, three are a part of a word."""
+ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Myanmar, Khmer, with their vowel signs, as a character class: two of their letters are
+in most texts, three are a part of a word."""
+_STRETCH = re.compile(f"[{ALPHABETS}]+|[^{ALPHABETS}]+")
 _OTHER = rf"[^\W{_SIGNS}]++(?:(?<=\d)[.,:](?=\d)[^\W{_SIGNS}]++)*+"
 _GLUED = re.compile(rf"(?<=[{_SIGNS}]){_OTHER}|(?<!\w)(?<!\d[.,:]){_OTHER}(?=[{_SIGNS}])")
 """A word or a number with such a sign right before or behind it."""
@@ -64,15 +67,19 @@ def grams_of(run: str) -> list[str]:
     """Return the grams by which a run is searched and compared, repeats included.
 
     They are its bigrams, of alphabets its trigrams; an accent belongs to the letter before it. A
-    shorter run is one gram.
+    shorter stretch is one gram.
     """
+    return [gram for stretch in _STRETCH.findall(run) for gram in _grams_of_stretch(stretch)]
+
+
+def _grams_of_stretch(stretch: str) -> list[str]:
     signs: list[str] = []
-    for sign in run:
+    for sign in stretch:
         if signs and unicodedata.combining(sign):
             signs[-1] += sign
         else:
             signs.append(sign)
-    size = 3 if _ALPHABETS.search(run) else 2
+    size = 3 if re.match(f"[{ALPHABETS}]", stretch) else 2
     return ["".join(signs[at : at + size]) for at in range(max(1, len(signs) - size + 1))]
 
 

@@ -33,7 +33,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _SPELLED = re.compile(
     "[\u0370-\u03ff\u0530-\u10ff\u1200-\u18ff\u1f00-\u1fff\ufb1d-\ufdff\ufe70-\ufeff]"
 )
-"""Letters and vowel signs of Greek, Hebrew, Arabic, Indic scripts, Thai, and others, of which the
+"""Letters of Greek, Hebrew, Arabic, Indic scripts, Thai, and others, of which the
 model has no words: it adds up the vectors of their letters."""
 
 
@@ -102,7 +102,10 @@ class BundledEmbedder:
 
     def knows_script(self, text: str) -> bool:
         """Return whether the model knows words of the script that most of a text is in."""
-        return text.isascii() or 2 * len(_SPELLED.findall(text)) <= len(_LETTER.findall(text))
+        if text.isascii():
+            return True
+        letters = _LETTER.findall(text)
+        return 2 * sum(map(bool, map(_SPELLED.match, letters))) <= len(letters)
 
     def close(self) -> None:
         """Release the token vectors; they are freed when no other embedder uses them."""
