@@ -406,14 +406,15 @@ async def test_what_is_done_within_a_block_waits_for_nobody_in_line(open_pool):
     await pool.memory("bob").__aexit__(None, None, None)
 
 
-@pytest.mark.parametrize("is_closed", [True, False])
-def test_an_event_loop_that_does_not_run_holds_up_no_other(open_pool, is_closed):
+@pytest.mark.parametrize(("is_closed", "waiters"), [(True, 1), (True, 1200), (False, 1)])
+def test_an_event_loop_that_does_not_run_holds_up_no_other(open_pool, is_closed, waiters):
     pool = open_pool(max_open=1)
     lease = pool.memory("ann")
     lease.__enter__()
     loop = asyncio.new_event_loop()
-    waiting = loop.create_task(pool.memory("bob").__aenter__())
-    loop.run_until_complete(asyncio.sleep(0.05))
+    waiting = [loop.create_task(pool.memory("bob").__aenter__()) for _ in range(waiters)]
+    while len(pool._slots._line) < waiters:
+        loop.run_until_complete(asyncio.sleep(0.05))
     if is_closed:
         loop.close()
     lease.__exit__(None, None, None)
@@ -424,7 +425,7 @@ def test_an_event_loop_that_does_not_run_holds_up_no_other(open_pool, is_closed)
 
     assert asyncio.run(use()) == "served"
     if not is_closed:
-        loop.run_until_complete(asyncio.wait_for(waiting, 5))
+        loop.run_until_complete(asyncio.wait_for(*waiting, 5))
         loop.close()
 
 

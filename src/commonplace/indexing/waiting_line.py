@@ -45,6 +45,14 @@ class Waiter:
         self.holds = self.slot in HELD_SLOTS.get()
         self.since = time.monotonic()
 
+    def is_woken(self) -> bool:
+        """Wake it; False where its event loop is closed."""
+        try:
+            self.wake()
+        except RuntimeError:
+            return False
+        return True
+
 
 class WaitingLine:
     """Line of coroutines that wait for slots, used under the lock of the slots.
@@ -81,14 +89,10 @@ class WaitingLine:
         return waiter in self._turns()
 
     def wake(self) -> None:
-        """Wake those whose turn it is."""
-        for waiter in tuple(self._turns()):
-            try:
-                waiter.wake()
-            except RuntimeError:  # its event loop is closed
+        """Wake those whose turn it is, without those whose event loop is closed."""
+        while gone := [waiter for waiter in tuple(self._turns()) if not waiter.is_woken()]:
+            for waiter in gone:
                 self.remove(waiter)
-                self.wake()
-                return
 
     def _turns(self) -> Iterator[Waiter]:
         """Yield the first one, if a slot is free for it, and those whose slot is leased anyway.

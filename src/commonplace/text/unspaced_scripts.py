@@ -37,6 +37,7 @@ UNSPACED = re.compile(f"[{_SIGNS}]+")
 ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 """Thai, Lao, Myanmar, Khmer, with their vowel signs, as a character class: two of their letters are
 in most texts, three are a part of a word."""
+_OF_ALPHABET = re.compile(f"[{ALPHABETS}]")
 _STRETCH = re.compile(f"[{ALPHABETS}]+|[^{ALPHABETS}]+")
 _OTHER = rf"[^\W{_SIGNS}]++(?:(?<=\d)[.,:](?=\d)[^\W{_SIGNS}]++)*+"
 _GLUED = re.compile(rf"(?<=[{_SIGNS}]){_OTHER}|(?<!\w)(?<!\d[.,:]){_OTHER}(?=[{_SIGNS}])")
@@ -79,7 +80,7 @@ def _grams_of_stretch(stretch: str) -> list[str]:
             signs[-1] += sign
         else:
             signs.append(sign)
-    size = 3 if re.match(f"[{ALPHABETS}]", stretch) else 2
+    size = 3 if _OF_ALPHABET.match(stretch) else 2
     return ["".join(signs[at : at + size]) for at in range(max(1, len(signs) - size + 1))]
 
 
