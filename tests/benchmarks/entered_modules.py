@@ -28,7 +28,7 @@ from commonplace.settings import SyncSettings
 
 ROOT = str(Path(commonplace.__file__).parent) + os.sep
 LIMITS = {
-    "search": 21,
+    "search": 23,
     "append": 47,
     "first index": 46,
     "flush from LangChain, nothing indexed yet": 50,
@@ -36,6 +36,7 @@ LIMITS = {
 }
 """How many modules the thread of each verb may enter.
 
+A search asks `answer_types` and `hyponyms` what kind of thing is asked for.
 An append indexes and records its one note in its own thread, so that what it enters counts whole;
 `grown_note` and `read_document` are two of them: the last long note is not read again. Chunks and
 their `line_units` are cut by one module each. A flush masks its note as it is read behind

@@ -986,6 +986,14 @@ def test_a_heading_of_a_date_or_of_a_common_word_names_little():
          "boilers were cleaned with the good brush"),
         ("who cleaned the boiler?", "the boiler was cleaned by Ines",
          "the boiler was cleaned with the good brush"),
+        ("which sports does Ines like?", "Ines and Tom went to judo",
+         "Ines would like another lamp"),
+        ("what do we eat with Ines?", "Ines will make dumplings",
+         "Ines will make the beds in all of the rooms"),
+        ("which movies does Ines like?", 'Ines saw "Paddington" on Friday',
+         "Ines would like another lamp"),
+        ("what band did Ines hear?", "Ines will hear Portishead",
+         "Ines will hear about the heating of the hall"),
     ],
 )  # fmt: skip
 def test_a_line_that_holds_the_kind_of_thing_asked_for_comes_first(found, query, answer, other):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -45,6 +46,8 @@ __all__ = ["ChatMemory"]
 
 _HAS_SUMMARY_HOOK = hasattr(SummarizationMiddleware, "_create_summary")
 """Whether the flush can run before LangChain's summary; without the hook it runs after it."""
+_TAKES_SUMMARIZER = "summarizer" in inspect.signature(SummarizationMiddleware).parameters
+"""Whether LangChain's summarization has this option; before, it ignored what it did not know."""
 _NO_RUNTIME: Any = None
 """LangChain's summarization ignores its runtime."""
 _POSTPONE_BELOW = 0.95
@@ -108,9 +111,14 @@ class ChatMemory(SummarizationMiddleware):
 
         Raises:
             ValueError: `flush`, the trigger or `keep` is none of these.
+            TypeError: An option is unknown, or the installed LangChain does not have it.
         """
         if unknown := options.keys() - _SummarizationOptions.__annotations__.keys():
             raise TypeError(f"ChatMemory takes no argument {min(unknown)!r}.")
+        if "summarizer" in options and not _TAKES_SUMMARIZER:
+            raise TypeError(
+                "the installed LangChain takes no 'summarizer': pip install --upgrade langchain."
+            )
         if flush not in get_args(FlushMode):
             raise ValueError(f"flush is {flush!r}; it must be 'before' or 'background'.")
         chat = chat_model(model)

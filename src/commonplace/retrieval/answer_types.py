@@ -5,17 +5,30 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from commonplace.text.hyponyms import asked_hyponyms
 from commonplace.text.time_expressions import calendar_names
 
 __all__ = [
     "ADDRESSES",
     "AMOUNTS",
-    "ANSWER_TYPES",
     "FOREIGN_TIMES",
     "INSTRUCTIONS",
     "TIMES",
     "AnswerType",
+    "asked_types",
+    "holds_answer",
 ]
+
+_ONE_HYPONYM, _SEVERAL_HYPONYMS = 1.5, 2.5
+"""Nats of a line with a word for what is of the asked kind: more where several are asked for, as
+little else tells their lines."""
+_WORKS = "album|book|film|game|magazine|movie|musical|novel|play|podcast|poem|series|show|song"
+_NAMED = (
+    f"(?:{_WORKS}|actor|artist|author|band|bar|brand|cafe|café|college|hotel|museum|park|player"
+    "|restaurant|school|shop|singer|store|team)s?|(?:charit|compan|celebrit|universit)(?:y|ies)"
+)
+_ANYTHING, _NOTHING = re.compile(""), re.compile("(?!)")
+_WORD = re.compile(r"\w+")
 
 
 class AnswerType(NamedTuple):
@@ -119,19 +132,34 @@ AMOUNTS = AnswerType(
     1.5,
 )
 
-ANSWER_TYPES = (
+_ANSWER_TYPES = (
     TIMES,
     FOREIGN_TIMES,
     AMOUNTS,
     AnswerType(
-        re.compile(r"\b(?:which|where|who|whose|whom|name)\b", re.IGNORECASE),
+        re.compile(
+            r"\b(?:which|where|who|whose|whom|name"
+            rf"|(?:what|how many|favou?rite|any|list)(?: [\w'’-]+){{0,3}}? (?:{_NAMED}))\b",
+            re.IGNORECASE,
+        ),
         re.compile(r"[A-Z](?<=[a-z0-9,;] [A-Z])[a-z]"),
         frozenset(),
         1.25,
     ),
+    AnswerType(
+        re.compile(
+            r"\b(?:what|which|how many|favou?rite|any|list|name)(?: [\w'’-]+){0,3}?"
+            rf" (?:{_WORKS})s?\b",
+            re.IGNORECASE,
+        ),
+        re.compile(r"[\"“«„][A-Z0-9]"),
+        frozenset(),
+        1.5,
+    ),
     *ADDRESSES,
 )
-"""Times, numbers, names (words with a capital behind another word), telephones, and mail."""
+"""Times, numbers, names (words with a capital behind another word), titles of works (in quotation
+marks), telephones, and mail."""
 
 INSTRUCTIONS = AnswerType(
     re.compile(
@@ -164,3 +192,20 @@ INSTRUCTIONS = AnswerType(
     1.5,
 )
 """Standing instructions and preferences of a user, where a model is asked to make something."""
+
+
+def asked_types(question: str) -> list[AnswerType]:
+    """Return the types of what a question asks for; of things of a kind, too, as "which sports"."""
+    types = [it for it in _ANSWER_TYPES if it.asks.search(question)]
+    if (asked := asked_hyponyms(question)) is not None:
+        words, several = asked
+        nats = _SEVERAL_HYPONYMS if several else _ONE_HYPONYM
+        types.append(AnswerType(_ANYTHING, _NOTHING, words, nats))
+    return types
+
+
+def holds_answer(text: str, kind: AnswerType) -> bool:
+    """Return whether a text holds the kind of thing that a question asks for."""
+    return kind.mark.search(text) is not None or (
+        bool(kind.words) and not kind.words.isdisjoint(_WORD.findall(text.lower()))
+    )

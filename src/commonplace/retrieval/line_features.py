@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.retrieval.answer_types import ANSWER_TYPES, INSTRUCTIONS, AnswerType
+from commonplace.retrieval.answer_types import INSTRUCTIONS, asked_types, holds_answer
 from commonplace.retrieval.headings import credit_links, named_heading_scores
 from commonplace.retrieval.item_tree import item_tree
 from commonplace.retrieval.passages import PADDING, LineNeighbours, rows_said_by
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LineScores",
     "coverage",
-    "holds_answer",
     "score_lines",
     "window_part",
 ]
@@ -302,7 +301,7 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
 
     Lines far behind are left alone: no credit brings them back, and looking takes time.
     """
-    kinds = [kind for kind in ANSWER_TYPES if kind.asks.search(query)]
+    kinds = asked_types(query)
     if not kinds:
         return
     rows = (scores > scores.max() - _IN_REACH).nonzero()[0]
@@ -311,13 +310,6 @@ def _credit_answers(scores: Floats, table: PassageTable, query: str) -> None:
     for kind in kinds:
         held = [holds_answer(line, kind) for line in lines]
         scores[rows[held]] += kind.nats
-
-
-def holds_answer(text: str, kind: AnswerType) -> bool:
-    """Return whether a text holds the kind of thing that a question asks for."""
-    return kind.mark.search(text) is not None or (
-        bool(kind.words) and not kind.words.isdisjoint(_WORD.findall(text.lower()))
-    )
 
 
 def _estimate_missing(near: Nearness, present: Floats, terms: QueryTerms) -> None:

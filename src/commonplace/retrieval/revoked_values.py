@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
-from commonplace.retrieval.line_features import holds_answer
+from commonplace.retrieval.answer_types import holds_answer
 from commonplace.retrieval.restatements import speak_of_one
 from commonplace.retrieval.subjects import has_other_subject, speaks_of_relative
 from commonplace.retrieval.value_slots import named_of

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from commonplace.retrieval.answer_types import holds_answer
 from commonplace.retrieval.compared_line import ComparedLine
 from commonplace.retrieval.compared_question import Question
 from commonplace.retrieval.corrections import Judgement, judge, judge_successor
-from commonplace.retrieval.line_features import holds_answer
 from commonplace.retrieval.passages import holds, is_long_term
 from commonplace.retrieval.precedence import Precedence
 from commonplace.retrieval.repeats import with_repeats

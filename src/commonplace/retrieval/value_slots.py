@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise, product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.retrieval.answer_types import ADDRESSES
-from commonplace.retrieval.line_features import holds_answer
+from commonplace.retrieval.answer_types import ADDRESSES, holds_answer
 from commonplace.text.analysis import words_of
 from commonplace.text.correction_cues import is_word
 from commonplace.text.stopwords import ENGLISH

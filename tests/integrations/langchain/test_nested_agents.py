@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 pytest.importorskip("langchain", reason="LangChain is not installed")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import PIIMiddleware
+from langchain.agents.middleware import PIIMiddleware, SummarizationMiddleware
 from langchain_core.messages import HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -56,7 +57,17 @@ def helper_talk():
     return {"messages": [HumanMessage(f"Here is fact-{n} for you.") for n in range(90, 95)]}
 
 
-@pytest.mark.parametrize("place", ["summarizer", "on_flush"])
+TAKES_SUMMARIZER = "summarizer" in inspect.signature(SummarizationMiddleware).parameters
+NEEDS_SUMMARIZER = pytest.mark.skipif(not TAKES_SUMMARIZER, reason="LangChain has no summarizer")
+
+
+@pytest.mark.skipif(TAKES_SUMMARIZER, reason="LangChain has the option")
+def test_an_option_that_langchain_does_not_have_is_refused(memory):
+    with pytest.raises(TypeError, match="pip install --upgrade langchain"):
+        ChatMemory(model_of(Notetaker()), memory=memory, summarizer=str)
+
+
+@pytest.mark.parametrize("place", [pytest.param("summarizer", marks=NEEDS_SUMMARIZER), "on_flush"])
 def test_an_agent_within_a_flush_writes_to_its_own_memory(memory, folder, other, place):
     helper, reports = helper_of(other), []
 

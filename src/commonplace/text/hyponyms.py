@@ -1,0 +1,103 @@
+"""Hyponyms: words for what is of a kind, as "tennis" is for a sport.
+
+The lists are in ``hyponyms.toml``, for English, and are loaded when a question first asks for
+something.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+__all__ = ["asked_hyponyms"]
+
+_WORD = re.compile(r"\w+")
+_WRITTEN = r"[\w'’-]+"
+_KINDS_OF = r"(?:kinds?|types?|sorts?) of"
+_ASKED_THINGS = re.compile(
+    # "which board games", "how many kinds of sports", "her favorite color"
+    rf"\b(?:what|which|how many|favou?rite|any|list|name|{_KINDS_OF})(?: (?:are|is|were|was))?"
+    rf"(?: {_KINDS_OF}| other| the| all| of (?:my|our|the))*"
+    # "what are Ann's hobbies", "list all my allergies"
+    rf"(?: (?:my|our|your|his|her|their|its|{_WRITTEN}['’]s?))?"
+    rf"((?: {_WRITTEN}){{1,4}})"
+)
+_ASKED_ACTION = re.compile(  # "what does my sister play"
+    r"\bwhat (?:am|are|can|could|did|do|does|had|has|have|is|should|was|were|will|would)"
+    rf"((?: {_WRITTEN}){{2,8}})"
+)
+_PHRASE_END = re.compile(
+    r" (?:about|and|are|at|been|besides|by|can|could|did|do|does|except|for|from|had|has|have|i|in"
+    r"|is|might|of|on|or|should|than|that|the|to|was|we|were|when|where|while|who|will|with|would"
+    r"|you)(?!\S).*"
+)
+_LONGEST = 4
+"""Words of what a kind or an action is called, at most."""
+
+
+def asked_hyponyms(question: str) -> tuple[frozenset[str], bool] | None:
+    """Find the words for what is of the kind that a question asks for.
+
+    Returns:
+        The words, in lower case, without those of the question; and whether it asks for several,
+        as "which sports" does. None where it asks for no kind that is listed.
+    """
+    question = question.lower()
+    for name in _asked_names(question):
+        kinds, several = _kinds_called().get(name, ((), False))
+        if kinds:
+            words = frozenset().union(*map(_words_of, kinds))
+            return words.difference(_WORD.findall(question)), several
+    return None
+
+
+def _asked_names(question: str) -> Iterator[str]:
+    """Yield what may be the name of a kind, and then what may be done, as "to play"."""
+    for things in _ASKED_THINGS.finditer(question):
+        phrase = _PHRASE_END.sub("", things[1]).split()
+        for size in range(len(phrase), 0, -1):
+            yield " ".join(phrase[-size:])
+    for action in _ASKED_ACTION.finditer(question):
+        words = action[1].split()
+        for first in range(1, len(words)):  # behind the one who does it
+            for size in range(_LONGEST, 0, -1):
+                yield " ".join(("to", *words[first : first + size]))
+
+
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files(__package__).joinpath("hyponyms.toml").read_text("utf-8"))
+
+
+@cache
+def _kinds_called() -> dict[str, tuple[list[str], bool]]:
+    """Return the kinds by their names, in the singular and the plural, and by what is done."""
+    kinds: dict[str, list[str]] = {}
+    for kind, lists in _table().items():
+        actions = [f"to {verb}" for verb in _listed(lists.get("verbs", ""))]
+        for name in _listed(lists["names"]) + actions:
+            kinds.setdefault(name, []).append(kind)
+    found = {name: (of_name, False) for name, of_name in kinds.items()}
+    return {_plural(name): (of_name, True) for name, (of_name, _) in found.items()} | found
+
+
+@cache
+def _words_of(kind: str) -> frozenset[str]:
+    words = _listed(_table()[kind]["words"])
+    return frozenset(words).union(map(_plural, words))
+
+
+def _listed(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
+def _plural(name: str) -> str:
+    """Return the regular plural of an English noun."""
+    if name.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{name}es"
+    if name.endswith("y") and name[-2] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}s"
