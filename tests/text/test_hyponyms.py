@@ -40,9 +40,9 @@ def listed(text):
     ],
 )
 def test_a_question_asks_for_things_of_a_kind(question, word, several):
-    words, asks_for_several = asked_hyponyms(question)
-    assert word in words
-    assert asks_for_several is several
+    asked = asked_hyponyms(question)
+    assert word in asked.forms
+    assert asked.several is several
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_other_questions_ask_for_no_kind(question):
 
 
 def test_words_of_the_question_are_no_answer():
-    words, _ = asked_hyponyms("Which other sports than tennis and golf does Ada like?")
-    assert "judo" in words
-    assert words.isdisjoint({"tennis", "golf"})
+    asked = asked_hyponyms("Which other sports than tennis and golf does Ada like?")
+    assert "judo" in asked.words
+    assert asked.forms.isdisjoint({"tennis", "golf"})
 
 
 @pytest.mark.parametrize("kind", TABLE)

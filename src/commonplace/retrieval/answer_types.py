@@ -198,9 +198,8 @@ def asked_types(question: str) -> list[AnswerType]:
     """Return the types of what a question asks for; of things of a kind, too, as "which sports"."""
     types = [it for it in _ANSWER_TYPES if it.asks.search(question)]
     if (asked := asked_hyponyms(question)) is not None:
-        words, several = asked
-        nats = _SEVERAL_HYPONYMS if several else _ONE_HYPONYM
-        types.append(AnswerType(_ANYTHING, _NOTHING, words, nats))
+        nats = _SEVERAL_HYPONYMS if asked.several else _ONE_HYPONYM
+        types.append(AnswerType(_ANYTHING, _NOTHING, asked.forms, nats))
     return types
 
 

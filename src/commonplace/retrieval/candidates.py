@@ -1,7 +1,8 @@
-"""Candidate chunks: the query is analyzed, two lists are fetched, and both are fused.
+"""Candidate chunks: the query is analyzed, two or three lists are fetched, and they are fused.
 
-The terms of the query bring one list and its vector the other. Both are merged by reciprocal ranks,
-so an engine's scores need to be ranked and deterministic, and nothing more.
+The terms of the query bring one list, its vector another, and words for what is of the asked kind a
+third. They are merged by reciprocal ranks, so an engine's scores need to be ranked and
+deterministic, and nothing more.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from commonplace.retrieval.compared_question import names_in
-from commonplace.retrieval.headings import part_named, title_words
-from commonplace.retrieval.passages import is_long_term
+from commonplace.retrieval.headings import chunk_subjects, part_named, title_words
 from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
 from commonplace.retrieval.redundancy import TERM_ROUNDING, thin_ties
 from commonplace.retrieval.term_matching import (
     QueryTerms,
     content_words,
     occurrences,
+    rarest_terms,
     weighted_terms,
 )
 from commonplace.settings import SearchSettings
@@ -39,6 +40,7 @@ from commonplace.text.analysis import (
     function_words,
     language_of,
 )
+from commonplace.text.hyponyms import asked_hyponyms
 from commonplace.text.stopwords import WHOLE_DAY_REQUESTS
 from commonplace.text.time_expressions import (
     TIME_WORD,
@@ -63,6 +65,7 @@ __all__ = [
 
 _CHUNKS_PER_PLACE = 6
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
+_HYPONYMS = 64  # words for what is of the asked kind that bring candidates, at most
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
 60: the heads of the lists must stay ahead of what both hold far down."""
@@ -73,17 +76,15 @@ _NAMES_OF_ONE_FORM = frozenset(("de", "es", "fr", "it", "nl", "pt", "sv"))
 """Languages in whose sentences a name does not change its form."""
 _WORK_ON = re.compile(r"\bwork(?:ed|ing)? on\b", re.IGNORECASE)
 """Asks for all of a time; "worked" alone is a subject."""
-_LATER_DAYS = 7
-"""Days after a named span whose logs are candidates, too."""
+_LATER_DAYS = 7  # days after a named span whose logs are candidates, too
 
 _NAMES = 12
 """Names in the best lines that are looked up among the headings, at most."""
 _NAMED_CHUNKS = (50, 0.05, 1_000)
 """Chunks that hold a name that is looked up, at most: so many in any case, a part of all, and so
 many at most. What many chunks hold names none of them, and would take long."""
-_CHUNKS_BEGUN = 16
-"""Chunks that begin with one of the names, at most."""
-_CHUNKS_PER_NAME = 4
+_CHUNKS_BEGUN, _CHUNKS_PER_NAME = 16, 4
+"""Chunks that begin with one of the names, and those that hold each, at most."""
 _LINKED = 14.0
 """Nats for the chunks of a note whose heading is named, as a whole, in the best line."""
 _NAME_PART = r"[A-ZÀ-ÖØ-Þ][\w'’-]*(?: [A-ZÀ-ÖØ-Þ0-9][\w'’-]*)*"
@@ -101,6 +102,7 @@ class AnalyzedQuery:
     Attributes:
         query: The query.
         terms: Its terms.
+        hyponyms: Terms for what is of the kind that it asks for, those that bring candidates.
         days: Days that it names; None for none.
         only_days: The same days where it asks for nothing besides them, else None.
         mean: Mean of all lines' vectors; None where vectors take no part.
@@ -110,6 +112,7 @@ class AnalyzedQuery:
 
     query: Query
     terms: QueryTerms
+    hyponyms: list[Term]
     days: Days | None
     only_days: Days | None
     mean: Vector | None
@@ -121,8 +124,8 @@ def analyze_query(
     snapshot: Snapshot, query: Query, settings: SearchSettings, analyzer: Analyzer
 ) -> AnalyzedQuery:
     """Return the terms of a query, the days that it names, and its direction."""
-    has_time = TIME_WORD.search(query.text.lower())
-    days = days_named(query.text, query.now.date()) if has_time else None
+    timed = TIME_WORD.search(query.text.lower())
+    days = days_named(query.text, query.now.date()) if timed else None
     sources = query.rows.sources
     source = next(iter(sources)) if sources is not None and len(sources) == 1 else None
     mean = direction = None
@@ -136,8 +139,11 @@ def analyze_query(
             words, only_days = others, days
     frequencies = _frequencies(snapshot, words, query.text, analyzer, source)
     terms = weighted_terms(frequencies, snapshot.chunk_count(source), days)
+    asked = asked_hyponyms(query.text)
+    of_kind = analyzer.words(" ".join(sorted(asked.words))) if asked else []
+    hyponyms = rarest_terms(snapshot.frequencies(of_kind, source), most=_HYPONYMS)
     places = -(-query.max_chars // SNIPPET_CHARS)
-    return AnalyzedQuery(query, terms, days, only_days, mean, direction, places)
+    return AnalyzedQuery(query, terms, hyponyms, days, only_days, mean, direction, places)
 
 
 def _frequencies(
@@ -169,7 +175,7 @@ def _frequencies(
 def candidate_chunks(
     snapshot: Snapshot, analyzed: AnalyzedQuery, settings: SearchSettings
 ) -> tuple[list[StoredChunk], dict[int, float]]:
-    """Fetch the best chunks of both lists, and those of the days that the query names.
+    """Fetch the best chunks of the lists, and those of the days that the query names.
 
     Reading lines dominates the time: lists are longer than the number of chunks read of them.
 
@@ -195,6 +201,10 @@ def candidate_chunks(
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             ranked.append((hits, TERM_ROUNDING))
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
+    if analyzed.hyponyms and settings.text_weight and not every:
+        lists.append(
+            snapshot.match(analyzed.hyponyms, every=False, limit=2 * depth, rows=query.rows)
+        )
     best = _fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:
@@ -240,8 +250,7 @@ def linked_chunks(
             if not words <= asked:
                 links.setdefault(words, (name, behind))
     links = dict(itertools.islice(links.items(), _NAMES))
-    names = [name for name, _ in links.values()]
-    counts = snapshot.frequencies([Term(name, name) for name in names]) if names else {}
+    counts = snapshot.frequencies([Term(name, name) for name, _ in links.values()])
     few, part, many = _NAMED_CHUNKS
     most = min(max(few, part * snapshot.chunk_count()), many)
     names = [term.text for term, count in counts.items() if 0 < count <= most]
@@ -253,24 +262,15 @@ def linked_chunks(
         terms = content_words(name, analyzer)
         lists.append(snapshot.match(terms, every=True, limit=_CHUNKS_PER_NAME, rows=rows))
     seqs = dict.fromkeys(seq for hits in lists for seq, _ in hits)
-    chunks = snapshot.chunks(list(seqs)).values()
     worth = {
         chunk: max(
             _LINKED * part - behind if (part := part_named(titles, words, asked)) else 0.0
             for words, (_, behind) in links.items()
         )
-        for chunk in chunks
-        if chunk.day is None and (titles := title_words(_subjects(chunk)))
+        for chunk in snapshot.chunks(list(seqs)).values()
+        if chunk.day is None and (titles := title_words(chunk_subjects(chunk)))
     }
     return {chunk: nats for chunk, nats in worth.items() if nats > 0}
-
-
-def _subjects(chunk: StoredChunk) -> str:
-    """Return the headings that say what a chunk is about: of a note of one subject, its title.
-
-    Its sections are parts of that subject: many release notes have the heading "Server".
-    """
-    return chunk.heading if is_long_term(chunk.path) else chunk.heading.split(" > ")[0]
 
 
 def _names(text: str) -> Iterator[str]:

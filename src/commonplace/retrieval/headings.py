@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.retrieval.passages import is_long_term
 from commonplace.text.analysis import content_texts
 
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
     from commonplace.retrieval.term_matching import QueryTerms
+    from commonplace.store.records import StoredChunk
     from commonplace.text.analysis import Analyzer
 
     Floats = NDArray[np.float32]
 
-__all__ = ["credit_links", "named_heading_scores", "part_named", "title_words"]
+__all__ = ["chunk_subjects", "credit_links", "named_heading_scores", "part_named", "title_words"]
 
 _NAMED = (4.0, 5.0)
 """For a line below a heading of which the query holds every word; and the idf of these words from
@@ -110,3 +112,11 @@ def part_named(
         ),
         default=0.0,
     )
+
+
+def chunk_subjects(chunk: StoredChunk) -> str:
+    """Return the headings that say what a chunk is about: of a note of one subject, its title.
+
+    Its sections are parts of that subject: many release notes have the heading "Server".
+    """
+    return chunk.heading if is_long_term(chunk.path) else chunk.heading.split(" > ")[0]

@@ -29,6 +29,7 @@ __all__ = [
     "content_words",
     "occurrences",
     "occurrences_within",
+    "rarest_terms",
     "terms_of_lines",
     "weighted_terms",
 ]
@@ -103,20 +104,19 @@ def weighted_terms(
     return QueryTerms(
         [word for word in words if frequencies[word]],
         weights[known],
-        _rarest(frequencies),
+        rarest_terms(frequencies),
         [word for word in words if not frequencies[word]],
         weights[~known],
         max(float(weights[known | counts].sum()), 1e-6),
     )
 
 
-def _rarest(frequencies: Mapping[Term, int]) -> list[Term]:
+def rarest_terms(frequencies: Mapping[Term, int], *, most: int = _RARE_TERMS[1]) -> list[Term]:
     """Return the rarest of the terms that occur, as many as an engine matches in good time."""
     ordered = sorted(filter(frequencies.__getitem__, frequencies), key=frequencies.__getitem__)
     sums = accumulate(map(frequencies.__getitem__, ordered))
-    least, most = _RARE_TERMS
     few = sum(1 for total in sums if total <= _MATCHED_CHUNKS)
-    return ordered[: max(least, min(few, most))]
+    return ordered[: max(_RARE_TERMS[0], min(few, most))]
 
 
 def _idf(frequencies: Floats, count: int) -> Floats:

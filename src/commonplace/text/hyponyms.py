@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
-__all__ = ["asked_hyponyms"]
+__all__ = ["Hyponyms", "asked_hyponyms"]
 
 _WORD = re.compile(r"\w+")
 _WRITTEN = r"[\w'’-]+"
@@ -38,19 +39,29 @@ _LONGEST = 4
 """Words of what a kind or an action is called, at most."""
 
 
-def asked_hyponyms(question: str) -> tuple[frozenset[str], bool] | None:
-    """Find the words for what is of the kind that a question asks for.
+class Hyponyms(NamedTuple):
+    """Words for what is of the kind that a question asks for.
 
-    Returns:
-        The words, in lower case, without those of the question; and whether it asks for several,
-        as "which sports" does. None where it asks for no kind that is listed.
+    Attributes:
+        words: The words, in lower case and in the singular, without those of the question.
+        forms: The words and their plurals.
+        several: Whether several things are asked for, as by "which sports".
     """
+
+    words: frozenset[str]
+    forms: frozenset[str]
+    several: bool
+
+
+@lru_cache(maxsize=64)  # candidates and lines are looked for by the same words
+def asked_hyponyms(question: str) -> Hyponyms | None:
+    """Find the words for what a question asks for; None where it asks for no kind of the lists."""
     question = question.lower()
     for name in _asked_names(question):
         kinds, several = _kinds_called().get(name, ((), False))
         if kinds:
-            words = frozenset().union(*map(_words_of, kinds))
-            return words.difference(_WORD.findall(question)), several
+            words = frozenset().union(*map(_words_of, kinds)).difference(_WORD.findall(question))
+            return Hyponyms(words, words.union(map(_plural, words)), several)
     return None
 
 
@@ -86,8 +97,7 @@ def _kinds_called() -> dict[str, tuple[list[str], bool]]:
 
 @cache
 def _words_of(kind: str) -> frozenset[str]:
-    words = _listed(_table()[kind]["words"])
-    return frozenset(words).union(map(_plural, words))
+    return frozenset(_listed(_table()[kind]["words"]))
 
 
 def _listed(text: str) -> list[str]:
