@@ -1055,3 +1055,11 @@ def test_a_name_that_is_a_word_of_another_language_is_searched(tmp_path, name):
         path.write_text(f"- {one}'s birthday: {number + 3} May\n")
     with Memory.open(tmp_path, embedder=None, index="memory://") as memory:
         assert f"{name}'s birthday" in memory.search(f"{name} birthday")[0].snippet
+
+
+def test_a_line_of_the_kind_that_is_asked_for_is_found_without_a_word_of_the_question(found):
+    notes = {"MEMORY.md": f"- Ines and Tom go to judo.\n{filler(20)}\n"}
+    query = "any sports in the evening?"
+    assert first(found(notes, query, embedder=None), "judo") == 1
+    assert not found(notes, query, embedder=None, operator="and")
+    assert not found({"MEMORY.md": filler(20)}, query, embedder=None)

@@ -26,8 +26,8 @@ _ASKED_THINGS = re.compile(
     rf"(?: (?:my|our|your|his|her|their|its|{_WRITTEN}['’]s?))?"
     rf"((?: {_WRITTEN}){{1,4}})"
 )
-_ASKED_ACTION = re.compile(  # "what does my sister play"
-    r"\bwhat (?:am|are|can|could|did|do|does|had|has|have|is|should|was|were|will|would)"
+_ASKED_ACTION = re.compile(  # "what does my sister play", "where have we been"
+    r"\b(?:how|what|where) (?:am|are|can|could|did|do|does|had|has|have|is|should|was|were|will|would)"
     rf"((?: {_WRITTEN}){{2,8}})"
 )
 _PHRASE_END = re.compile(
