@@ -7,6 +7,7 @@ import pytest
 
 from commonplace.memory import Memory
 from commonplace.retrieval import candidates, headings, line_features
+from commonplace.retrieval.answer_types import asked_types
 from commonplace.retrieval.item_tree import item_parents
 from commonplace.retrieval.passages import passage_table
 from commonplace.retrieval.redundancy import similarity_of_vectors
@@ -1063,3 +1064,9 @@ def test_a_line_of_the_kind_that_is_asked_for_is_found_without_a_word_of_the_que
     assert first(found(notes, query, embedder=None), "judo") == 1
     assert not found(notes, query, embedder=None, operator="and")
     assert not found({"MEMORY.md": filler(20)}, query, embedder=None)
+
+
+@pytest.mark.parametrize("verb", ["show", "store", "play"])
+def test_what_is_done_is_no_name_that_is_asked_for(verb):
+    assert not asked_types(f"what does the log {verb}?")
+    assert asked_types(f"what {verb} do we like?")

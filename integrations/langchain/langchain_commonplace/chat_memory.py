@@ -115,7 +115,7 @@ class ChatMemory(SummarizationMiddleware):
         """
         if unknown := options.keys() - _SummarizationOptions.__annotations__.keys():
             raise TypeError(f"ChatMemory takes no argument {min(unknown)!r}.")
-        if "summarizer" in options and not _TAKES_SUMMARIZER:
+        if options.get("summarizer") is not None and not _TAKES_SUMMARIZER:
             raise TypeError(
                 "the installed LangChain takes no 'summarizer': pip install --upgrade langchain."
             )

@@ -45,7 +45,7 @@ class Waiter:
         self.holds = self.slot in HELD_SLOTS.get()
         self.since = time.monotonic()
 
-    def is_woken(self) -> bool:
+    def try_wake(self) -> bool:
         """Wake it; False where its event loop is closed."""
         try:
             self.wake()
@@ -90,7 +90,7 @@ class WaitingLine:
 
     def wake(self) -> None:
         """Wake those whose turn it is, without those whose event loop is closed."""
-        while gone := [waiter for waiter in tuple(self._turns()) if not waiter.is_woken()]:
+        while gone := [waiter for waiter in tuple(self._turns()) if not waiter.try_wake()]:
             for waiter in gone:
                 self.remove(waiter)
 

@@ -27,6 +27,8 @@ _NAMED = (
     f"(?:{_WORKS}|actor|artist|author|band|bar|brand|cafe|café|college|hotel|museum|park|player"
     "|restaurant|school|shop|singer|store|team)s?|(?:charit|compan|celebrit|universit)(?:y|ies)"
 )
+_BETWEEN = r"(?: (?!(?:are|can|did|do|does|from|had|has|have|is|was|were|will)\b)[\w'’-]+){0,3}?"
+"""Words between "what" and a thing that is named; "what does the log show" asks for no show."""
 _ANYTHING, _NOTHING = re.compile(""), re.compile("(?!)")
 _WORD = re.compile(r"\w+")
 
@@ -139,7 +141,7 @@ _ANSWER_TYPES = (
     AnswerType(
         re.compile(
             r"\b(?:which|where|who|whose|whom|name"
-            rf"|(?:what|how many|favou?rite|any|list)(?: [\w'’-]+){{0,3}}? (?:{_NAMED}))\b",
+            rf"|(?:what|how many|favou?rite|any|list){_BETWEEN} (?:{_NAMED}))\b",
             re.IGNORECASE,
         ),
         re.compile(r"[A-Z](?<=[a-z0-9,;] [A-Z])[a-z]"),
@@ -148,8 +150,7 @@ _ANSWER_TYPES = (
     ),
     AnswerType(
         re.compile(
-            r"\b(?:what|which|how many|favou?rite|any|list|name)(?: [\w'’-]+){0,3}?"
-            rf" (?:{_WORKS})s?\b",
+            rf"\b(?:what|which|how many|favou?rite|any|list|name){_BETWEEN} (?:{_WORKS})s?\b",
             re.IGNORECASE,
         ),
         re.compile(r"[\"“«„][A-Z0-9]"),

@@ -202,9 +202,7 @@ def candidate_chunks(
             ranked.append((hits, TERM_ROUNDING))
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
     if analyzed.hyponyms and settings.text_weight and not every:
-        lists.append(
-            snapshot.match(analyzed.hyponyms, every=False, limit=2 * depth, rows=query.rows)
-        )
+        lists.append(snapshot.match(analyzed.hyponyms, every=False, limit=depth, rows=rows))
     best = _fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:

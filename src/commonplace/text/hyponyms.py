@@ -20,21 +20,25 @@ _WRITTEN = r"[\w'’-]+"
 _KINDS_OF = r"(?:kinds?|types?|sorts?) of"
 _ASKED_THINGS = re.compile(
     # "which board games", "how many kinds of sports", "her favorite color"
-    rf"\b(?:what|which|how many|favou?rite|any|list|name|{_KINDS_OF})(?: (?:are|is|were|was))?"
+    rf"\b(?:what(?:['’]s)?|which|how many|favou?rite|any|list|name|{_KINDS_OF})"
+    r"(?: (?:are|is|were|was))?"
     rf"(?: {_KINDS_OF}| other| the| all| of (?:my|our|the))*"
     # "what are Ann's hobbies", "list all my allergies"
     rf"(?: (?:my|our|your|his|her|their|its|{_WRITTEN}['’]s?))?"
     rf"((?: {_WRITTEN}){{1,4}})"
 )
-_ASKED_ACTION = re.compile(  # "what does my sister play", "where have we been"
-    r"\b(?:how|what|where) (?:am|are|can|could|did|do|does|had|has|have|is|should|was|were|will|would)"
-    rf"((?: {_WRITTEN}){{2,8}})"
+_ASKED_ACTION = re.compile(  # "what does my sister play", "where did we travel"; things do nothing
+    r"\b(?:what|where) (?:am|are|can|could|did|do|does|had|has|have|is|should|was|were|will|would)"
+    rf"((?! (?:a|an|it|that|the|this) )(?: {_WRITTEN}){{2,8}})"
 )
 _PHRASE_END = re.compile(
     r" (?:about|and|are|at|been|besides|by|can|could|did|do|does|except|for|from|had|has|have|i|in"
     r"|is|might|of|on|or|should|than|that|the|to|was|we|were|when|where|while|who|will|with|would"
     r"|you)(?!\S).*"
 )
+_THE = re.compile(r" the ")
+_PLURALS = frozenset(("children", "clothes", "electronics"))
+"""Names of kinds that have no other form in the lists."""
 _LONGEST = 4
 """Words of what a kind or an action is called, at most."""
 
@@ -56,12 +60,14 @@ class Hyponyms(NamedTuple):
 @lru_cache(maxsize=64)  # candidates and lines are looked for by the same words
 def asked_hyponyms(question: str) -> Hyponyms | None:
     """Find the words for what a question asks for; None where it asks for no kind of the lists."""
-    question = question.lower()
+    question = " ".join(question.lower().split())
+    said = frozenset(_WORD.findall(question))
     for name in _asked_names(question):
         kinds, several = _kinds_called().get(name, ((), False))
         if kinds:
-            words = frozenset().union(*map(_words_of, kinds)).difference(_WORD.findall(question))
-            return Hyponyms(words, words.union(map(_plural, words)), several)
+            forms = {word: _with_plurals(word) for kind in kinds for word in _words_of(kind)}
+            forms = {word: its for word, its in forms.items() if said.isdisjoint(its)}
+            return Hyponyms(frozenset(forms), frozenset().union(*forms.values()), several)
     return None
 
 
@@ -69,13 +75,19 @@ def _asked_names(question: str) -> Iterator[str]:
     """Yield what may be the name of a kind, and then what may be done, as "to play"."""
     for things in _ASKED_THINGS.finditer(question):
         phrase = _PHRASE_END.sub("", things[1]).split()
-        for size in range(len(phrase), 0, -1):
-            yield " ".join(phrase[-size:])
+        names = [" ".join(phrase[-size:]) for size in range(len(phrase), 0, -1)]
+        # "The state of the job" is no state of a country; "which state", "the states" may be.
+        is_one = _THE.search(things[0], 0, things.start(1) - things.start() + 1) is not None
+        yield from (name for name in names if not (is_one and _is_singular(name)))
     for action in _ASKED_ACTION.finditer(question):
         words = action[1].split()
         for first in range(1, len(words)):  # behind the one who does it
             for size in range(_LONGEST, 0, -1):
                 yield " ".join(("to", *words[first : first + size]))
+
+
+def _is_singular(name: str) -> bool:
+    return not _kinds_called().get(name, ((), False))[1]
 
 
 @cache
@@ -91,8 +103,14 @@ def _kinds_called() -> dict[str, tuple[list[str], bool]]:
         actions = [f"to {verb}" for verb in _listed(lists.get("verbs", ""))]
         for name in _listed(lists["names"]) + actions:
             kinds.setdefault(name, []).append(kind)
-    found = {name: (of_name, False) for name, of_name in kinds.items()}
-    return {_plural(name): (of_name, True) for name, (of_name, _) in found.items()} | found
+    found = {name: (of_name, name in _PLURALS) for name, of_name in kinds.items()}
+    plurals = {
+        plural: (of_name, True)
+        for name, of_name in kinds.items()
+        if not name.startswith("to ")
+        for plural in _with_plurals(name)
+    }
+    return plurals | found
 
 
 @cache
@@ -104,10 +122,12 @@ def _listed(text: str) -> list[str]:
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
-def _plural(name: str) -> str:
-    """Return the regular plural of an English noun."""
-    if name.endswith(("s", "x", "z", "ch", "sh")):
-        return f"{name}es"
-    if name.endswith("y") and name[-2] not in "aeiou":
-        return f"{name[:-1]}ies"
-    return f"{name}s"
+def _with_plurals(noun: str) -> tuple[str, ...]:
+    """Return an English noun and its regular plural; of one with "o" at its end, both."""
+    if noun.endswith("o"):
+        return noun, f"{noun}s", f"{noun}es"
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return noun, f"{noun}es"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return noun, f"{noun[:-1]}ies"
+    return noun, f"{noun}s"
