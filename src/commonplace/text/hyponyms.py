@@ -36,7 +36,6 @@ _PHRASE_END = re.compile(
     r"|is|might|of|on|or|should|than|that|the|to|was|we|were|when|where|while|who|will|with|would"
     r"|you)(?!\S).*"
 )
-_THE = re.compile(r" the ")
 _PLURALS = frozenset(("children", "clothes", "electronics"))
 """Names of kinds that have no other form in the lists."""
 _LONGEST = 4
@@ -77,7 +76,7 @@ def _asked_names(question: str) -> Iterator[str]:
         phrase = _PHRASE_END.sub("", things[1]).split()
         names = [" ".join(phrase[-size:]) for size in range(len(phrase), 0, -1)]
         # "The state of the job" is no state of a country; "which state", "the states" may be.
-        is_one = _THE.search(things[0], 0, things.start(1) - things.start() + 1) is not None
+        is_one = " the " in question[things.start() : things.start(1) + 1]
         yield from (name for name in names if not (is_one and _is_singular(name)))
     for action in _ASKED_ACTION.finditer(question):
         words = action[1].split()
