@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,9 @@ import numpy as np
 
 from commonplace.retrieval.compared_question import names_in
 from commonplace.retrieval.headings import chunk_subjects, part_named, title_words
-from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, Query
+from commonplace.retrieval.query import MAX_CANDIDATES, SNIPPET_CHARS, AnalyzedQuery, Query
 from commonplace.retrieval.redundancy import TERM_ROUNDING, thin_ties
 from commonplace.retrieval.term_matching import (
-    QueryTerms,
     content_words,
     occurrences,
     rarest_terms,
@@ -53,10 +52,8 @@ from commonplace.text.time_expressions import (
 if TYPE_CHECKING:
     from commonplace.retrieval.passages import PassageTable
     from commonplace.types import Source
-    from commonplace.vectors import Vector
 
 __all__ = [
-    "AnalyzedQuery",
     "add_path_terms",
     "analyze_query",
     "candidate_chunks",
@@ -65,7 +62,8 @@ __all__ = [
 
 _CHUNKS_PER_PLACE = 6
 """Candidate chunks, as a multiple of the snippets of full length that fit into the answer."""
-_HYPONYMS = 64  # words for what is of the asked kind that bring candidates, at most
+_HYPONYMS = 64
+"""Words for what is of the asked kind that bring candidates, at most."""
 _RRF_K = 10
 """Rank offset of reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). Less than their
 60: the heads of the lists must stay ahead of what both hold far down."""
@@ -76,7 +74,8 @@ _NAMES_OF_ONE_FORM = frozenset(("de", "es", "fr", "it", "nl", "pt", "sv"))
 """Languages in whose sentences a name does not change its form."""
 _WORK_ON = re.compile(r"\bwork(?:ed|ing)? on\b", re.IGNORECASE)
 """Asks for all of a time; "worked" alone is a subject."""
-_LATER_DAYS = 7  # days after a named span whose logs are candidates, too
+_LATER_DAYS = 7
+"""Days after a named span whose logs are candidates, too."""
 
 _NAMES = 12
 """Names in the best lines that are looked up among the headings, at most."""
@@ -95,37 +94,12 @@ _WITHIN = re.compile(r"[\w,;)’–—] ?[\"“(]?\Z")
 """What is before a word within a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyzedQuery:
-    """A query with what the index says of its parts.
-
-    Attributes:
-        query: The query.
-        terms: Its terms.
-        hyponyms: Terms for what is of the kind that it asks for, those that bring candidates.
-        days: Days that it names; None for none.
-        only_days: The same days where it asks for nothing besides them, else None.
-        mean: Mean of all lines' vectors; None where vectors take no part.
-        direction: The query's vector less the mean; None where vectors take no part.
-        places: Snippets of full length that fit into the answer.
-    """
-
-    query: Query
-    terms: QueryTerms
-    hyponyms: list[Term]
-    days: Days | None
-    only_days: Days | None
-    mean: Vector | None
-    direction: Vector | None
-    places: int
-
-
 def analyze_query(
     snapshot: Snapshot, query: Query, settings: SearchSettings, analyzer: Analyzer
 ) -> AnalyzedQuery:
     """Return the terms of a query, the days that it names, and its direction."""
-    timed = TIME_WORD.search(query.text.lower())
-    days = days_named(query.text, query.now.date()) if timed else None
+    has_time = TIME_WORD.search(query.text.lower())
+    days = days_named(query.text, query.now.date()) if has_time else None
     sources = query.rows.sources
     source = next(iter(sources)) if sources is not None and len(sources) == 1 else None
     mean = direction = None
@@ -139,9 +113,11 @@ def analyze_query(
             words, only_days = others, days
     frequencies = _frequencies(snapshot, words, query.text, analyzer, source)
     terms = weighted_terms(frequencies, snapshot.chunk_count(source), days)
-    asked = asked_hyponyms(query.text)
-    of_kind = analyzer.words(" ".join(sorted(asked.words))) if asked else []
-    hyponyms = rarest_terms(snapshot.frequencies(of_kind, source), most=_HYPONYMS)
+    hyponyms: list[Term] = []
+    any_word_brings = settings.text_weight and settings.operator == "or"
+    if any_word_brings and (asked := asked_hyponyms(query.text)) is not None:
+        of_kind = analyzer.words(" ".join(sorted(asked.words)))
+        hyponyms = rarest_terms(snapshot.frequencies(of_kind, source), most=_HYPONYMS)
     places = -(-query.max_chars // SNIPPET_CHARS)
     return AnalyzedQuery(query, terms, hyponyms, days, only_days, mean, direction, places)
 
@@ -201,8 +177,9 @@ def candidate_chunks(
             hits = snapshot.match(wanted, every=every, limit=2 * depth, rows=rows)
             ranked.append((hits, TERM_ROUNDING))
             lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
-    if analyzed.hyponyms and settings.text_weight and not every:
-        lists.append(snapshot.match(analyzed.hyponyms, every=False, limit=depth, rows=rows))
+    if analyzed.hyponyms:
+        hits = snapshot.match(analyzed.hyponyms, every=False, limit=2 * depth, rows=rows)
+        lists.append(thin_ties(snapshot, hits, most=analyzed.places)[:depth])
     best = _fused_ranking(lists, limit=_CHUNKS_PER_PLACE * analyzed.places)
     chunks = snapshot.chunks(best)
     if query.found is not None:
@@ -248,6 +225,8 @@ def linked_chunks(
             if not words <= asked:
                 links.setdefault(words, (name, behind))
     links = dict(itertools.islice(links.items(), _NAMES))
+    if not links:
+        return {}
     counts = snapshot.frequencies([Term(name, name) for name, _ in links.values()])
     few, part, many = _NAMED_CHUNKS
     most = min(max(few, part * snapshot.chunk_count()), many)

@@ -32,9 +32,9 @@ from commonplace.text.unspaced_scripts import is_unspaced
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.compared_line import ComparedLine
     from commonplace.retrieval.line_features import LineScores
+    from commonplace.retrieval.query import AnalyzedQuery
 
 __all__ = ["Question", "labels_in", "names_in"]
 

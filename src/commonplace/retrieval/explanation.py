@@ -13,9 +13,8 @@ from commonplace.retrieval.line_features import coverage, window_part
 from commonplace.types import Explanation, Supersession, citation
 
 if TYPE_CHECKING:
-    from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
-    from commonplace.retrieval.query import Evidence
+    from commonplace.retrieval.query import AnalyzedQuery, Evidence
     from commonplace.retrieval.snippets import Window
 
 __all__ = ["explanations"]

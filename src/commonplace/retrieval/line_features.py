@@ -31,9 +31,9 @@ from commonplace.vectors.arrays import nearness
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.item_tree import ItemTree
     from commonplace.retrieval.passages import PassageTable
+    from commonplace.retrieval.query import AnalyzedQuery
     from commonplace.retrieval.term_matching import QueryTerms
     from commonplace.settings import SearchSettings
     from commonplace.store.records import StoredChunk

@@ -25,7 +25,6 @@ from typing import Literal
 import numpy as np
 
 from commonplace.retrieval.candidates import (
-    AnalyzedQuery,
     add_path_terms,
     analyze_query,
     candidate_chunks,
@@ -35,7 +34,7 @@ from commonplace.retrieval.labels import with_labels_credited
 from commonplace.retrieval.line_features import LineScores, coverage, score_lines
 from commonplace.retrieval.passages import PassageTable, holds, passage_table
 from commonplace.retrieval.precedence import Precedence, ordered
-from commonplace.retrieval.query import Evidence, Query, Ranking
+from commonplace.retrieval.query import AnalyzedQuery, Evidence, Query, Ranking
 from commonplace.retrieval.redundancy import decay_factors, surplus_copies
 from commonplace.retrieval.rerank import MAX_PASSAGES, RERANKED_CHARS, RerankClient, rerank
 from commonplace.retrieval.snippet_region import above_windows

@@ -1,4 +1,4 @@
-"""Values of a search and the `Ranker` protocol: `Query`, `Evidence` and `Ranking`."""
+"""Values of a search and the `Ranker` protocol: `Query`, `AnalyzedQuery`, `Evidence`, `Ranking`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from commonplace.store.records import FileRecord, RowFilter, StoredChunk
 from commonplace.types import SearchResult
 
 if TYPE_CHECKING:
-    from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
     from commonplace.retrieval.precedence import Precedence
     from commonplace.retrieval.snippet_region import Above
     from commonplace.retrieval.snippets import Window
+    from commonplace.retrieval.term_matching import QueryTerms
+    from commonplace.text.analysis import Term
+    from commonplace.text.time_expressions import Days
     from commonplace.vectors import Vector
 
 __all__ = [
     "MAX_CANDIDATES",
     "MAX_CHARS",
     "SNIPPET_CHARS",
+    "AnalyzedQuery",
     "Evidence",
     "FoundChunks",
     "FoundLine",
@@ -109,6 +112,31 @@ class Query:
     rows: RowFilter = field(default_factory=RowFilter)
     max_chars: int = MAX_CHARS
     found: FoundChunks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedQuery:
+    """A query with what the index says of its parts.
+
+    Attributes:
+        query: The query.
+        terms: Its terms.
+        hyponyms: Terms for what is of the kind that it asks for, those that bring candidates.
+        days: Days that it names; None for none.
+        only_days: The same days where it asks for nothing besides them, else None.
+        mean: Mean of all lines' vectors; None where vectors take no part.
+        direction: The query's vector less the mean; None where vectors take no part.
+        places: Snippets of full length that fit into the answer.
+    """
+
+    query: Query
+    terms: QueryTerms
+    hyponyms: list[Term]
+    days: Days | None
+    only_days: Days | None
+    mean: Vector | None
+    direction: Vector | None
+    places: int
 
 
 class Evidence(NamedTuple):

@@ -30,8 +30,8 @@ from commonplace.text.correction_cues import asks_for_past
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.retrieval.candidates import AnalyzedQuery
     from commonplace.retrieval.line_features import LineScores
+    from commonplace.retrieval.query import AnalyzedQuery
     from commonplace.text.analysis import Analyzer
     from commonplace.types import SupersessionReason
 

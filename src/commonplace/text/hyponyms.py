@@ -27,7 +27,8 @@ _ASKED_THINGS = re.compile(
     rf"(?: (?:my|our|your|his|her|their|its|{_WRITTEN}['’]s?))?"
     rf"((?: {_WRITTEN}){{1,4}})"
 )
-_ASKED_ACTION = re.compile(  # "what does my sister play", "where did we travel"; things do nothing
+_ASKED_ACTION = re.compile(
+    # "what does my sister play", "where did we travel"; "what does the scheduler drive" is no car
     r"\b(?:what|where) (?:am|are|can|could|did|do|does|had|has|have|is|should|was|were|will|would)"
     rf"((?! (?:a|an|it|that|the|this) )(?: {_WRITTEN}){{2,8}})"
 )
@@ -56,37 +57,44 @@ class Hyponyms(NamedTuple):
     several: bool
 
 
-@lru_cache(maxsize=64)  # candidates and lines are looked for by the same words
+class _Kinds(NamedTuple):
+    """Kinds that one name stands for, and whether it is a plural."""
+
+    keys: list[str]
+    several: bool
+
+
+@lru_cache(maxsize=8)  # candidates and lines are looked for by the same words
 def asked_hyponyms(question: str) -> Hyponyms | None:
     """Find the words for what a question asks for; None where it asks for no kind of the lists."""
     question = " ".join(question.lower().split())
+    kinds = next(_asked_kinds(question), None)
+    if kinds is None:
+        return None
     said = frozenset(_WORD.findall(question))
-    for name in _asked_names(question):
-        kinds, several = _kinds_called().get(name, ((), False))
-        if kinds:
-            forms = {word: _with_plurals(word) for kind in kinds for word in _words_of(kind)}
-            forms = {word: its for word, its in forms.items() if said.isdisjoint(its)}
-            return Hyponyms(frozenset(forms), frozenset().union(*forms.values()), several)
-    return None
+    forms = {word: _with_plurals(word) for kind in kinds.keys for word in _words_of(kind)}
+    forms = {word: its for word, its in forms.items() if said.isdisjoint(its)}
+    return Hyponyms(frozenset(forms), frozenset().union(*forms.values()), kinds.several)
 
 
-def _asked_names(question: str) -> Iterator[str]:
-    """Yield what may be the name of a kind, and then what may be done, as "to play"."""
+def _asked_kinds(question: str) -> Iterator[_Kinds]:
+    """Yield the kinds that are asked for by name, then those by what is done with them."""
+    called = _kinds_called()
     for things in _ASKED_THINGS.finditer(question):
-        phrase = _PHRASE_END.sub("", things[1]).split()
-        names = [" ".join(phrase[-size:]) for size in range(len(phrase), 0, -1)]
         # "The state of the job" is no state of a country; "which state", "the states" may be.
         is_one = " the " in question[things.start() : things.start(1) + 1]
-        yield from (name for name in names if not (is_one and _is_singular(name)))
+        phrase = _PHRASE_END.sub("", things[1]).split()
+        for size in range(len(phrase), 0, -1):
+            kinds = called.get(" ".join(phrase[-size:]))
+            if kinds is not None and (kinds.several or not is_one):
+                yield kinds
     for action in _ASKED_ACTION.finditer(question):
         words = action[1].split()
-        for first in range(1, len(words)):  # behind the one who does it
+        for first in range(1, len(words)):  # behind the subject
             for size in range(_LONGEST, 0, -1):
-                yield " ".join(("to", *words[first : first + size]))
-
-
-def _is_singular(name: str) -> bool:
-    return not _kinds_called().get(name, ((), False))[1]
+                kinds = called.get(" ".join(("to", *words[first : first + size])))
+                if kinds is not None:
+                    yield kinds
 
 
 @cache
@@ -95,21 +103,20 @@ def _table() -> dict[str, dict[str, str]]:
 
 
 @cache
-def _kinds_called() -> dict[str, tuple[list[str], bool]]:
-    """Return the kinds by their names, in the singular and the plural, and by what is done."""
-    kinds: dict[str, list[str]] = {}
+def _kinds_called() -> dict[str, _Kinds]:
+    """Return the kinds by their names, in the singular and the plural, and by "to" and a verb."""
+    named: dict[str, list[str]] = {}
+    done: dict[str, list[str]] = {}
     for kind, lists in _table().items():
-        actions = [f"to {verb}" for verb in _listed(lists.get("verbs", ""))]
-        for name in _listed(lists["names"]) + actions:
-            kinds.setdefault(name, []).append(kind)
-    found = {name: (of_name, name in _PLURALS) for name, of_name in kinds.items()}
-    plurals = {
-        plural: (of_name, True)
-        for name, of_name in kinds.items()
-        if not name.startswith("to ")
-        for plural in _with_plurals(name)
+        for name in _listed(lists["names"]):
+            named.setdefault(name, []).append(kind)
+        for verb in _listed(lists.get("verbs", "")):
+            done.setdefault(f"to {verb}", []).append(kind)
+    called = {
+        form: _Kinds(keys, True) for name, keys in named.items() for form in _with_plurals(name)
     }
-    return plurals | found
+    called |= {name: _Kinds(keys, name in _PLURALS) for name, keys in named.items()}
+    return called | {action: _Kinds(keys, False) for action, keys in done.items()}
 
 
 @cache
