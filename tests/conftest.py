@@ -67,15 +67,12 @@ _OVER_POSTGRESQL = {"test_concurrency", "test_contract", "test_memory", "test_ru
 """Modules whose tests also run over PostgreSQL, by .ci/full; test_postgres has quick ones."""
 
 
-_ABOVE_ENGINES = {
-    "test_growing", "test_lines", "test_providers", "test_ranking", "test_scheduler",
-    "test_snippets", "test_supersession", "test_vendor_batches", "test_watcher",
-}  # fmt: skip
-"""Modules of what is the same over every engine; over the one in memory, .ci/full runs them."""
+_OVER_MEMORY = {"test_contract", "test_memory"}
+"""Modules that the gate runs over the engine in memory, too."""
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what runs over SQLite and another engine slow over that one, but for the contract."""
+    """Mark what runs over SQLite and another engine slow over that one, and most of it full."""
     kept, left = [], []
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
@@ -83,7 +80,7 @@ def pytest_collection_modifyitems(config, items):
         over_postgresql = postgres.NAME in (it for it in params.values() if isinstance(it, str))
         (left if over_postgresql and module not in _OVER_POSTGRESQL else kept).append(item)
         in_memory = params.get("engine") == "memory"
-        if over_postgresql or (in_memory and module in _ABOVE_ENGINES):
+        if over_postgresql or (in_memory and module not in _OVER_MEMORY):
             item.add_marker("full")
         if over_postgresql or (in_memory and module != "test_contract"):
             item.add_marker("slow")

@@ -43,12 +43,18 @@ LONG = {
     for name in (
         "how-to/adapter",
         "how-to/claude-memory-tool",
+        "how-to/correct",
+        "how-to/explorer",
+        "how-to/flush",
+        "how-to/fresh",
         "how-to/langgraph-store",
         "how-to/llama-index-agent",
         "how-to/llama-index-agents",
         "how-to/llama-index-blocks",
         "how-to/llama-index-retrieval",
+        "how-to/metadata",
         "how-to/users",
+        "how-to/verify",
         "tutorials/agent",
     )
 }
@@ -212,6 +218,7 @@ def run_benchmark(holding: str, folder: Path, less: tuple[str, str] = ("", "")) 
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 @bash
 def test_the_table_of_recall_is_printed_for_locomos_own_file(tmp_path):

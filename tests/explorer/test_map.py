@@ -81,6 +81,7 @@ def test_a_sign_that_a_picture_cannot_hold_is_shown_as_another(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_map_is_saved_as_a_page_that_needs_no_network(memory, tmp_path):
     picture = explorer.chunk_map(memory)
     for name in ("map.html", "map.svg", "map.png"):

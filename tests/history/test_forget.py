@@ -157,7 +157,8 @@ def test_a_text_is_in_no_byte_afterwards_and_the_rest_is_untouched(memory, root,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine_words", sampled(["bundled", None], every=2))
+@pytest.mark.full
+@pytest.mark.parametrize("engine_words", ["bundled", None])
 def test_words_vectors_and_caches_of_other_embedders(root, tmp_path, engine_words):
     with opened(root, embedder=engine_words) as memory:
         memory.index()
@@ -623,6 +624,7 @@ def test_no_search_of_the_past_finds_what_is_forgotten(root):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_old_texts_that_another_process_has_indexed_go_too(root, tmp_path):
     clock_now = [NOON]
     with (

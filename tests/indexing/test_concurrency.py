@@ -164,6 +164,7 @@ def test_a_note_that_is_appended_during_a_rebuild_is_found_before_and_after(note
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.processes
 def test_searches_go_on_while_another_process_rebuilds(notes, start):
     for number in range(200):

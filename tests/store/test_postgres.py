@@ -268,6 +268,7 @@ def test_a_name_may_have_quotes(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_no_write_is_lost_or_doubled_while_backends_are_terminated(admin, store, url):
     filled(store)
     stop = threading.Event()

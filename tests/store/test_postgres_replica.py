@@ -77,6 +77,8 @@ def found(store):
         return []
 
 
+@pytest.mark.slow
+@pytest.mark.full
 def test_a_memory_over_a_replica_searches_and_its_notes_can_be_written(replica, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/MEMORY.md").write_text("- The VPN listens on port 51820.\n")

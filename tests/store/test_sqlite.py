@@ -986,6 +986,7 @@ def test_eight_threads_read_while_one_writes(
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_threads_read_while_rebuilds_are_committed(opened: Callable[[], SqliteStore]) -> None:
     stores = [filled(opened(), *both_sides(1)), opened()]
     done = threading.Event()

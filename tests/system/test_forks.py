@@ -49,6 +49,7 @@ def run(root, code):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_child_uses_a_memory_while_threads_of_its_parent_are_in_the_middle_of_it(tmp_path):
     code = """
         memory, stop = opened(), threading.Event()
