@@ -211,6 +211,7 @@ def test_settings_that_shape_the_index_rebuild_it(notes, changed):
 
 @pytest.mark.timing
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.sqlite("time and room of the default engine")
 def test_ten_thousand_unchanged_files_take_half_a_second(notes):
     for month in range(100):
