@@ -37,7 +37,11 @@ PLAIN = Path(__file__).with_name("corrections_plain.toml")
 TRADES = Path(__file__).with_name("corrections_trades.toml")
 STYLES = Path(__file__).with_name("corrections_styles.toml")
 INDIRECT = Path(__file__).with_name("corrections_indirect.toml")
-LATER_LISTS = (LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES, STYLES, INDIRECT)
+STRANGERS = Path(__file__).with_name("corrections_strangers.toml")
+LATER_LISTS = (
+    *(LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES, STYLES, INDIRECT),
+    STRANGERS,
+)
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),
