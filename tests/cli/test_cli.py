@@ -809,6 +809,7 @@ def test_an_agent_has_its_own_folder_although_the_variable_names_a_url(
 # ---------------------------------------------------------------- other locales
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="Windows gives arguments in Unicode")

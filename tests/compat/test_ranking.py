@@ -158,6 +158,7 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
     assert stored == sorted(set(plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "index",
     [None, pytest.param("memory://", marks=[pytest.mark.slow, pytest.mark.full])],

@@ -52,6 +52,7 @@ def draw(request):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", PALETTES)
 def test_a_picture_is_a_figure_that_shows_itself_on_its_own_paper(memory, draw, theme):
     picture = draw(memory, theme=theme)

@@ -60,6 +60,7 @@ DAMAGES = {
 DAMAGED = pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 
 
+@pytest.mark.slow
 @DAMAGED
 @pytest.mark.parametrize("first", sampled(["search", "index", "status", "append"], every=2))
 def test_a_damaged_index_is_moved_aside_and_rebuilt_with_one_warning(notes, caplog, damage, first):

@@ -113,6 +113,7 @@ def test_places_come_from_qmd_and_lines_and_filters_from_the_index(notes, fault)
         assert "server 2.8.3, 2 collections" in memory.status().details["qmd"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -106,6 +106,7 @@ HOSTILE = {
 QUERIES = ["which port?", "deploy step 17", "service33 owner", "端口", "vpn", "memory", "column 7"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", sampled(HOSTILE, every=2))
 def test_hostile_markdown_is_cut_cleanly(name, newline):

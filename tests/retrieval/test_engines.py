@@ -53,6 +53,7 @@ def ask(snapshot, query, ranker, *, vector=True, limit=6, rows=RowFilter()):  # 
     return ranker.rank(snapshot, asked, explain=True).results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", [True, False], ids=["hybrid", "words"])
 @pytest.mark.parametrize("limit", sampled([1, 6, 60], every=2))
 def test_both_engines_give_the_same_answer(indexed, vector, limit):

@@ -73,6 +73,7 @@ SIGNS = "aBzZ09_-.\n\0 éÉßıİłŁžΣσςЙй—’“ªaa\u0301\u0327\u1112
 SIGNS += "かが\u3099東京😀𝔸𠀀\ud800नि\u094d"
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(SIGNS, max_size=12), min_size=1, max_size=5), st.text(SIGNS, min_size=1))
 def test_a_word_is_found_in_the_parts_that_hold_it_however_it_is_written(parts, query):
     words = [word for word in ANALYZER.words(" ".join((query, *parts))) if not word.gram]

@@ -818,6 +818,7 @@ def answer_of(worker: Worker) -> Callable[[Path], Any]:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize("file_mode", [0o644, 0o444])
 @pytest.mark.parametrize("folder_mode", [0o555, 0o777])

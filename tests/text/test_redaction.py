@@ -187,6 +187,7 @@ def test_a_secret_with_a_name_is_masked(kind, data, around):
     assert redact(masked) == masked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sampled(PEM_KINDS, every=2))
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\\n"], ids=["lf", "crlf", "escaped"])
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "cut off"])

@@ -116,6 +116,7 @@ def test_a_line_without_words_cannot_be_struck(line):
         strike(line)
 
 
+@pytest.mark.slow
 @given(
     st.one_of(
         st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=40),

@@ -37,6 +37,7 @@ def client_that_knows_its_length(vendor, **settings):
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", sampled(PASSING, every=2), ids=named)
 def test_what_passes_is_tried_again_and_costs_nothing_else(vendor, fault):
     client = client_that_knows_its_length(vendor)
@@ -47,6 +48,7 @@ def test_what_passes_is_tried_again_and_costs_nothing_else(vendor, fault):
     assert slept == pytest.approx(14, abs=0.1) if fault == (429, "7") else 1.5 <= slept < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", sampled(PASSING, every=3), ids=named)
 def test_what_does_not_pass_is_given_up_after_three_tries(vendor, fault):
     client = client_that_knows_its_length(vendor)
@@ -57,6 +59,7 @@ def test_what_does_not_pass_is_given_up_after_three_tries(vendor, fault):
     assert caught.value.temporary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", sampled(FOR_GOOD, every=2), ids=named)
 def test_what_waiting_does_not_mend_is_not_tried_again(vendor, fault):
     client = client_that_knows_its_length(vendor)
@@ -135,6 +138,7 @@ def test_of_many_requests_those_that_fail_are_sent_again_and_no_others(vendor):
     assert len(vendor.server.requests) == least + least // 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", sampled(["echo", 400, 500, "cut", "html", "quota"], every=2), ids=named
 )

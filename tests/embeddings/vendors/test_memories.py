@@ -59,6 +59,7 @@ def test_a_question_is_answered_by_words_whatever_the_vendor_does(notes, vendor)
         assert find(memory, "printer").mode == "hybrid"
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_by_words_when_the_vendor_hangs(notes, vendor):
     with opened(notes, vendor, query_timeout_s=0.3) as memory:
         memory.index()

@@ -39,6 +39,7 @@ def agent_of(model, *middleware, **options):
     return create_agent(model, middleware=middleware, **options)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("checkpointed", [True, False], ids=["checkpointer", "no checkpointer"])
 @pytest.mark.parametrize(
@@ -232,6 +233,7 @@ def whole(kind, memory, model, **options):
     return kind(memory=memory, model=model, **options)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("kind", [MemoryFlushMiddleware, ChatMemory])
 @pytest.mark.parametrize("order", ["in front", "behind"])

@@ -164,6 +164,7 @@ NAMES = st.sampled_from(
 ) | st.text(string.printable, max_size=5)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60,
     deadline=None,

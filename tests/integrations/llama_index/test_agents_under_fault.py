@@ -79,6 +79,7 @@ async def test_a_talk_has_as_many_calls_as_are_broken_below(chat_with, folder):
     assert len(kinds) == CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", sampled(range(1, CALLS + 1), every=6))
 async def test_a_model_that_raises_on_one_call_of_a_run(chat_with, folder, number):
     def fails(kind, n):

@@ -506,6 +506,7 @@ def fusion_of(retrievers, llm, **options):
     return QueryFusionRetriever(retrievers, llm=llm, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode", ["reciprocal_rerank", "relative_score", "dist_based_score", "simple"]
 )
