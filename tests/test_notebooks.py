@@ -29,7 +29,7 @@ pytestmark = pytest.mark.notebooks
 PATHS = notebooks.paths()
 NAMES = [path.stem for path in PATHS]
 LONG = {"2-what-the-settings-do", "3-langchain-agent", "5-your-own-notes"}
-"""Notebooks that take the longest, which .ci/full runs."""
+"""Notebooks that .ci/full alone runs: they take long."""
 SQUARE = 16
 FIRST_VALUE = 10
 """Line of code before which a notebook shows something."""

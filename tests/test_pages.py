@@ -58,7 +58,7 @@ LONG = {
         "tutorials/agent",
     )
 }
-"""Pages whose blocks take the longest, which .ci/full runs."""
+"""Pages whose blocks .ci/full alone runs: they take long."""
 IMPORTS = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 
 IMPORTED_NAMES = re.compile(r"^\s*from \w*commonplace[\w.]* import ([\w ,]+)", re.MULTILINE)

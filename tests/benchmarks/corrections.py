@@ -26,22 +26,14 @@ from commonplace import Memory, Settings
 from commonplace.evaluation import open_at
 
 BLOCKS = Path(__file__).with_name("corrections.toml")
-LATER = Path(__file__).with_name("corrections_later.toml")
-THIRD = Path(__file__).with_name("corrections_third.toml")
-BLIND = Path(__file__).with_name("corrections_blind.toml")
-UNSEEN = Path(__file__).with_name("corrections_unseen.toml")
-FRESH = Path(__file__).with_name("corrections_fresh.toml")
-WORLD = Path(__file__).with_name("corrections_world.toml")
-NOTES = Path(__file__).with_name("corrections_notes.toml")
-PLAIN = Path(__file__).with_name("corrections_plain.toml")
-TRADES = Path(__file__).with_name("corrections_trades.toml")
-STYLES = Path(__file__).with_name("corrections_styles.toml")
-INDIRECT = Path(__file__).with_name("corrections_indirect.toml")
-STRANGERS = Path(__file__).with_name("corrections_strangers.toml")
-LATER_LISTS = (
-    *(LATER, THIRD, BLIND, UNSEEN, FRESH, WORLD, NOTES, PLAIN, TRADES, STYLES, INDIRECT),
-    STRANGERS,
+LATER_LISTS = tuple(
+    Path(__file__).with_name(f"corrections_{name}.toml")
+    for name in (
+        *("later", "third", "blind", "unseen", "fresh", "world", "notes", "plain", "trades"),
+        *("styles", "indirect", "strangers"),
+    )
 )
+LATER, THIRD, BLIND, UNSEEN, FRESH = LATER_LISTS[:5]
 OLD, NEW, LOOK = "2026-02-10", "2026-04-20", "2026-04-23"
 DAYS = (
     *("2026-01-28", OLD, "2026-02-17", "2026-03-05", "2026-03-19", "2026-04-02", NEW, LOOK),

@@ -161,7 +161,7 @@ def test_chunks_hashes_and_ids_are_those_of_the_reference(workspace, embedder):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "index",
-    [None, pytest.param("memory://", marks=[pytest.mark.slow, pytest.mark.full])],
+    [None, pytest.param("memory://", marks=pytest.mark.full)],
     ids=["sqlite", "memory"],
 )
 @pytest.mark.parametrize("ranking", sampled(RANKINGS, every=6))
